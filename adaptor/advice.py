@@ -19,18 +19,12 @@ from adaptor.model import QueueState
 from adaptor.resources import TaskSize
 from adaptor.units import format_clock, format_duration, format_size
 
-FEWEST = 5
-"""Results from which anything is concluded."""
-_WORTH = 1.5
-"""What was asked must be this multiple of what is enough."""
-_MARGIN = 1.25
-"""On top of the largest that was measured."""
-_LONG = 4
-"""A first request longer than this multiple of its longest task was a guess in the dark."""
-_SHORT = 5.0
-"""Seconds of tasks whose starts may take more than they do."""
-_LOST = 0.3
-"""Share of the paid time that is worth a word."""
+FEWEST = 5  # results from which anything is concluded
+_WORTH = 1.5  # what was asked must be this multiple of what is enough
+_MARGIN = 1.25  # on top of the largest that was measured
+_LONG = 4  # a first request longer than this multiple of its longest task was a guess in the dark
+_SHORT = 5.0  # seconds of tasks whose starts may take more than they do
+_LOST = 0.3  # share of the paid time that is worth a word
 
 
 class SeenQueue(msgspec.Struct, frozen=True):

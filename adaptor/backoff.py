@@ -19,8 +19,7 @@ class Holdoff(msgspec.Struct, frozen=True):
         return now < self.until
 
 
-_DOUBLINGS = 64
-"""Beyond these a wait is the longest in any case; 2 ** failures overflows a float soon."""
+_DOUBLINGS = 64  # beyond these a wait is the longest in any case; 2 ** failures overflows a float soon
 
 
 class Backoff:

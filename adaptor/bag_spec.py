@@ -63,8 +63,7 @@ class Option(msgspec.Struct, frozen=True):
     """Whose option it is, once `bagfile.options` has looked."""
 
 
-MOST = 1_000_000_000
-"""Of processors, retries or replicas: beyond it is a typing error."""
+MOST = 1_000_000_000  # of processors, retries or replicas: beyond it is a typing error
 AtLeast0 = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 AtLeast1 = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
 ExitCode = Annotated[int, msgspec.Meta(ge=1, le=255)]

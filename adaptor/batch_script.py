@@ -20,8 +20,7 @@ INDEX: dict[Dialect, tuple[str, ...]] = {
     "gridengine": ("SGE_TASK_ID",),
 }
 """The variables of a task that have its index in the array: of Slurm, OpenPBS and Torque, Grid Engine."""
-_NO_INDEX = "4294967294"
-"""What sbatch writes for `%a` without an array."""
+_NO_INDEX = "4294967294"  # what sbatch writes for `%a` without an array
 _NUMBERS = 100_000_000
 """Job numbers of a bag: more than it has tasks, and above Slurm's largest job id (67,043,328)."""
 _PATTERN = re.compile(r"%(?:(?P<width>\d{1,2})?(?P<letter>[AaNj])|%)")
@@ -112,8 +111,7 @@ class Element(msgspec.Struct, frozen=True):
         return self.bag if self.place is None else self.job - self.place
 
 
-FIRST_JOB = _NUMBERS + 1
-"""The smallest number of an element."""
+FIRST_JOB = _NUMBERS + 1  # the smallest number of an element
 
 
 def place_of(job: int) -> tuple[int, int]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import signal
 
-OUT_OF_MEMORY = "out of memory"
-"""The first words of the error of a task that was killed for lack of memory."""
+OUT_OF_MEMORY = "out of memory"  # the first words of the error of a task that was killed for lack of memory
 
 _EXITS = {124: "timed out (exit 124)", 126: "not executable (exit 126)", 127: "command not found (exit 127)"}
 _SIGNALS = {

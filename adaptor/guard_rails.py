@@ -11,14 +11,12 @@ from adaptor.units import format_duration
 
 QUICK = 10.0
 """Seconds. An attempt that ended within them has hardly done any of its work."""
-LEAST_CANARY = 20
-"""Tasks of the smallest bag that a canary watches."""
+LEAST_CANARY = 20  # tasks of the smallest bag that a canary watches
 ALIKE = 10
 """Attempts that fail alike within `QUICK` seconds each, without one that does not, before the bag pauses."""
 SETTLED = 1.0
 """Seconds after its start at which a task can be expected to catch signals; one before would end it."""
-KNOWN_FROM = 10
-"""Tasks that must have finished before a time-out in parts of their mean runtime holds."""
+KNOWN_FROM = 10  # tasks that must have finished before a time-out in parts of their mean runtime holds
 
 
 class TimeLimit(msgspec.Struct, frozen=True):

@@ -17,8 +17,7 @@ from adaptor.resources import Need, Node, Part
 Allocation = Literal["explicit", "transparent", "mixed"]
 """Where the tasks of a bag may run: in formal requests, on donated nodes, or on both."""
 
-Preference = Literal["cheap", "balanced", "fast"]
-"""How aggressively to buy processors for a bag."""
+Preference = Literal["cheap", "balanced", "fast"]  # how aggressively to buy processors for a bag
 
 UserChange = Literal[
     "budget changed", "cancelled", "retried", "paused", "resumed", "options changed", "pilots cancelled"
@@ -270,8 +269,7 @@ class AttemptOutcome(enum.Enum):
         return self in USEFUL
 
 
-USEFUL = (AttemptOutcome.DONE, AttemptOutcome.REQUEUED)
-"""Outcomes of attempts whose work is part of a result."""
+USEFUL = (AttemptOutcome.DONE, AttemptOutcome.REQUEUED)  # outcomes of attempts whose work is part of a result
 
 REPORTED = (
     AttemptOutcome.DONE,

@@ -28,8 +28,7 @@ class Kind(msgspec.Struct, frozen=True):
     """True if the text is a list with commas; the command line then takes the option repeatedly too."""
 
 
-IMPLIED = Kind("", lambda text, _now: text)
-"""That of the field's type."""
+IMPLIED = Kind("", lambda text, _now: text)  # that of the field's type
 
 
 def plain_text(text: str) -> str:
@@ -223,18 +222,14 @@ LABELS = Kind("NAME", _labels, several=True)
 LISTENERS = Kind("NAME|@FILE", _listeners, several=True)
 NUMBERS = Kind("N", _numbers, several=True)
 PATH = Kind("DIR", _path)
-MEMORY = Kind("SIZE", _memory)
-"""Bytes."""
+MEMORY = Kind("SIZE", _memory)  # bytes
 AUTO = "auto"
-MEMORY_OR_AUTO = Kind("SIZE|auto", _memory_or_auto)
-"""Bytes, or the word."""
+MEMORY_OR_AUTO = Kind("SIZE|auto", _memory_or_auto)  # bytes, or the word
 FACTOR = Kind("Nx", _factor)
 GPUS = Kind("[TYPE:]N", _gpus)
 CREDITS = Kind("CREDITS", _credits)
-INSTANT = Kind("TIME", _instant)
-"""Epoch seconds."""
-DURATION = Kind("DURATION", _duration)
-"""Seconds, above 0."""
+INSTANT = Kind("TIME", _instant)  # epoch seconds
+DURATION = Kind("DURATION", _duration)  # seconds, above 0
 TIME_LIMIT = Kind("DURATION|N%", _time_limit)
 MOST_FAILS = Kind("N|N%", _most_fails)
 EARLY_SIGNAL = Kind("SIGNAL@DURATION", _early_signal)

@@ -16,12 +16,9 @@ AGENTS = "request-adaptor-donation-agents"
 EXPERIMENTS = "request-adaptor-experiments"
 TORQUE = "request-adaptor-torque"
 
-BACKENDS = "adaptor.backends"
-"""Kinds of batch scheduler, by the name that sites give as their `backend`."""
-DONATION = "adaptor.donation"
-"""Ways to use idle nodes outside the scheduler, by their mode of `donation`."""
-PBS_DIALECTS = "adaptor.pbs"
-"""Dialects of PBS in addition to OpenPBS, by what sites say as `dialect`."""
+BACKENDS = "adaptor.backends"  # kinds of batch scheduler, by the name that sites give as their `backend`
+DONATION = "adaptor.donation"  # ways to use idle nodes outside the scheduler, by their mode of `donation`
+PBS_DIALECTS = "adaptor.pbs"  # dialects of PBS in addition to OpenPBS, by what sites say as `dialect`
 
 
 def installed(group: str) -> Mapping[str, EntryPoint]:

@@ -23,8 +23,7 @@ _EXISTING = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _LOG = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
 _MOST_LINKS = 8
-_TRUSTED_LINKS = (0,)
-"""Whose links are followed besides one's own: root's, who could do anything anyway."""
+_TRUSTED_LINKS = (0,)  # whose links are followed besides one's own: root's, who could do anything anyway
 
 
 class NotOursError(OSError):

@@ -13,14 +13,11 @@ Gpus = tuple[tuple[str, int], ...]
 TINY = 1e-9
 
 
-LEAST_SHARE = 0.01
-"""Of a GPU that several tasks share."""
+LEAST_SHARE = 0.01  # of a GPU that several tasks share
 
 
-MOST_GPUS = 10_000
-"""Of one task: more is a typing error."""
-MOST_LETTERS = 64
-"""In the name of a type of GPUs."""
+MOST_GPUS = 10_000  # of one task: more is a typing error
+MOST_LETTERS = 64  # in the name of a type of GPUs
 
 
 class TaskGpus(msgspec.Struct, frozen=True):

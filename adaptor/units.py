@@ -20,10 +20,8 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
 LONGEST = 100 * 365.25 * 86400.0
 """Seconds of the longest duration that makes sense; a longer one is a typing error."""
-SHORTEST_TIME = 0.001
-"""Seconds that a task is expected to take, at least."""
-LARGEST = 2**60
-"""Bytes of the largest size that makes sense."""
+SHORTEST_TIME = 0.001  # seconds that a task is expected to take, at least
+LARGEST = 2**60  # bytes of the largest size that makes sense
 
 
 class Duration(float):
@@ -34,8 +32,7 @@ class HourlyRate(int):
     """A number per hour; in YAML also `60/h`, `2/m` or `1000/d`."""
 
 
-MOST_HOURLY = 1_000_000
-"""Of anything in an hour: beyond it is a typing error."""
+MOST_HOURLY = 1_000_000  # of anything in an hour: beyond it is a typing error
 _RATE = re.compile(r"(\d{1,9})\s*(?:/|per)\s*([a-z]+)")
 
 

@@ -27,8 +27,7 @@ from adaptor.errors import BagFileError, UsageError
 from adaptor.option_kinds import plain_text
 from adaptor.units import shortened
 
-MAX_VALUES = 10_000_000
-"""Values of one range; more is taken for a typing error."""
+MAX_VALUES = 10_000_000  # values of one range; more is taken for a typing error
 
 _NUMBER = r"-?\d{1,15}(?:\.\d{1,9})?"
 _RANGE = re.compile(rf"({_NUMBER}):({_NUMBER})(?::({_NUMBER}))?")
@@ -198,8 +197,7 @@ def _checked(option: str, values: Sequence[str]) -> list[str]:
         raise UsageError(f"{option}: {error}") from None
 
 
-MAX_TASKS = 10_000_000
-"""Tasks of one template; more is taken for a typing error."""
+MAX_TASKS = 10_000_000  # tasks of one template; more is taken for a typing error
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+")
 

@@ -16,12 +16,10 @@ from adaptor.donation.situation import Choice, DonationRules, Hours
 from adaptor.plugins import AGENTS, DONATION, installed, needs
 from adaptor.units import Duration
 
-NODE = "{node}"
-"""Stands for the node's name in the words of a launcher."""
+NODE = "{node}"  # stands for the node's name in the words of a launcher
 _AGENTS_GRACE = 0.4
 """The part of the reclaim time that an agent's worker has for ending its tasks; then it is killed."""
-_SHORT = 3.0
-"""Seconds; less than what schedulers usually give a job that they preempt."""
+_SHORT = 3.0  # seconds; less than what schedulers usually give a job that they preempt
 
 
 class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

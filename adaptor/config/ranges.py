@@ -15,8 +15,7 @@ from msgspec import inspect as types
 
 from adaptor.units import Duration, format_duration
 
-MOST = 1_000_000_000
-"""Of anything that is counted: beyond it is a typing error."""
+MOST = 1_000_000_000  # of anything that is counted: beyond it is a typing error
 
 PositiveCount = Annotated[int, Meta(gt=0, le=MOST)]
 GpuNumber = Annotated[int, Meta(ge=0, le=1000)]
@@ -27,8 +26,7 @@ GpuId = (
 PortNumber = Annotated[int, Meta(ge=0, le=65535)]
 Fraction = Annotated[float, Meta(ge=0, le=1)]
 PositiveFraction = Annotated[float, Meta(gt=0, le=1)]
-Credits = Annotated[float, Meta(ge=1e-6, le=1e9)]
-"""The ledger counts in millionths."""
+Credits = Annotated[float, Meta(ge=1e-6, le=1e9)]  # the ledger counts in millionths
 PositiveDuration = Annotated[Duration, Meta(extra={"gt": 0})]
 AtLeastASecond = Annotated[Duration, Meta(extra={"ge": 1})]
 KeptFor = Annotated[Duration, Meta(extra={"ge": 1})]

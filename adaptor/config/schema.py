@@ -63,8 +63,7 @@ class ChannelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The events that send a message."""
 
 
-MAIL = ChannelConfig()
-"""By `sendmail` to the user."""
+MAIL = ChannelConfig()  # by `sendmail` to the user
 
 
 class NotifyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

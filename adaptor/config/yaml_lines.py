@@ -12,19 +12,14 @@ import yaml
 
 from adaptor.errors import ConfigError
 
-Fail = Callable[[str, str], NoReturn]
-"""Raises ConfigError for the path of a key and what is wrong with it."""
+Fail = Callable[[str, str], NoReturn]  # raises ConfigError for the path of a key and what is wrong with it
 
-KeyLines = dict[str, int]
-"""Line (from 1) of each key, by path: `$.sites.hpc.limits`."""
+KeyLines = dict[str, int]  # line (from 1) of each key, by path: `$.sites.hpc.limits`
 
 MOST_BYTES = 256 * 1024
-MOST_NODES = 10_000
-"""Keys and values, at most; aliases count as what they stand for."""
-DEEPEST = 50
-"""Levels of nesting."""
-LONGEST_KEY = 200
-"""Characters."""
+MOST_NODES = 10_000  # keys and values, at most; aliases count as what they stand for
+DEEPEST = 50  # levels of nesting
+LONGEST_KEY = 200  # characters
 
 
 def read_yaml(text: str, name: str) -> tuple[KeyLines, Any]:
@@ -76,8 +71,7 @@ class _BoundedLoader(yaml.SafeLoader):
         super().__init__(text)
         self._nodes = 0
         self._depth = 0
-        self.at: yaml.Mark | None = None
-        """Where the node begins whose value was made last."""
+        self.at: yaml.Mark | None = None  # where the node begins whose value was made last
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         self._nodes += 1

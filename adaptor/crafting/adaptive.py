@@ -14,8 +14,7 @@ from adaptor.crafting.situation import CraftingSituation
 from adaptor.model import CraftedRequest, FreeSlot
 from adaptor.units import counted, format_duration
 
-BETTER = 1 + 1e-9
-"""A throughput must improve by this factor: smaller differences are rounding errors."""
+BETTER = 1 + 1e-9  # a throughput must improve by this factor: smaller differences are rounding errors
 
 
 def adaptive(situation: CraftingSituation) -> list[CraftedRequest]:

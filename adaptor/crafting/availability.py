@@ -56,8 +56,7 @@ class Availability:
         self._queue = queue
         if nodes is None and queue.nodes:
             nodes = node_schedule(_plannable(queue), noted=noted)
-        self.nodes = nodes
-        """The plan of the nodes; None: they are not known."""
+        self.nodes = nodes  # the plan of the nodes; None: they are not known
         self._profiles: dict[Need | None, Profile] = {}
 
     @property

@@ -23,8 +23,7 @@ from adaptor.crafting.situation import (
 from adaptor.model import CraftedRequest
 from adaptor.units import format_duration
 
-ALIKE = 1 + 1e-9
-"""Throughputs that differ by less than this factor differ by rounding errors."""
+ALIKE = 1 + 1e-9  # throughputs that differ by less than this factor differ by rounding errors
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,8 +72,7 @@ class Offer(msgspec.Struct, frozen=True):
         return f"{self.place.name} ({self.throughput * 3600:.3g} tasks an hour, {begin})"
 
 
-Plan = Callable[[PlanningView, list[Place], Wanted], Made]
-"""How a heuristic plans for a demand."""
+Plan = Callable[[PlanningView, list[Place], Wanted], Made]  # how a heuristic plans for a demand
 
 
 def by_free_slots(heuristic: Heuristic, among: Callable[[list[Place], Wanted, dict[str, str]], Made]) -> Plan:

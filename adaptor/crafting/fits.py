@@ -201,8 +201,7 @@ def need_of(request: Request, rules: SiteRules, queue: QueueState, task: TaskSiz
     return msgspec.structs.replace(chunk, chunks=chunk.chunks * units)
 
 
-TINY = 1e-6
-"""Differences in seconds or shares below this are rounding errors."""
+TINY = 1e-6  # differences in seconds or shares below this are rounding errors
 
 
 def rounds_within(seconds: float, runtime: float, pad: float) -> int:

@@ -188,8 +188,7 @@ def rectangles(steps: Iterable[tuple[float, int]]) -> Iterator[tuple[float, floa
 
     One sweep over the steps with a stack of open rectangles, O(n).
     """
-    open_slots: list[tuple[float, int]] = []
-    """`(start, processors)`, in order of the processors."""
+    open_slots: list[tuple[float, int]] = []  # `(start, processors)`, in order of the processors
     for time, free in (*steps, (math.inf, 0)):
         begin = time
         while open_slots and open_slots[-1][1] > free:

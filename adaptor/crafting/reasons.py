@@ -10,14 +10,11 @@ from adaptor.crafting.situation import CraftingSituation, Demand, PilotView, Pla
 from adaptor.model import PilotState, Request
 from adaptor.units import counted, format_clock, format_duration, format_instant
 
-_CERTAIN = 1.05
-"""Ends that differ by less than this factor are said as one."""
+_CERTAIN = 1.05  # ends that differ by less than this factor are said as one
 _TAIL = 0.05
 """The part of the weight that is left out at either side of the ends between which a bag is said to end."""
-_A_DAY = 20 * 3600.0
-"""Seconds until which a time of the day is understood without its date."""
-_NO_DATE = 1e11
-"""Seconds beyond which no calendar reaches: what some tasks need never starts."""
+_A_DAY = 20 * 3600.0  # seconds until which a time of the day is understood without its date
+_NO_DATE = 1e11  # seconds beyond which no calendar reaches: what some tasks need never starts
 
 
 def no_answer(view: PlanningView) -> str:

@@ -10,8 +10,7 @@ from adaptor.crafting.coverage import has_slot, holds, time_left
 from adaptor.crafting.situation import Demand, Member, PilotView, PlanningView, SiteRules, TaskTimes
 from adaptor.model import PilotState
 
-SOONER = 0.7
-"""Expected wait of a queued request relative to the planned one, as jobs end before their limits."""
+SOONER = 0.7  # expected wait of a queued request relative to the planned one, as jobs end before their limits
 
 
 def nobodys(view: PlanningView, needless: Collection[int], replanned: Collection[int]) -> set[int]:

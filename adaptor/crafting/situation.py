@@ -122,8 +122,7 @@ class TaskTimes(msgspec.Struct, frozen=True, kw_only=True):
         return self.finished > 0 or self.told is not None or self.earlier is not None
 
 
-TaskShape = tuple[TaskSize, int | None]
-"""The size of a task, and its bag if that has its own pilots."""
+TaskShape = tuple[TaskSize, int | None]  # the size of a task, and its bag if that has its own pilots
 
 ShapeAt = tuple[TaskShape, str]
 """A shape of task, and the partition in which requests for such tasks go; empty: the site has only one."""
@@ -222,8 +221,7 @@ class Member(NamedTuple):
     """Mean seconds for which its present tasks have run; 0: none runs in it yet."""
 
 
-Elsewhere = Mapping[int, Member]
-"""By pilot of the other sites: what it does for the tasks of a demand."""
+Elsewhere = Mapping[int, Member]  # by pilot of the other sites: what it does for the tasks of a demand
 
 
 class TaskGroup(msgspec.Struct, frozen=True):

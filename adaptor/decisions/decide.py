@@ -34,8 +34,7 @@ from adaptor.decisions.requests import billed, shape_of
 from adaptor.decisions.shares import answered
 from adaptor.decisions.snapshot import Snapshot
 
-_PLANNED = -1
-"""First number of pilots that have no number yet, in the ledger of a step; they count down."""
+_PLANNED = -1  # first number of pilots that have no number yet, in the ledger of a step; they count down
 
 
 class Decision(msgspec.Struct, frozen=True):

@@ -194,10 +194,8 @@ class _Choice:
 
     def __init__(self, snapshot: Snapshot, memory: Memory, donation: DonationFacts, ledger: Ledger) -> None:
         together: dict[int | None, list[BagDonationDemand]] = {}
-        self.reason = ""
-        """Why a bag's tasks get no node; empty: nothing prevents it."""
-        self.too_dear: dict[int | None, str] = {}
-        """By bag: why its budget holds no node."""
+        self.reason = ""  # why a bag's tasks get no node; empty: nothing prevents it
+        self.too_dear: dict[int | None, str] = {}  # by bag: why its budget holds no node
         for demand in snapshot.donation_demands:
             if why := why_not_donated(memory, demand.pilots_of, snapshot.site):
                 self.reason = why

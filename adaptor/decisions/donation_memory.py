@@ -22,15 +22,11 @@ from adaptor.reports import NodeReport
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.workers import Worker
 
-_KEEP = 300.0
-"""Seconds between two times at which what was learned is written down."""
-_HANDOVER = 5.0
-"""Seconds between our leaving a node and the start of the local job that wanted it, at most."""
-_BLIND = 300.0
-"""Seconds without an observation after which idle periods begin again."""
+_KEEP = 300.0  # seconds between two times at which what was learned is written down
+_HANDOVER = 5.0  # seconds between our leaving a node and the start of the local job that wanted it, at most
+_BLIND = 300.0  # seconds without an observation after which idle periods begin again
 
-Workers = Mapping[int, Mapping[str, Worker]]
-"""By pilot and by id."""
+Workers = Mapping[int, Mapping[str, Worker]]  # by pilot and by id
 
 
 class DonationMemory:
@@ -46,33 +42,22 @@ class DonationMemory:
         """Submissions for any donated node in a row that failed."""
         self.reason = ""
         """Why no more nodes are used for now; empty: nothing waits, or nothing stands in the way."""
-        self.row: int | None = None
-        """Where that stands in the journal."""
-        self.observed: float | None = None
-        """When the nodes were last seen."""
-        self.reports: Sequence[NodeReport] | None = ()
-        """As of this step; None: the scheduler does not answer."""
-        self.asked = False
-        """Whether anybody has asked for the nodes in this step."""
+        self.row: int | None = None  # where that stands in the journal
+        self.observed: float | None = None  # when the nodes were last seen
+        self.reports: Sequence[NodeReport] | None = ()  # as of this step; None: the scheduler does not answer
+        self.asked = False  # whether anybody has asked for the nodes in this step
         self._refusals: dict[str, Backoff] = defaultdict(lambda: Backoff(first=30, most=900))
         self._stuck: dict[str, Backoff] = {}
         """Of nodes whose pilots were taken by the scheduler and did not start."""
         self._given_back: dict[str, float] = {}
         """When nodes were given back to a local job that may not be seen there yet."""
-        self._changed: set[str] = set()
-        """Nodes that the last look found otherwise than the one before."""
-        self._known: dict[int, DonatedNode] = {}
-        """By pilot: the last report on its node."""
-        self._closes = math.inf
-        """Until when nodes may be used by the hours of the day, as of the last look."""
-        self._used: KeysView[str] = dict[str, Pilot]().keys()
-        """Nodes with a pilot."""
-        self._views: dict[str, NodeView] = {}
-        """By node that is idle or used: as a decision saw it last."""
-        self._busy: dict[int, int] = {}
-        """By pilot: processors on which tasks ran then."""
-        self._touched = set(seen.by_name)
-        """Nodes of which more was seen since then."""
+        self._changed: set[str] = set()  # nodes that the last look found otherwise than the one before
+        self._known: dict[int, DonatedNode] = {}  # by pilot: the last report on its node
+        self._closes = math.inf  # until when nodes may be used by the hours of the day, as of the last look
+        self._used: KeysView[str] = dict[str, Pilot]().keys()  # nodes with a pilot
+        self._views: dict[str, NodeView] = {}  # by node that is idle or used: as a decision saw it last
+        self._busy: dict[int, int] = {}  # by pilot: processors on which tasks ran then
+        self._touched = set(seen.by_name)  # nodes of which more was seen since then
         self._kept = now
 
     def refusals(self, node: str) -> Backoff:

@@ -22,8 +22,7 @@ from adaptor.model import PilotState
 from adaptor.scheduling.facts import BagFacts
 from adaptor.units import counted, format_duration
 
-_Slots = tuple[Pilot, int]
-"""A pilot and the tasks that it can run at the same time."""
+_Slots = tuple[Pilot, int]  # a pilot and the tasks that it can run at the same time
 
 
 def give_back_surplus(snapshot: Snapshot, memory: Memory) -> Iterator[Withdraw | End | GiveBack]:

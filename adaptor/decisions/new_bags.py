@@ -19,8 +19,7 @@ from adaptor.scheduling.bag import assumed_at
 from adaptor.scheduling.state import SiteTerms
 from adaptor.units import format_duration
 
-Rules = Mapping[str, SiteRules]
-"""By site."""
+Rules = Mapping[str, SiteRules]  # by site
 
 
 def beyond_work(spec: BagSpec, sites: Rules, ledger: Statements) -> int:

@@ -24,14 +24,10 @@ from adaptor.runtimes.sums import RuntimeSums
 from adaptor.runtimes.task_time import TaskTime, learned_time
 from adaptor.scheduling.facts import BagFacts
 
-_OPENINGS = 3
-"""Distinct instants at which processors of a site become free, at most."""
-_SPREAD = 0.5
-"""Deviation of runtimes in parts of their mean, before enough have finished to tell."""
-_SHORTEST = 1e-3
-"""Least mean runtime in seconds, should a clock have been set back."""
-_RUNNING = 200
-"""Running tasks of a site that count, at most; evenly spaced among all."""
+_OPENINGS = 3  # distinct instants at which processors of a site become free, at most
+_SPREAD = 0.5  # deviation of runtimes in parts of their mean, before enough have finished to tell
+_SHORTEST = 1e-3  # least mean runtime in seconds, should a clock have been set back
+_RUNNING = 200  # running tasks of a site that count, at most; evenly spaced among all
 
 
 def compared(snapshot: Snapshot) -> set[int]:

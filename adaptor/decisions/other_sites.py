@@ -24,12 +24,9 @@ from adaptor.decisions.shares import targets
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import PilotState, QueueState
 
-PATIENCE = 10.0
-"""Seconds that a site waits for the queue of another site before it decides without it."""
-_LEAST_SILENCE = 20.0
-"""Seconds of silence at least after which what was planned at a site is divided again."""
-_SUBMITTING = 1 << 40
-"""The first id of requests that have none yet: they come after all pilots."""
+PATIENCE = 10.0  # seconds that a site waits for the queue of another site before it decides without it
+_LEAST_SILENCE = 20.0  # seconds of silence at least after which what was planned at a site is divided again
+_SUBMITTING = 1 << 40  # the first id of requests that have none yet: they come after all pilots
 
 
 def awaited(snapshot: Snapshot, draft: MemoryDraft) -> tuple[list[str], list[Wake]]:

@@ -19,21 +19,17 @@ from adaptor.protocol.messages import LAST_SECONDS
 from adaptor.shortfalls import gave_less
 from adaptor.units import format_duration
 
-UNREACHED = 40.0
-"""Seconds without a call from any worker after which a running pilot is remarked on."""
+UNREACHED = 40.0  # seconds without a call from any worker after which a running pilot is remarked on
 ARRIVAL = 60.0
 """Seconds from its first worker's call for which the other nodes of a pilot may still get theirs."""
-LEFT = 60.0
-"""Seconds after the farewell of its last worker after which a running request is ended."""
-SILENT = 360.0
-"""The same after its last worker fell silent while others of the site are heard."""
+LEFT = 60.0  # seconds after the farewell of its last worker after which a running request is ended
+SILENT = 360.0  # the same after its last worker fell silent while others of the site are heard
 CUT_OFF = 900.0
 """The same where none of the site is heard: behind a cut network workers go on with their tasks."""
 OVERDUE = 900.0
 """Seconds beyond its expected start for which a request may be queued although there is room for it."""
 _DOUBLINGS = 4
-_NAMED = 5
-"""Nodes that a remark names."""
+_NAMED = 5  # nodes that a remark names
 
 
 def is_unheard(pilot: Pilot, now: float) -> bool:

@@ -15,16 +15,11 @@ class PilotTable(Mapping[int, Pilot]):
 
     def __init__(self) -> None:
         self._pilots: dict[int, Pilot] = {}
-        self.requests: dict[int, Pilot] = {}
-        """Formal ones."""
-        self.donated: dict[int, Pilot] = {}
-        """On donated nodes."""
-        self.unsettled: dict[int, Pilot] = {}
-        """Of those: without the ones that are `settled`."""
-        self.by_node: dict[str, Pilot] = {}
-        """By donated node: the last pilot for it."""
-        self.touched: set[str] = set()
-        """Donated nodes whose pilots have changed; the reader clears it."""
+        self.requests: dict[int, Pilot] = {}  # formal ones
+        self.donated: dict[int, Pilot] = {}  # on donated nodes
+        self.unsettled: dict[int, Pilot] = {}  # of those: without the ones that are `settled`
+        self.by_node: dict[str, Pilot] = {}  # by donated node: the last pilot for it
+        self.touched: set[str] = set()  # donated nodes whose pilots have changed; the reader clears it
 
     @property
     def concerned(self) -> tuple[Pilot, ...]:

@@ -13,16 +13,12 @@ from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, Request
 from adaptor.reports import JobReport, JobState
 from adaptor.shortfalls import Shortfall
 
-CANCEL_AGAIN = 120.0
-"""Seconds until a pilot that got the order to end, and is still there, gets it again."""
-MISSES_TO_VANISH = 3
-"""Consecutive answers without the pilot after which it counts as vanished."""
+CANCEL_AGAIN = 120.0  # seconds until a pilot that got the order to end, and is still there, gets it again
+MISSES_TO_VANISH = 3  # consecutive answers without the pilot after which it counts as vanished
 
-_MOST_NOTES = 3
-"""Of a pilot that are shown together."""
+_MOST_NOTES = 3  # of a pilot that are shown together
 
-NO_LIMIT = 10 * 365 * 86_400
-"""Seconds that stand for a time limit without end."""
+NO_LIMIT = 10 * 365 * 86_400  # seconds that stand for a time limit without end
 
 LOSS_WORDS = {
     PilotState.WALLTIME: AttemptOutcome.WALLTIME,

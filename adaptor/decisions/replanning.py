@@ -20,8 +20,7 @@ from adaptor.forecast.forecast import worth_telling
 from adaptor.runtimes.task_time import TaskTime
 from adaptor.scheduling.facts import BagFacts
 
-INTERVAL = 10.0
-"""Seconds between two checks of the slots of a bag."""
+INTERVAL = 10.0  # seconds between two checks of the slots of a bag
 
 
 def keep_to_quotes(snapshot: Snapshot, draft: MemoryDraft) -> list[Explain | Wake]:

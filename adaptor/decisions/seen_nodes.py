@@ -14,8 +14,7 @@ from adaptor.donation.idleness import IdleLearner, Idleness
 from adaptor.donation.situation import NodeUse
 from adaptor.reports import NodeReport
 
-_TELL = 60.0
-"""Seconds after which an idle period counts in the learner before it is over."""
+_TELL = 60.0  # seconds after which an idle period counts in the learner before it is over
 
 
 class _Period(msgspec.Struct):
@@ -35,10 +34,8 @@ class SeenNodes:
         self.reports: Sequence[NodeReport] = ()
         self.by_name: dict[str, NodeReport] = {}
         self._since: dict[str, float] = {}
-        self._periods: dict[float, _Period] = {}
-        """By their beginning."""
-        self._at: float | None = None
-        """When the nodes were looked at last; None: not since `begin_anew`."""
+        self._periods: dict[float, _Period] = {}  # by their beginning
+        self._at: float | None = None  # when the nodes were looked at last; None: not since `begin_anew`
 
     def copy(self) -> SeenNodes:
         """The same, to go its own way from here on."""

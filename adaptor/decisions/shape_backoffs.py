@@ -28,8 +28,7 @@ class ShapeHoldoffs(msgspec.Struct, frozen=True, kw_only=True):
         return self.by_shape.get(shape, Holdoff())
 
 
-_NONE = ShapeHoldoffs()
-"""Nothing has ever failed."""
+_NONE = ShapeHoldoffs()  # nothing has ever failed
 
 
 class ShapeBackoffs:
@@ -40,8 +39,7 @@ class ShapeBackoffs:
         self._terms = (first, most, tolerated)
         self._all = Backoff(first, most, tolerated)
         self._by_shape: dict[ShapeAt, Backoff] = {}
-        self.holdoffs = _NONE
-        """Where they stand, for a decision to look at."""
+        self.holdoffs = _NONE  # where they stand, for a decision to look at
         self._in_a_row: set[TaskShape] = set()
         """The shapes that failed since the last success, where it was not the site that failed."""
 

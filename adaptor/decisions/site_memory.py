@@ -87,20 +87,15 @@ class SiteMemory:
         """How requests are shaped, by what is known now: the pad is longer than configured where the start-up
         of pilots was seen to take longer."""
         self.limits_known = limits_known
-        self.pilots = PilotTable()
-        """Those in the system."""
+        self.pilots = PilotTable()  # those in the system
         self.queue: QueueState | None = None
         """As read for this step; None while nothing waits, or while the scheduler does not answer."""
-        self.seen: QueueState | None = None
-        """As last read, however long ago that was."""
-        self.problem = ""
-        """Why the scheduler does not answer; empty: it does."""
-        self.problem_since: float | None = None
-        """Since when it has not answered; None: it does."""
+        self.seen: QueueState | None = None  # as last read, however long ago that was
+        self.problem = ""  # why the scheduler does not answer; empty: it does
+        self.problem_since: float | None = None  # since when it has not answered; None: it does
         self.asked_since: float | None = None
         """When the question was asked that it has not answered yet; None: there is none."""
-        self.unreachable = ""
-        """Why workers could not reach the daemon; empty: they can."""
+        self.unreachable = ""  # why workers could not reach the daemon; empty: they can
         self.unreachable_because = ""
         """What may keep workers from reaching the daemon, as a question to the user."""
         self.refusals = ShapeBackoffs(first=30, most=900)
@@ -117,8 +112,7 @@ class SiteMemory:
         self._submitting: dict[int, SubmitRequest] = {}
         """By `id`: requests that are decided and not yet submitted."""
         self.waits = waits or WaitLearner()
-        self.jobs = RunShares() if jobs is None else jobs
-        """Which shares of their time limits local jobs run."""
+        self.jobs = RunShares() if jobs is None else jobs  # which shares of their time limits local jobs run
         donation = settings.donation
         self.donation = DonationMemory(donation.rules, nodes or SeenNodes(), now) if donation else None
         """None: the site donates no nodes."""

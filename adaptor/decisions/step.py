@@ -142,8 +142,7 @@ class Step:
         self._common, self._site, self._now = common, site, now
         self._refused: set[ShapeAt] = set()
         """The shapes of tasks for which no formal request was taken, with the partition."""
-        self._failed = False
-        """Whether the scheduler failed at a formal request."""
+        self._failed = False  # whether the scheduler failed at a formal request
         self._node_problem = ""
 
     def run(self) -> Steps:

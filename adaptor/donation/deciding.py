@@ -53,11 +53,9 @@ class _Step:
         self._demands = [
             demand for demand in view.demands if demand.waiting and demand.allocation != "explicit"
         ]
-        self._leave: dict[str, list[str]] = defaultdict(list)
-        """Names of nodes to leave, by the reason."""
+        self._leave: dict[str, list[str]] = defaultdict(list)  # names of nodes to leave, by the reason
         self._used: list[NodeView] = []
-        self._idle: list[tuple[float, float, int, NodeView]] = []
-        """The best to use comes first."""
+        self._idle: list[tuple[float, float, int, NodeView]] = []  # the best to use comes first
         self._room: dict[float, dict[float, float]] = defaultdict(dict)
         """By probability and the instants since when nodes are idle: seconds of the longest task."""
         self._avoided = [node.avoided for node in nodes if node.avoided]

@@ -96,8 +96,7 @@ def known_need(estimate: float | None, ran: float) -> float:
     return max(estimate or 0.0, ran)
 
 
-_NONE = 1e-6
-"""Fewer nodes are none."""
+_NONE = 1e-6  # fewer nodes are none
 
 
 class NodesToCome(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,8 +21,7 @@ import msgspec
 
 EDGES = (0.0, *(15.0 * math.sqrt(2.0) ** step for step in range(36)))
 """Ages in seconds at which pieces of the hazard begin; the last piece lasts for ever (from 32 days on)."""
-PRIOR_AGE = 3600.0
-"""Seconds, of the suppositions before there is data."""
+PRIOR_AGE = 3600.0  # seconds, of the suppositions before there is data
 
 
 class Hazard(msgspec.Struct, frozen=True):

@@ -22,22 +22,14 @@ from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.runtimes.possible import Runtimes
 from adaptor.runtimes.sums import RuntimeSums
 
-MOST_SLOTS = 16
-"""Slots that are followed one by one."""
-_CHUNKS = 2
-"""Parts in which a slot takes its share of what waits."""
-_MOST_STEPS = 600
-"""Ends of tasks that are followed; from then on the bag goes on as it did until then."""
-_MOST_ASKED = 12
-"""How often requests are considered; from then on the bag goes on as it did until then."""
-_HIGHER = 1.3
-"""Growth of the estimated runtime at which requests are considered again."""
-_PACED = 0.6
-"""The share of the waiting tasks at which a bag with aims may request again."""
-_OF_A_GROUP = 8
-"""Tasks of slots that count as one of which the longest is looked for at the end, at most."""
-_LEAVES_AFTER = 60.0
-"""Seconds for which a worker waits for a task, about."""
+MOST_SLOTS = 16  # slots that are followed one by one
+_CHUNKS = 2  # parts in which a slot takes its share of what waits
+_MOST_STEPS = 600  # ends of tasks that are followed; from then on the bag goes on as it did until then
+_MOST_ASKED = 12  # how often requests are considered; from then on the bag goes on as it did until then
+_HIGHER = 1.3  # growth of the estimated runtime at which requests are considered again
+_PACED = 0.6  # the share of the waiting tasks at which a bag with aims may request again
+_OF_A_GROUP = 8  # tasks of slots that count as one of which the longest is looked for at the end, at most
+_LEAVES_AFTER = 60.0  # seconds for which a worker waits for a task, about
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,26 +104,21 @@ class _Simulation:
         self._work, self._runtimes, self._supply = work, runtimes, supply
         self._now = self._last = work.now
         self._learners, self._sums = work.learners, work.sums
-        self._together = max(1, math.ceil(work.most / MOST_SLOTS))
-        """Slots that count as one."""
+        self._together = max(1, math.ceil(work.most / MOST_SLOTS))  # slots that count as one
         self._left = (work.waiting + work.beside) / self._together
         self._all = max(1.0, self._left)
         self._needed = {site: learner.estimate for site, learner in self._learners.items()}
         self._even = {site: learner.even for site, learner in self._learners.items()}
-        self._cuts: list[_Task] = []
-        """Tasks that were cut and wait again, as a heap."""
+        self._cuts: list[_Task] = []  # tasks that were cut and wait again, as a heap
         self._pilots: list[_Pilot] = []
         self._calendar: list[tuple[float, int, _Pilot | None, bool]] = []
         """When a slot of a pilot becomes free, or (True) a charging unit of it ends; without a pilot: when
         requests are considered."""
         self._count = self._live = self._asked = 0
-        self._numbers = 0
-        """Of tasks that were cut: they count down, so that none is a number of the bag."""
-        self._running: dict[int, _Running] = {}
-        """By number in the calendar."""
+        self._numbers = 0  # of tasks that were cut: they count down, so that none is a number of the bag
+        self._running: dict[int, _Running] = {}  # by number in the calendar
         self._most_busy = math.inf if work.at_once is None else max(1, work.at_once // self._together)
-        self._idle: list[_Pilot] = []
-        """Of each slot that has no task because as many run as may."""
+        self._idle: list[_Pilot] = []  # of each slot that has no task because as many run as may
         self._ask_below = _PACED * self._left if supply.paced else -math.inf
         for ran in sorted(work.again)[:: self._together]:
             self._wait_again(ran, self._known_cut(ran), ran + runtimes.rest(ran))

@@ -35,14 +35,10 @@ Kind = Literal[
 ]
 """Forecasts that err alike: of starts, at once in all futures or later; of ends of bags by the tasks that
 finished (none, up to a quarter, more), with jobs of others in the queue or alone; alone, bags that pay."""
-EARLY = 0.25
-"""The share of finished tasks up to which a forecast is an early one."""
-ENOUGH = 19
-"""Own scores from which on an interval is the site's own: the fewest whose 0.95 quantile exists."""
-NEWEST = 400
-"""Own scores that count, the newest: queues change."""
-LOOKS = 5.0
-"""Looks of a scheduler at its queue that are the unit of starts."""
+EARLY = 0.25  # the share of finished tasks up to which a forecast is an early one
+ENOUGH = 19  # own scores from which on an interval is the site's own: the fewest whose 0.95 quantile exists
+NEWEST = 400  # own scores that count, the newest: queues change
+LOOKS = 5.0  # looks of a scheduler at its queue that are the unit of starts
 _WIDTH = {"early": 3.0, "alone early": 3.0, "alone late": 0.1}
 """Added to each side of a raw interval, on its scale; 1 for the other kinds. Futures that all agree may err.
 Early raw intervals tell little of which bags are hard to foresee, because long tasks have not finished. If
@@ -51,8 +47,7 @@ intervals on traces."""
 _SHARES = (0.025, 0.925)
 """Of the scores below the low and the high end. What comes late may come very late: with more of the misses
 above, the interval that holds 90 % is narrower, by a quarter on traces."""
-_LONGEST = 1e9
-"""Seconds beyond which no raw interval reaches."""
+_LONGEST = 1e9  # seconds beyond which no raw interval reaches
 
 
 class Raw(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,8 +11,7 @@ CONFIDENCE = 0.9
 _SHARES = ((1 - CONFIDENCE) / 2, 0.5, (1 + CONFIDENCE) / 2)
 """Of the cases below the low end, the value and the high end of an interval."""
 
-_ROUNDING = 1e-6
-"""The smallest part of a credit, and less than any clock resolves of a second."""
+_ROUNDING = 1e-6  # the smallest part of a credit, and less than any clock resolves of a second
 
 
 class Estimate(msgspec.Struct, frozen=True):

@@ -18,8 +18,7 @@ from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
 from adaptor.runtimes.possible import RuntimeKnowledge
 from adaptor.runtimes.sums import RuntimeSums
 
-_SAYS_LITTLE = 1.0
-"""Deviation of the logarithm of a guess beyond which it says little: by a factor of 2.7."""
+_SAYS_LITTLE = 1.0  # deviation of the logarithm of a guess beyond which it says little: by a factor of 2.7
 
 
 class KnownPilot(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,10 +29,8 @@ import msgspec
 from adaptor.forecast.estimate import Estimate
 from adaptor.model import UserChange
 
-LATEST = 0.5
-"""The share of finished tasks up to which a first forecast counts."""
-LATE = "forecast made late"
-"""Why a bag does not count whose first forecast was made after that."""
+LATEST = 0.5  # the share of finished tasks up to which a first forecast counts
+LATE = "forecast made late"  # why a bag does not count whose first forecast was made after that
 
 
 class FirstForecast(msgspec.Struct, frozen=True, kw_only=True):

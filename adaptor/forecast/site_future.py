@@ -29,12 +29,9 @@ from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
 from adaptor.forecast.supply import Moment, PilotAhead
 from adaptor.model import PendingJob, PilotState, Request, RunningJob
 
-_FEWEST_WAITS = 5
-"""Waits of a site from which they count."""
-_MOST_DRAWN = 1500
-"""Jobs of a queue beyond which its futures are not drawn one by one."""
-_BAG = 0
-"""The number of the bag, where demands and pilots name one."""
+_FEWEST_WAITS = 5  # waits of a site from which they count
+_MOST_DRAWN = 1500  # jobs of a queue beyond which its futures are not drawn one by one
+_BAG = 0  # the number of the bag, where demands and pilots name one
 
 
 class SiteFuture:

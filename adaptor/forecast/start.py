@@ -29,19 +29,14 @@ from adaptor.model import QueueState
 from adaptor.resources import Need
 
 DRAWS = 60
-_JOBS = 20_000
-"""Jobs in all futures together, about: more would take too long."""
+_JOBS = 20_000  # jobs in all futures together, about: more would take too long
 _FEWEST = 8
 _MOST_ON_NODES = 500
 """Waiting jobs times nodes beyond which futures are planned by compiled loops, or counted in processors."""
-_FEWEST_WAITS = 5
-"""Waits of a site from which they count."""
-_WORTH = 0.2
-"""Of the wait that a smaller request saves at least."""
-_CANDIDATES = 16
-"""Smaller requests that are looked at of each kind, those for the earliest holes."""
-_AT_ONCE = 1.0
-"""Seconds that do not matter."""
+_FEWEST_WAITS = 5  # waits of a site from which they count
+_WORTH = 0.2  # of the wait that a smaller request saves at least
+_CANDIDATES = 16  # smaller requests that are looked at of each kind, those for the earliest holes
+_AT_ONCE = 1.0  # seconds that do not matter
 
 
 class KnownQueue(msgspec.Struct, frozen=True, kw_only=True):

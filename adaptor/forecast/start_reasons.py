@@ -11,8 +11,7 @@ from adaptor.model import QueueState
 from adaptor.units import counted, format_clock, format_duration, format_instant
 
 _A_DAY = 20 * 3600.0
-FEW = 20
-"""Jobs that were seen to end, below which little is known of how long jobs run."""
+FEW = 20  # jobs that were seen to end, below which little is known of how long jobs run
 
 
 def reason(

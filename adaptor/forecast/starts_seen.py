@@ -20,10 +20,8 @@ from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.start import StartForecast
 from adaptor.model import QueueState
 
-MOST_FOLLOWED = 300
-"""Jobs that are followed at the same time, at most."""
-NEWEST = 200
-"""Starts that count, the newest: queues change."""
+MOST_FOLLOWED = 300  # jobs that are followed at the same time, at most
+NEWEST = 200  # starts that count, the newest: queues change
 
 
 class JudgedStart(msgspec.Struct, frozen=True):

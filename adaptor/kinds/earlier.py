@@ -17,10 +17,8 @@ from adaptor.bag_spec import TaskKind
 from adaptor.crafting.situation import EarlierTasks
 from adaptor.units import counted, format_duration
 
-KEPT = 12
-"""Bags of a kind at a site that count: one more would weigh 1/4096."""
-_POINTS = 21
-"""Runtimes that are kept of a bag: 0, 5, …, 100 %."""
+KEPT = 12  # bags of a kind at a site that count: one more would weigh 1/4096
+_POINTS = 21  # runtimes that are kept of a bag: 0, 5, …, 100 %
 _DECAY = 0.5
 """The weight of a bag, as a part of that of the next one. CTC, by user and executable: 68 % of the bags are
 within 2.04 times; with 0.7 within 2.09, with 1 within 2.28."""
@@ -29,16 +27,12 @@ _USUAL = math.log(2)
 _USUAL_WEIGHT = 1.0
 _ELSEWHERE = 3.0
 """The least factor where the bags ran at another site, whose processors may be faster or slower."""
-_ENOUGH = 30
-"""Earlier tasks, as many as a quote samples."""
-_MOST_UNKNOWN = 0.1
-"""The share of a bag's tasks whose kinds may be unknown."""
+_ENOUGH = 30  # earlier tasks, as many as a quote samples
+_MOST_UNKNOWN = 0.1  # the share of a bag's tasks whose kinds may be unknown
 _MEMORY_QUANTILE = 0.98
 _MEMORY_MARGIN = 1.25
-_MEMORY_BAGS = 3
-"""The newest bags of a site whose memory counts."""
-_MEMORY_STEP = 64 << 20
-"""Bytes; requests are a multiple of it."""
+_MEMORY_BAGS = 3  # the newest bags of a site whose memory counts
+_MEMORY_STEP = 64 << 20  # bytes; requests are a multiple of it
 
 
 class KindRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -101,8 +101,7 @@ _CODE = {
     "Rscript": "-e",
 }
 _VALUED = {"python": "-W -X", "pypy": "-W -X", "java": "-cp -classpath", "node": "-r --require", "perl": "-I"}
-_WORDS = words_of("if then else elif do while until ! { time")
-"""Words of the shell in front of a command."""
+_WORDS = words_of("if then else elif do while until ! { time")  # words of the shell in front of a command
 _NO_COMMAND = words_of("for case select function fi done esac } in")
 _SETS = re.compile(r"[A-Za-z_]\w*\+?=")
 
@@ -170,14 +169,10 @@ def _interpreted(base: str, words: Sequence[str]) -> RunProgram:
     return RunProgram(program=words[at], arguments=words[at + 1 :], is_file=name != "java")
 
 
-LOOKED_AT = 2000
-"""Tasks of a bag by which its kinds are counted, evenly over the file."""
-MOST_KINDS = 8
-"""Of a bag; the rarer ones are not remembered."""
-_LONGEST_LINE = 4000
-"""Letters of a command that are looked at, or words."""
-_NAMED = 3
-"""Programs in the name of a kind."""
+LOOKED_AT = 2000  # tasks of a bag by which its kinds are counted, evenly over the file
+MOST_KINDS = 8  # of a bag; the rarer ones are not remembered
+_LONGEST_LINE = 4000  # letters of a command that are looked at, or words
+_NAMED = 3  # programs in the name of a kind
 _LONGEST_NAME = 80
 
 _TOKEN = re.compile(

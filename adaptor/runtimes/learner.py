@@ -6,15 +6,13 @@ from collections.abc import Set
 
 import msgspec
 
-SHORTEST = 1.0
-"""Seconds, the least estimate: an estimate of 0 would plan an infinite number of rounds."""
+SHORTEST = 1.0  # seconds, the least estimate: an estimate of 0 would plan an infinite number of rounds
 NEARLY = 0.95
 """A task that ran for this share of a time counts as having had all of it: ending a pilot takes the rest."""
 MOST = 0.75
 """The same share where the pilot was planned for the longest time: its start may take more than the pad."""
 
-ENOUGH = 8
-"""Finished tasks whose mean speaks for the others."""
+ENOUGH = 8  # finished tasks whose mean speaks for the others
 CUT_AT_EVEN_ODDS = 1.1
 """Growth factor after a kill at the pilot's end if tasks may start at even odds: most killed tasks are not
 longer than average."""

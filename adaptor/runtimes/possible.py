@@ -27,26 +27,18 @@ import msgspec
 from adaptor.runtimes.tail import Tail, beyond, likely_tails, log_survival, survival
 from adaptor.runtimes.trend import LEAST, TrendRuntimes, trends
 
-_ATOMS = 100
-"""Runtimes of a case, at most."""
-_LOOKED_AT = 24
-"""Finished and running tasks that the tail is drawn from, of each at most."""
+_ATOMS = 100  # runtimes of a case, at most
+_LOOKED_AT = 24  # finished and running tasks that the tail is drawn from, of each at most
 _SPREADS = {0.05: 0.5, 0.1: 1.0, 0.2: 1.5, 0.35: 2.0, 0.5: 2.0, 0.7: 1.5, 0.85: 1.2, 1.0: 1.0, 1.4: 0.5}
 """Possible deviations of the logarithms of runtimes, with how likely each is at first."""
 _STEPS = 14
 """Means of logarithms that are considered where the guess lies, and as many where what is known lies."""
-_OTHERS = 0.15
-"""How likely it is at first that some tasks are of another kind, which takes longer."""
-_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
-"""How many of all tasks these may be."""
-_SEEN, _MOST_TIMES = 1.5, 30.0
-"""By which factor they take longer than others, at least and at most."""
-_ENOUGH = 20
-"""Finished tasks from which on the longest ones show a tail."""
-_EXCEEDING = 64
-"""Finished tasks beyond the threshold, at most."""
-_FURTHER = 6
-"""Runtimes of a case that are drawn from the tail."""
+_OTHERS = 0.15  # how likely it is at first that some tasks are of another kind, which takes longer
+_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)  # how many of all tasks these may be
+_SEEN, _MOST_TIMES = 1.5, 30.0  # by which factor they take longer than others, at least and at most
+_ENOUGH = 20  # finished tasks from which on the longest ones show a tail
+_EXCEEDING = 64  # finished tasks beyond the threshold, at most
+_FURTHER = 6  # runtimes of a case that are drawn from the tail
 
 
 class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,11 +120,9 @@ class MixedRuntimes:
         total = self._sums[-1]
         first = sum(atom.value * atom.weight for atom in self._atoms) / total
         square = sum(atom.value * atom.value * atom.weight for atom in self._atoms) / total
-        self.mean = first
-        """Of a task, seconds."""
+        self.mean = first  # of a task, seconds
         self.deviation = math.sqrt(max(0.0, square - first * first))
-        self._stock: list[Atom] = []
-        """Drawn and not used yet."""
+        self._stock: list[Atom] = []  # drawn and not used yet
 
     def one(self, progress: float) -> float:  # noqa: ARG002
         """As `Runtimes.one`."""

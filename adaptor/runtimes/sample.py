@@ -8,8 +8,7 @@ from __future__ import annotations
 import bisect
 import itertools
 
-MOST = 1000
-"""Runtimes in a sample, at most."""
+MOST = 1000  # runtimes in a sample, at most
 
 
 class RuntimeSample:
@@ -22,8 +21,7 @@ class RuntimeSample:
         self._most = most
         self._runtimes: dict[int, float] = {}
         self._sorted: list[float] | None = None
-        self._sums: list[float] | None = None
-        """Of the `_sorted` runtimes up to each place."""
+        self._sums: list[float] | None = None  # of the `_sorted` runtimes up to each place
         self.every = 1
 
     def add(self, task: int, runtime: float) -> None:

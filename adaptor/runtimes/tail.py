@@ -29,8 +29,7 @@ _SPREAD = 0.5
 _SCALES = tuple(math.exp(step * math.log(6) / 5) for step in range(-5, 6))
 """Around the scale that the mean excess alone would give; all are equally likely beforehand."""
 _ZERO = 1e-9
-_NEARLY = 1e-4
-"""A shape that is as good as 0, where the formulas for others still hold in floating point."""
+_NEARLY = 1e-4  # a shape that is as good as 0, where the formulas for others still hold in floating point
 
 
 def beyond(ran: float, middle: float, spread: float, draw: random.Random) -> float:

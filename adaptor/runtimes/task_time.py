@@ -13,12 +13,9 @@ from adaptor.runtimes.sums import RuntimeSums
 
 _ASKED = 1024
 """Answers of `last_end` that are kept: each program for another deadline asks the same of all offers."""
-FEW = 30
-"""Tasks on one processor, up to which the renewal function is summed."""
-ENOUGH = 10
-"""Tasks that show how far runtimes spread."""
-ROUNDS = 6
-"""Of expectation and maximisation."""
+FEW = 30  # tasks on one processor, up to which the renewal function is summed
+ENOUGH = 10  # tasks that show how far runtimes spread
+ROUNDS = 6  # of expectation and maximisation
 
 
 def _normal(z: float) -> float:

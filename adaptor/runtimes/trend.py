@@ -18,14 +18,11 @@ import msgspec
 
 from adaptor.runtimes.tail import beyond
 
-LEAST = 1e-3
-"""Seconds: no task is shorter."""
-_FEWEST = 8
-"""Finished tasks from which on a trend can be seen."""
+LEAST = 1e-3  # seconds: no task is shorter
+_FEWEST = 8  # finished tasks from which on a trend can be seen
 _PRIOR = 0.1
 """How many files are taken to be sorted by something that runtimes go with, before any task has finished."""
-_UNSURE = 0.3
-"""Deviation of the logarithm of how much steeper or flatter a trend goes on."""
+_UNSURE = 0.3  # deviation of the logarithm of how much steeper or flatter a trend goes on
 _IN_ORDER = 0.97
 """Share of the tasks up to a place of the file that have finished, so that these are taken to be in order."""
 _NORMAL = NormalDist()
@@ -164,8 +161,7 @@ class TrendRuntimes:
         self._factor = math.fsum(self._factors) / len(self._factors)
         first = started if started < 1 else ended
         levels = [self._level(first + (1 - first) * (step + 0.5) / 8) for step in range(8)]
-        self.mean = self._factor * math.fsum(levels) / len(levels)
-        """Of a task that waits, seconds."""
+        self.mean = self._factor * math.fsum(levels) / len(levels)  # of a task that waits, seconds
 
     def _level(self, place: float) -> float:
         return max(LEAST, self._trend.level(place))

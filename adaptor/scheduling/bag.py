@@ -92,54 +92,41 @@ class Bag:
         """`needs`: by task that has needs of its own. Raises ValueError: they contradict each other."""
         self.id = id
         self.spec = spec
-        self.task = spec.task
-        """What each of its tasks needs that has no needs of its own."""
+        self.task = spec.task  # what each of its tasks needs that has no needs of its own
         self.total = total
         self.earlier: Mapping[str, EarlierTasks] = {}
         """By site: what is known of earlier bags of the same kinds."""
-        self.open = False
-        """Whether tasks may still be appended."""
+        self.open = False  # whether tasks may still be appended
         self._refilling = Refilling(most=total)
         self.held_back = False
         """Whether nothing of it starts while its many tasks are cancelled one part after another."""
-        self.events = 0
-        """The number of its last event: tasks that ended or were put back, and its close."""
+        self.events = 0  # the number of its last event: tasks that ended or were put back, and its close
         self.dependencies = Dependencies()
-        self.awaits: set[int] = set()
-        """Bags that must end before any of its tasks starts."""
+        self.awaits: set[int] = set()  # bags that must end before any of its tasks starts
         self.spoilers: dict[int, TaskState] = {}
         """Bags that have ended so that none of its tasks can run, unless they are retried; how they ended."""
         self.sizes = TaskSizes(spec.task, needs)
-        self.lines = Lines(self.sizes, total)
-        """Tasks that wait, except the suspects, by class of sizes."""
-        self.suspects: deque[int] = deque()
-        """Suspects that wait (see `losses`): they run after all others."""
+        self.lines = Lines(self.sizes, total)  # tasks that wait, except the suspects, by class of sizes
+        self.suspects: deque[int] = deque()  # suspects that wait (see `losses`): they run after all others
         self.losses = Losses(spec.max_lost)
         """By unfinished task: its attempts that ran when their workers died."""
-        self.live: dict[int, set[int]] = {}
-        """By task: the attempts that workers hold."""
+        self.live: dict[int, set[int]] = {}  # by task: the attempts that workers hold
         self.adrift: dict[int, set[int]] = {}
         """By task: the attempts that the broker gave up but whose worker may still report a result."""
-        self.charged: dict[int, int] = {}
-        """By task: its own failures."""
+        self.charged: dict[int, int] = {}  # by task: its own failures
         self.preempted: dict[int, Preempted] = {}
         """By unfinished task: its runs that ended because the donated node was taken."""
         self.guard = Guard()
-        self.failures = 0
-        """The sum of `charged`."""
-        self.alike = 0
-        """The last failures, one after the other, that were all of the same kind."""
+        self.failures = 0  # the sum of `charged`
+        self.alike = 0  # the last failures, one after the other, that were all of the same kind
         self._kind: object = None
         self.progress: dict[int, float] = {}
         """By unfinished task that was requeued: seconds that its attempts have worked."""
         self.hasty: dict[int, int] = {}
         """By requeued task: how often in a row it asked for that within seconds."""
-        self.retried = 0
-        """Failed attempts that caused a retry."""
-        self.runtime = 0.0
-        """The sum of the runtimes of done tasks, seconds."""
-        self.squares = 0.0
-        """The sum of the squared runtimes."""
+        self.retried = 0  # failed attempts that caused a retry
+        self.runtime = 0.0  # the sum of the runtimes of done tasks, seconds
+        self.squares = 0.0  # the sum of the squared runtimes
         self.first_done: float | None = None
         self._states = bytearray(total)
         self._attempts = array("I", bytes(array("I").itemsize * total))

@@ -38,10 +38,8 @@ from adaptor.scheduling.state import Meter, SchedulingState, SiteTerms
 from adaptor.scheduling.tail_replication import stop_unpaid_copies
 from adaptor.scheduling.workers import Worker
 
-LEASE_TIMEOUT = 15.0
-"""Seconds after which the broker asks about a lease that the worker does not report."""
-_ROUND_TRIPS = 6
-"""Round trips added to that timeout, since a lease in a slow message is not lost."""
+LEASE_TIMEOUT = 15.0  # seconds after which the broker asks about a lease that the worker does not report
+_ROUND_TRIPS = 6  # round trips added to that timeout, since a lease in a slow message is not lost
 
 
 ALL_ENDED = "all tasks have ended"

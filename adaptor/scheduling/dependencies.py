@@ -28,8 +28,7 @@ class Links(msgspec.Struct, frozen=True, array_like=True):
 
 
 NO_LINKS = Links()
-_WITHOUT = (TaskState.FAILED, TaskState.CANCELLED)
-"""The ends of a task without a result."""
+_WITHOUT = (TaskState.FAILED, TaskState.CANCELLED)  # the ends of a task without a result
 
 
 class Dependencies:
@@ -37,8 +36,7 @@ class Dependencies:
 
     def __init__(self) -> None:
         self._links: dict[int, Links] = {}
-        self._children: dict[int, set[int]] = {}
-        """By parent that has not ended: the tasks that wait for it."""
+        self._children: dict[int, set[int]] = {}  # by parent that has not ended: the tasks that wait for it
         self._unmet: dict[int, int] = {}
 
     @classmethod

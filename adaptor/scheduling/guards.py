@@ -15,8 +15,7 @@ from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.workers import Worker
 from adaptor.units import counted
 
-_NEWS = 0.1
-"""The part of a time limit by which it must change to be sent again."""
+_NEWS = 0.1  # the part of a time limit by which it must change to be sent again
 QUICK_REQUEUES = 10
 """How often in a row a task may ask within `QUICK` seconds to be started again, before that is a failure."""
 

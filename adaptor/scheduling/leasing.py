@@ -31,10 +31,8 @@ from adaptor.scheduling.state import PaidCopy, SchedulingState
 from adaptor.scheduling.tail_replication import copies
 from adaptor.scheduling.workers import Worker
 
-RESERVE_LIMIT = 256
-"""The most leases that a worker holds in reserve."""
-_PAUSE = 0.1
-"""Seconds between two searches for tasks to replicate, for each hundred workers."""
+RESERVE_LIMIT = 256  # the most leases that a worker holds in reserve
+_PAUSE = 0.1  # seconds between two searches for tasks to replicate, for each hundred workers
 
 
 def dispatch(state: SchedulingState, now: float) -> None:

@@ -14,10 +14,8 @@ from itertools import chain
 from adaptor.resources import Room, TaskSize
 from adaptor.scheduling.task_sizes import MOST, TaskSizes, class_of, classes_of
 
-_PART = 4096
-"""Tasks that an iteration copies at once."""
-_LEAST_SPARE = 64
-"""Places that are made at the head when it is full, at least."""
+_PART = 4096  # tasks that an iteration copies at once
+_LEAST_SPARE = 64  # places that are made at the head when it is full, at least
 
 
 class WaitingTasks:
@@ -25,8 +23,7 @@ class WaitingTasks:
 
     def __init__(self, tasks: Iterable[int] = ()) -> None:
         self._tasks = array("I", tasks)
-        self._begin = 0
-        """Where the first stands; the places before it are spare."""
+        self._begin = 0  # where the first stands; the places before it are spare
 
     def __len__(self) -> int:
         return len(self._tasks) - self._begin
@@ -85,8 +82,7 @@ class WaitingTasks:
             self._begin = 0
 
 
-LOOKAHEAD = 64
-"""Tasks at the head of a line of different tasks among which one is looked for that fits."""
+LOOKAHEAD = 64  # tasks at the head of a line of different tasks among which one is looked for that fits
 
 
 class Line:
@@ -97,8 +93,7 @@ class Line:
         self.number = number
         self.size = size
         self.waiting = WaitingTasks()
-        self.most = 0
-        """The most tasks that have waited here at the same time."""
+        self.most = 0  # the most tasks that have waited here at the same time
         self._sizes = sizes
         self._times: Counter[float] = Counter()
         """How many of those that wait are expected to take each time (seconds, rounded up to two digits)."""

@@ -14,10 +14,8 @@ from adaptor.model import PilotState
 from adaptor.protocol.messages import AttemptKey
 from adaptor.units import counted
 
-_NAMED = 5
-"""Tasks that a remark names."""
-ISOLATED_FROM = 2
-"""Losses from which on a suspect shares its worker with no other task."""
+_NAMED = 5  # tasks that a remark names
+ISOLATED_FROM = 2  # losses from which on a suspect shares its worker with no other task
 
 
 class LostAttempt(msgspec.Struct, frozen=True):

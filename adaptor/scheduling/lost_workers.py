@@ -18,18 +18,15 @@ from adaptor.scheduling.settling import NEAR_THE_END, give_up
 from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.workers import Worker
 
-SILENT = "fell silent"
-"""How a worker ended that only fell silent."""
+SILENT = "fell silent"  # how a worker ended that only fell silent
 _EXCUSES = frozenset({PilotState.WALLTIME, PilotState.PREEMPTED, PilotState.CANCELLED})
 """Ends of a pilot that end its workers, whatever their tasks do."""
 _OF_ITSELF = frozenset({PilotState.COMPLETED, PilotState.FAILED, PilotState.NODE_FAILED})
 """Ends of a pilot that were not asked for: a signal that its workers got came from within."""
 _EXCUSED_SECONDS = 120.0
 """The most seconds from a worker's last message to the end of its pilot, if that end was the cause."""
-_TOGETHER = 15.0
-"""Workers whose last messages came within these seconds may have died of the same cause."""
-_CLOCK_SKEW = 30.0
-"""Seconds by which the scheduler's clock may be ahead of ours."""
+_TOGETHER = 15.0  # workers whose last messages came within these seconds may have died of the same cause
+_CLOCK_SKEW = 30.0  # seconds by which the scheduler's clock may be ahead of ours
 
 
 def remove(state: SchedulingState, worker: Worker, outcome: AttemptOutcome, at: float, how: str) -> None:

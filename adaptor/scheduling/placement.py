@@ -13,8 +13,7 @@ from adaptor.scheduling.lines import LOOKAHEAD, Line
 from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.workers import Worker
 
-Turn = tuple[Bag, Line]
-"""A bag, and a class of its tasks of which some wait."""
+Turn = tuple[Bag, Line]  # a bag, and a class of its tasks of which some wait
 
 
 def waiting_bags(state: SchedulingState, worker: Worker) -> list[Bag]:

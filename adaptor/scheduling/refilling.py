@@ -6,8 +6,7 @@ import msgspec
 
 REFILLED = 1 / 8
 """A program refills its bag once it has appended so large a part of the most tasks at a time beyond these."""
-KEEPS_UP = 1 / 2
-"""It does so on while so large a part of the most tasks at a time is unfinished."""
+KEEPS_UP = 1 / 2  # it does so on while so large a part of the most tasks at a time is unfinished
 
 
 class Refilling(msgspec.Struct):

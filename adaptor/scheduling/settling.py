@@ -29,8 +29,7 @@ from adaptor.scheduling.workers import HeldLease, Worker
 from adaptor.units import format_duration, format_size
 
 _MIB = 1 << 20
-_WITHOUT_NODES = 64
-"""Where no node is known, a task gets at most this multiple of what it had at first."""
+_WITHOUT_NODES = 64  # where no node is known, a task gets at most this multiple of what it had at first
 
 
 class Growth(msgspec.Struct, frozen=True):
@@ -91,8 +90,7 @@ def _try_again(state: SchedulingState, bag: Bag, task: int) -> None:
 NEAR_THE_END = 15.0
 """A worker that ends a task within this many seconds of its pilot's end does so because of the walltime."""
 
-_IN_VAIN = (126, 127)
-"""Exit codes of a shell that cannot run the command: it cannot the next time either."""
+_IN_VAIN = (126, 127)  # exit codes of a shell that cannot run the command: it cannot the next time either
 
 _ITS_OWN = (
     AttemptOutcome.DONE,

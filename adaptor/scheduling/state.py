@@ -30,8 +30,7 @@ from adaptor.scheduling.workers import HeldLease, Worker, WorkerTable
 
 RESERVE_SECONDS = 0.5
 """Seconds of work that a worker holds in reserve, in addition to the work done while messages travel."""
-TOGETHER = ","
-"""Between the names of the nodes, and of the workers, of one attempt in the journal."""
+TOGETHER = ","  # between the names of the nodes, and of the workers, of one attempt in the journal
 
 
 class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,42 +108,34 @@ class SchedulingState:
         """Leases of each bag by class of sizes and by site."""
         self.reserved: dict[int, tuple[int, str]] = {}
         """By bag: a class that holds nothing, and the worker that gets no other task until one of it fits."""
-        self.alone: set[int] = set()
-        """Bags that run only in their own pilots, because each pays for itself."""
+        self.alone: set[int] = set()  # bags that run only in their own pilots, because each pays for itself
         self.owners: dict[int, int] = {}
         """By pilot: the only bag that it serves; all other pilots serve all other bags."""
         self.made_for: dict[int, TaskSize] = {}
         """By pilot since the last restart: the size of the tasks that it was requested for."""
         self.until: dict[int, float] = {}
         """By pilot that its bag gives back: when the tasks that start there must end (epoch seconds)."""
-        self.donated: dict[int, DonatedNode] = {}
-        """By pilot: the donated node on which it runs."""
-        self.hazards: dict[str, Hazard] = {}
-        """By site: for how long nodes stay idle."""
+        self.donated: dict[int, DonatedNode] = {}  # by pilot: the donated node on which it runs
+        self.hazards: dict[str, Hazard] = {}  # by site: for how long nodes stay idle
         self.starts: dict[str, dict[int | None, float]] = {}
         """By site, and by the only bag that they are for: when the next request is predicted to start."""
-        self.meters: dict[int, Meter] = {}
-        """By running pilot that serves one bag: its charging."""
-        self.copies: dict[AttemptKey, PaidCopy] = {}
-        """Replicas of bags that pay for their pilots."""
+        self.meters: dict[int, Meter] = {}  # by running pilot that serves one bag: its charging
+        self.copies: dict[AttemptKey, PaidCopy] = {}  # replicas of bags that pay for their pilots
         self.lost: dict[int, dict[AttemptKey, LostAttempt]] = {}
         """By pilot in the system: its lost attempts, until its end says more of them."""
         self.queues: dict[str, QueueState] = {}
         """By site: its queue as last seen, whose nodes say how much memory a task can get."""
         self.told_growth: set[tuple[int, str]] = set()
         """By bag: what was reported of tasks that ran out of memory."""
-        self.looked: dict[int, float] = {}
-        """By bag: the last search for tasks to replicate (epoch seconds)."""
+        self.looked: dict[int, float] = {}  # by bag: the last search for tasks to replicate (epoch seconds)
         self._samples: dict[int, RuntimeSample] = {}
         self._site_samples: dict[tuple[int, str], RuntimeSample] = {}
         self.ended_parents: deque[tuple[Bag, int]] = deque()
         """Tasks that have ended and for which others wait."""
-        self.followers: dict[int, set[int]] = {}
-        """By bag that has not ended: the bags that run after it."""
+        self.followers: dict[int, set[int]] = {}  # by bag that has not ended: the bags that run after it
         self.roots: dict[tuple[int, int], int] = {}
         """By bag and task that ended with its parent: the task that was the first of them to end."""
-        self.touched: dict[int, Bag] = {}
-        """Bags whose counts changed since the last write of the journal."""
+        self.touched: dict[int, Bag] = {}  # bags whose counts changed since the last write of the journal
         self.changes = Changes()
         self.orders: dict[str, Orders] = defaultdict(Orders)
         """Those that the daemon has not sent yet, by worker; it adds bags, and the commands of leases."""

@@ -26,8 +26,7 @@ from adaptor.scheduling.placement import lines_of, those_for_gpus, waiting_bags
 from adaptor.scheduling.state import PaidCopy, SchedulingState
 from adaptor.scheduling.workers import Worker
 
-_PLACES = 64
-"""Idle processors that are looked at."""
+_PLACES = 64  # idle processors that are looked at
 
 
 class Copy(msgspec.Struct, frozen=True):

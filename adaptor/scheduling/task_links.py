@@ -18,8 +18,7 @@ class LinkError(ValueError):
 
     def __init__(self, index: int, message: str) -> None:
         super().__init__(message)
-        self.index = index
-        """The task's place among the new ones."""
+        self.index = index  # the task's place among the new ones
 
 
 Known = Callable[[set[str]], Mapping[str, int]]

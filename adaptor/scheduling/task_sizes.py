@@ -17,8 +17,7 @@ import msgspec
 
 from adaptor.resources import OwnNeeds, TaskSize
 
-MOST = 8
-"""Classes of a bag, besides that of the rest."""
+MOST = 8  # classes of a bag, besides that of the rest
 
 
 class TaskSizes:
@@ -27,8 +26,7 @@ class TaskSizes:
     def __init__(self, usual: TaskSize, own: Mapping[int, OwnNeeds] | None = None) -> None:
         """`own`: by task that has needs of its own. Raises ValueError: they contradict each other."""
         self.usual = usual
-        self._sizes: dict[int, TaskSize] = {}
-        """By task whose size is not the usual one."""
+        self._sizes: dict[int, TaskSize] = {}  # by task whose size is not the usual one
         self._times: dict[int, float] = {}
         self.add(own or {})
 

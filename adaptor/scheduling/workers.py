@@ -103,15 +103,12 @@ class Worker:
         self.pilot = pilot
         self.site = site
         self.node = node
-        self.whole = Room(processors, memory, (1.0,) * gpus, gpu_type)
-        """What it has when nothing runs there."""
+        self.whole = Room(processors, memory, (1.0,) * gpus, gpu_type)  # what it has when nothing runs there
         self.free = Room()
-        self.deadline = deadline
-        """The end of its pilot, epoch seconds."""
+        self.deadline = deadline  # the end of its pilot, epoch seconds
         self.until = deadline
         """When tasks that start must end; before the deadline in a pilot that is given back."""
-        self.seen = seen
-        """Epoch seconds of its last message."""
+        self.seen = seen  # epoch seconds of its last message
         self.queued = 0
         self.held = HeldLeases()
         self.time_limits: dict[int, float] = {}

@@ -21,8 +21,7 @@ from backends.traits import Traits
 
 T = TypeVar("T")
 
-FRESH = 2.0
-"""Seconds for which a look also serves other questions."""
+FRESH = 2.0  # seconds for which a look also serves other questions
 
 
 class SharedLook(Generic[T]):
@@ -32,8 +31,7 @@ class SharedLook(Generic[T]):
     def __init__(self, look: Callable[[], T]) -> None:
         self._look = look
         self._latest: tuple[float, T] | None = None
-        self._served: set[str] = set()
-        """Askers that have seen it."""
+        self._served: set[str] = set()  # askers that have seen it
 
     def take(self, asker: str) -> T:
         """What another asker saw just now; for an asker that asks again, a new look.

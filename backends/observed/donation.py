@@ -14,8 +14,7 @@ from adaptor.donation.situation import NodeUse
 from adaptor.reports import NodeReport
 from backends.observed.rows import JobRow, ReservationRow
 
-SOON = 5.0
-"""Seconds within which a planned start counts as now: the scheduler's clock need not be ours."""
+SOON = 5.0  # seconds within which a planned start counts as now: the scheduler's clock need not be ours
 
 
 class Donatable(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,8 +63,7 @@ class _Look:
         self._now = now
         self._machines = {node: machine.name for machine in machines for node in machine.nodes}
         self._taken: set[str] = set()
-        self._occupied: set[str] = set()
-        """By pilots on donated nodes."""
+        self._occupied: set[str] = set()  # by pilots on donated nodes
         self._closed: set[str] = set()
         self._planned: dict[str, float] = {}
 

@@ -40,8 +40,7 @@ def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
 
 
-_LONG = 400
-"""Characters from which on a text is remembered by its digest."""
+_LONG = 400  # characters from which on a text is remembered by its digest
 
 
 def lines_of(text: str) -> Iterator[str]:
@@ -60,8 +59,7 @@ class Unchanged(Generic[Made]):
     def __init__(self) -> None:
         self._made: dict[int | tuple[int, ...], Made] = {}
         self._under: object = None
-        self._alive: object = None
-        """So that no other object gets the id of one that is remembered."""
+        self._alive: object = None  # so that no other object gets the id of one that is remembered
 
     def of(self, make: Callable[..., Made], *columns: Sequence[Any], under: object = None) -> list[Made]:
         """What `make` makes of each row: the first objects of all columns, the second ones, …

@@ -10,8 +10,7 @@ import msgspec
 from adaptor.resources import Node, Part
 from backends.observed.rows import NOTHING, Amounts
 
-HeldByNode = Mapping[str, Amounts]
-"""By node (or vnode)."""
+HeldByNode = Mapping[str, Amounts]  # by node (or vnode)
 
 
 class SiteNode(msgspec.Struct, frozen=True, kw_only=True):

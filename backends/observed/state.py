@@ -15,16 +15,14 @@ from backends.observed.remembered import Unchanged
 from backends.observed.rows import NOTHING, Amounts, JobRow, ReservationRow, named_as
 from backends.observed.site import HeldByNode, SiteNode, SiteNodes, added
 
-LINGER = 60.0
-"""Seconds for which a job is taken to hold its nodes that is past its limit or about to end."""
+LINGER = 60.0  # seconds for which a job is taken to hold its nodes that is past its limit or about to end
 
 
 class KnownJobs:
     """What the last look at a site made of the jobs."""
 
     def __init__(self) -> None:
-        self.rows = Unchanged[JobRow]()
-        """For the parsers."""
+        self.rows = Unchanged[JobRow]()  # for the parsers
         self.held = Unchanged[dict[str, Amounts]]()
         self.running = Unchanged[RunningJob]()
         self.pending = Unchanged[tuple[PendingJob, ...]]()

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
 
 
-_PATIENCE = 10.0
-"""Seconds for the question whether a controller answers here."""
+_PATIENCE = 10.0  # seconds for the question whether a controller answers here
 
 
 class SlurmType(BatchType):

@@ -31,8 +31,7 @@ from backends.slurm.placing.restriction import restriction_of
 from backends.slurm.questions import Questions, asking_environment, read, submitting_environment
 from backends.slurm.rows import Partition
 
-_MOST = 12
-"""Features that are named."""
+_MOST = 12  # features that are named
 
 
 def describe_cluster(

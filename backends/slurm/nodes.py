@@ -102,8 +102,7 @@ _OUT_FLAGS = frozenset("*!%@^")
 """Not responding; about to be powered down; about to be rebooted. `~` (powered off until a job wants
 it), `#` (powering up), `-` (planned for a job) and `$` (maintenance) stay in service."""
 
-_UNCOUNTED = 1
-"""MiB: what slurm.conf(5) takes for a node whose RealMemory is not configured."""
+_UNCOUNTED = 1  # MiB: what slurm.conf(5) takes for a node whose RealMemory is not configured
 
 _STANDSTILLS = {"down": "down", "drain": "drained", "inact": "inactive"}
 

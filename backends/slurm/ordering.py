@@ -9,18 +9,14 @@ import msgspec
 
 from backends.findings import Finding, check_age, check_shrinking, ok, warning
 
-_TESTED = 500
-"""Jobs that backfill looks at where bf_max_job_test is not set (slurm.conf(5))."""
+_TESTED = 500  # jobs that backfill looks at where bf_max_job_test is not set (slurm.conf(5))
 
-TIME_RESOLUTION = 60
-"""Seconds to which Slurm rounds a time limit up."""
+TIME_RESOLUTION = 60  # seconds to which Slurm rounds a time limit up
 _RESOLUTION = 60
 _INTERVAL = 30
 SHRINK_MARGIN = 0
-_GIVES_SLOTS = (26, 5)
-"""The first release on which `--time-min` was seen to give the whole slot."""
-_DELAY = 10
-"""Seconds that may pass between our look at the queue and the arrival of the request."""
+_GIVES_SLOTS = (26, 5)  # the first release on which `--time-min` was seen to give the whole slot
+_DELAY = 10  # seconds that may pass between our look at the queue and the arrival of the request
 
 
 class Ordering(msgspec.Struct, frozen=True, kw_only=True):

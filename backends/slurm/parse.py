@@ -99,10 +99,8 @@ QUEUE_FIELDS = (
     *("NodeList", "SchedNodes", "PriorityLong", "Reason", "Name", "Account", "WCKey"),
     *("tres-per-job", "tres-per-node", "tres-per-task", "mem-per-tres"),
 )
-PREEMPTED_FORMAT = "JobID:24,PreemptTime:32"
-"""`squeue -h -a --me -t CD,F -O`."""
-NODE_FORMAT = "%P|%a|%N|%T|%C|%m"
-"""`sinfo -h -a -N -o`."""
+PREEMPTED_FORMAT = "JobID:24,PreemptTime:32"  # `squeue -h -a --me -t CD,F -O`
+NODE_FORMAT = "%P|%a|%N|%T|%C|%m"  # `sinfo -h -a -N -o`
 ACCOUNTING_FIELDS = "JobIDRaw,State,Start,End,NodeList,JobName"
 """`sacct -X -n -P -o`, with a `--delimiter` that no job can know."""
 

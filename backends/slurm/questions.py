@@ -76,13 +76,10 @@ T = TypeVar("T")
 
 IN_SYSTEM = "PD,R,CF,CG,S,SI,SO,ST,RS"
 """States of jobs that wait for processors or hold some, as squeue's `-t` takes them."""
-IN_SYSTEM_SINCE_26_05 = f"{IN_SYSTEM},EXPEDITING"
-"""Older releases refuse it."""
+IN_SYSTEM_SINCE_26_05 = f"{IN_SYSTEM},EXPEDITING"  # older releases refuse it
 
-MOST_RECORDS = 5000
-"""Ended jobs that are learned from, at most."""
-MOST_DISPUTED = 20
-"""Jobs with several records that are asked for alone, at one look."""
+MOST_RECORDS = 5000  # ended jobs that are learned from, at most
+MOST_DISPUTED = 20  # jobs with several records that are asked for alone, at one look
 
 
 class Questions:
@@ -238,8 +235,7 @@ def read(questions: Questions, *, licenses: bool = False) -> SlurmReading:
     )
 
 
-_SETTINGS_KEPT = 600.0
-"""Seconds for which Slurm's own configuration is taken to stay as it is."""
+_SETTINGS_KEPT = 600.0  # seconds for which Slurm's own configuration is taken to stay as it is
 
 
 class SharedCluster(Reading[SlurmReading]):
@@ -253,8 +249,7 @@ class SharedCluster(Reading[SlurmReading]):
         super().__init__(site, machine, asking_environment, submitting_environment)
         self.questions = Questions(self.commands)
         self.licenses = licenses_of(site)
-        self.settings: dict[str, str] = {}
-        """As last asked."""
+        self.settings: dict[str, str] = {}  # as last asked
         self.slot_margin = slot_margin({})
         self._partitions: dict[str, Partition] = {}
         self._until = 0.0

@@ -202,8 +202,7 @@ def _turn(id: str) -> tuple[int, int]:
 _NUMBER = r"[0-9]{1,10}"
 _ARRAY = re.compile(rf"({_NUMBER})_\[([0-9,:-]+)(?:%({_NUMBER}))?\]")
 _RANGE = re.compile(rf"({_NUMBER})(?:-({_NUMBER})(?::({_NUMBER}))?)?")
-MOST_ELEMENTS = 100_000
-"""Of one array; what waits behind more is not predicted anyway."""
+MOST_ELEMENTS = 100_000  # of one array; what waits behind more is not predicted anyway
 
 
 def elements(id: str) -> list[str]:

@@ -31,8 +31,7 @@ _NO_ANSWER = (
 )
 """slurmctld may have taken the request, but its answer did not reach us."""
 
-DONATED_WAITS = 2
-"""Minutes for which a pilot on a donated node stays in the queue at most."""
+DONATED_WAITS = 2  # minutes for which a pilot on a donated node stays in the queue at most
 
 
 def arguments_of(order: PilotOrder, site: SiteConfig, shape: Sequence[str]) -> list[str]:

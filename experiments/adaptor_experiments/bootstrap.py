@@ -19,8 +19,7 @@ from adaptor.forecast.record import wilson
 Matrix = npt.NDArray[np.float64]
 
 REPETITIONS = 2000
-_ENOUGH = 10
-"""Samples from which on it is asked how much they differ."""
+_ENOUGH = 10  # samples from which on it is asked how much they differ
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -139,8 +138,7 @@ def share_interval(samples: Sequence[Sequence[bool]], error: float = 0.05) -> In
 
 Verdict = Literal["confirms", "contradicts", "open"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-Of = Literal["each", "most"]
-"""Of which rows a sentence speaks."""
+Of = Literal["each", "most"]  # of which rows a sentence speaks
 Row = TypeVar("Row")
 P = ParamSpec("P")
 _OPPOSITE: dict[Verdict, Verdict] = {"confirms": "contradicts", "contradicts": "confirms", "open": "open"}

@@ -16,8 +16,7 @@ from adaptor_simulation.machine import LaidOut, on_one_node
 Policy = Literal["conservative", "easy"]
 
 POLICIES: dict[Policy, int] = {"conservative": k.CONSERVATIVE, "easy": k.EASY}
-_SMALL = 64
-"""Rows to begin with."""
+_SMALL = 64  # rows to begin with
 
 
 class OutsideJob(msgspec.Struct, frozen=True, kw_only=True):

@@ -43,8 +43,7 @@ from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart
 from adaptor_simulation.scene.site import SimulatedSite
 
-Decider = Callable[[Snapshot], Decision]
-"""`decide`, or a function that calls it and takes notes."""
+Decider = Callable[[Snapshot], Decision]  # `decide`, or a function that calls it and takes notes
 
 
 class Decided(msgspec.Struct, frozen=True):
@@ -73,16 +72,11 @@ class SimulatedDriver:
         self.ledger = Ledger()
         for name, tariff in tariffs.items():
             self.ledger.set_price(name, tariff, 0.0)
-        self.log: list[Decided] = []
-        """All that was decided, in its order."""
-        self.ended: dict[int, Pilot] = {}
-        """By number: the pilots that have left."""
-        self.crafted: dict[int, CraftedRequest] = {}
-        """By pilot: what it asked for last."""
-        self.reshaped: Counter[int] = Counter()
-        """By pilot: how often its request was changed."""
-        self.first_forecasts: dict[int, FirstForecast] = {}
-        """By bag: the forecast that is judged."""
+        self.log: list[Decided] = []  # all that was decided, in its order
+        self.ended: dict[int, Pilot] = {}  # by number: the pilots that have left
+        self.crafted: dict[int, CraftedRequest] = {}  # by pilot: what it asked for last
+        self.reshaped: Counter[int] = Counter()  # by pilot: how often its request was changed
+        self.first_forecasts: dict[int, FirstForecast] = {}  # by bag: the forecast that is judged
         self.sites = {
             name: SiteMemory(site.place.settings, 0.0, nodes=(seen or {}).get(name))
             for name, site in sites.items()

@@ -41,8 +41,7 @@ have become older."""
 _NO_HOPE = 40 * DAY
 """Seconds without any event on an idle cluster after which no node will be used any more: it is older then
 than the learned ages (`adaptor.donation.idleness.EDGES`), and each hour of the day has been."""
-_CREDIT = Tariff(price_explicit=1.0, price_donated=1.0)
-"""Read only if there is a budget."""
+_CREDIT = Tariff(price_explicit=1.0, price_donated=1.0)  # read only if there is a budget
 
 
 class Watched(msgspec.Struct, frozen=True):
@@ -126,14 +125,11 @@ class _GridJob:
         self._memory = self._driver.sites[SITE]
         self._width = min(terms.rules.limits.max_proc, cluster.processors)
         self._asks_for_all = terms.static_maximum and terms.traits.fixed_shape
-        self._served: dict[int, Served] = {}
-        """By pilot that has run."""
+        self._served: dict[int, Served] = {}  # by pilot that has run
         self._reclaims = 0
         self._withheld = ""
-        self._due = cluster.now
-        """When the site may step next."""
-        self._wanted = True
-        """Whether it is to step then."""
+        self._due = cluster.now  # when the site may step next
+        self._wanted = True  # whether it is to step then
         self._again = False
         """Whether the last decision changed or withdrew a request: the site then steps again."""
 

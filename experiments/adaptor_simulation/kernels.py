@@ -50,8 +50,7 @@ def merged(function: Function) -> Function:
 NEVER = 1 << 60
 
 CONSERVATIVE, EASY = 0, 1
-DONE, FULL = 0, 1
-"""What `advance` returns: it is there, or an array is full and must grow first."""
+DONE, FULL = 0, 1  # what `advance` returns: it is there, or an array is full and must grow first
 
 # scalars
 POLICY, NOW, NEXT_JOB, WAITING, RUNNING, STEPS = 0, 1, 2, 3, 4, 5

@@ -13,8 +13,7 @@ from adaptor_simulation.files import TraceError
 from adaptor_simulation.jobs import Jobs
 from adaptor_simulation.kernels import Array
 
-MOST_NODES = 20_000
-"""Beyond it a long queue does not fit into the memory of a small machine."""
+MOST_NODES = 20_000  # beyond it a long queue does not fit into the memory of a small machine
 _GROUP = re.compile(r"(\d{1,9})x(\d{1,9})(?::(\S+))?")
 
 

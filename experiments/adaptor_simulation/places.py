@@ -16,8 +16,7 @@ from adaptor.reports import NodeReport
 from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.kernels import NEVER, RUN_JOB, RUN_ORDER, Array, kernel
 
-_TAKEN = -1
-"""In the place of the second in which an idle processor is planned for a job."""
+_TAKEN = -1  # in the place of the second in which an idle processor is planned for a job
 
 
 class Places:

@@ -15,8 +15,7 @@ from adaptor_simulation.traces.repairs import Choices, Repairs
 from adaptor_simulation.traces.swf import MOST_PROCESSORS
 from adaptor_simulation.traces.swf_read import read_trace
 
-SHORT = 10
-"""Seconds below which a run time counts as this much in a bounded slowdown (Feitelson 2005)."""
+SHORT = 10  # seconds below which a run time counts as this much in a bounded slowdown (Feitelson 2005)
 
 
 class Metrics(msgspec.Struct, frozen=True, kw_only=True):

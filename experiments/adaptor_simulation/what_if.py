@@ -17,8 +17,7 @@ from adaptor_simulation.jobs import Seconds
 from adaptor_simulation.kernels import NEVER, Array
 from adaptor_simulation.yardstick import Yardstick
 
-EVER = NEVER - 1
-"""Until all have started."""
+EVER = NEVER - 1  # until all have started
 
 
 class LocalJobs:
@@ -117,8 +116,7 @@ def _waits(submit: Array, without: Array, with_us: Array) -> LocalWaits:
     )
 
 
-TWO_CYCLES = 60
-"""Seconds of two scheduling cycles, by Slurm's default `bf_interval` of 30 s."""
+TWO_CYCLES = 60  # seconds of two scheduling cycles, by Slurm's default `bf_interval` of 30 s
 
 
 class HolesFound(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,8 +33,7 @@ class Attempt(msgspec.Struct, frozen=True):
 _SECOND_0 = sys.float_info.min
 """What a start at second 0 of the clock is reported as, because 0 means that an attempt was not started."""
 
-Behaviour = Callable[[AttemptKey, str], Attempt]
-"""What an attempt of a bag's task does at a site (by name)."""
+Behaviour = Callable[[AttemptKey, str], Attempt]  # what an attempt of a bag's task does at a site (by name)
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -67,13 +66,11 @@ class SimulatedWorker:
 
     def __init__(self, id: str, number: int, pilot: PilotPlace, last: float) -> None:
         self.id = id
-        self.number = number
-        """Workers are numbered in the order in which they start."""
+        self.number = number  # workers are numbered in the order in which they start
         self.pilot = pilot
         self.leave_at = pilot.deadline - last
         self.running: dict[AttemptKey, Started] = {}
-        self.welcomed = False
-        """Whether the daemon has answered its Hello."""
+        self.welcomed = False  # whether the daemon has answered its Hello
         self.idle_since: float | None = None
         self._slots = Slots(pilot.processors, pilot.memory, pilot.deadline)
         self._unreported: list[AttemptKey] = []

@@ -73,8 +73,7 @@ class SimulatedWorkers:
         self._calendar: list[tuple[float, int, int, int, int, Callable[[float], None]]] = []
         self._mail: deque[Callable[[float], None]] = deque()
         self._events: list[Event] = []
-        self._touched: dict[str, SimulatedWorker] = {}
-        """Those that may have become idle in this second."""
+        self._touched: dict[str, SimulatedWorker] = {}  # those that may have become idle in this second
         self._count = 0
         self._changed = False
 

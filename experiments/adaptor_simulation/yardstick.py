@@ -8,8 +8,7 @@ from adaptor_simulation import kernels as k
 from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.kernels import Array
 
-_SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
-"""Quantiles of the runtimes at which whole tasks are counted."""
+_SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)  # quantiles of the runtimes at which whole tasks are counted
 
 
 class Yardstick:

@@ -15,12 +15,10 @@ from adaptor.batch_script import Dialect
 if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
 
-_AFTER = {"afterok": "after", "afterany": "after_any"}
-"""By the schedulers' word, the option of the bag."""
+_AFTER = {"afterok": "after", "afterany": "after_any"}  # by the schedulers' word, the option of the bag
 _BAG = re.compile(r"(\d{1,9})(?:\[\])?(?:\.adaptor)?", re.ASCII)
 """A bag's number, as `adaptor submit`, $SLURM_ARRAY_JOB_ID and $PBS_ARRAY_ID have it."""
-NOTIFY = "notify"
-"""Key of the wish for messages by mail."""
+NOTIFY = "notify"  # key of the wish for messages by mail
 RUNS_AGAIN = "a task whose node was lost runs again"
 
 

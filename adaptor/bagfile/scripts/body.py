@@ -9,8 +9,7 @@ from adaptor.bagfile.scripts.asked import Remark, ScriptOptions
 from adaptor.bagfile.scripts.getopt import OptionError
 from adaptor.batch_script import Dialect
 
-_BEFORE = r"(?:^|[;&|(`]|\b(?:then|do|else|time|exec)\s)\s*"
-"""What may stand before a command in a line."""
+_BEFORE = r"(?:^|[;&|(`]|\b(?:then|do|else|time|exec)\s)\s*"  # what may stand before a command in a line
 _SUBMIT = re.compile(rf"{_BEFORE}(?P<command>sbatch|qsub)\s")
 _JOBS = re.compile(
     rf"{_BEFORE}(?P<command>scontrol\s+(?:show\s+job|update|requeue|hold|release)|scancel|sacct|sstat|qdel|qalter)\b"

@@ -65,8 +65,7 @@ Takes = Literal["value", "two values", "perhaps", "nothing"]
 """Whether an option has a value; `perhaps`: only behind `=`."""
 
 
-_LONGEST = 500
-"""Characters of a message."""
+_LONGEST = 500  # characters of a message
 
 
 class KnownOption(msgspec.Struct, frozen=True):

@@ -36,8 +36,7 @@ _WHY = {
     "h": "a bag cannot be held; submit it later",
     "I": "interactive jobs are none of tasks",
 }
-_GROUPS = ("group_list",)
-"""Attributes of `-W` that say who is charged."""
+_GROUPS = ("group_list",)  # attributes of `-W` that say who is charged
 _QUIET = ("block", "Output_Path", "Error_Path", "x")
 """Attributes of `-W` that change nothing about what an element finds and does."""
 

@@ -23,17 +23,14 @@ from adaptor.errors import BagFileError, ObstaclesError, UsageError
 if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
 
-LARGEST = 1024**2
-"""Bytes of a script; sbatch takes 4 MiB."""
+LARGEST = 1024**2  # bytes of a script; sbatch takes 4 MiB
 _USUAL = {"retries": 0, "replicas": 0}
 """As under sbatch an element runs once, and never twice at the same time."""
-_ARRAYS = ("array", "J", "t")
-"""Names of the options with an array."""
+_ARRAYS = ("array", "J", "t")  # names of the options with an array
 _COMMANDS: Mapping[Dialect, Command] = {"slurm": SBATCH, "pbs": QSUB, "gridengine": GRID_ENGINE}
 """In the order in which their lines are looked for."""
 _MEGABYTE = 1024**2
-SHIM_OFF = "shim=off"
-"""An `#ADAPTOR` line that is for `adaptor.shims`."""
+SHIM_OFF = "shim=off"  # an `#ADAPTOR` line that is for `adaptor.shims`
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,8 +118,7 @@ def script_bag(data: bytes, source: str, name: str, submission: Submission) -> S
     return _Maker(data, dialect, asked, options, submission).bag(sites)
 
 
-_NAMED = 5
-"""Lines with one obstacle that are named besides the first."""
+_NAMED = 5  # lines with one obstacle that are named besides the first
 
 
 def _refused(obstacles: Sequence[OptionError], source: str) -> ObstaclesError:

@@ -88,8 +88,7 @@ def whole(text: str) -> int:
     return int(text)
 
 
-MOST = 10_000_000
-"""Elements of one array; more is taken for a typing error."""
+MOST = 10_000_000  # elements of one array; more is taken for a typing error
 _PART = re.compile(r"(?P<first>\d{1,9})(?:-(?P<last>\d{1,9})(?::(?P<step>\d{1,9}))?)?", re.ASCII)
 
 

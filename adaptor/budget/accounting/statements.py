@@ -118,8 +118,7 @@ def billing_step(billed: float) -> float:
     return billed // BILLING_STEP * BILLING_STEP
 
 
-RECENT = 200
-"""Settled pilots that are kept one by one, for results that come late."""
+RECENT = 200  # settled pilots that are kept one by one, for results that come late
 
 
 class Statements:
@@ -138,20 +137,16 @@ class Statements:
         """Pilots that were settled, the newest last; older ones are only in the journal (`RECENT`)."""
         self._used_by_bag: dict[int, int] = defaultdict(int)
         self._wasted_by_bag: dict[int, int] = defaultdict(int)
-        self._priced = False
-        """Whether any entry has a price other than the default."""
+        self._priced = False  # whether any entry has a price other than the default
         self._latest = -math.inf
         self._wasted_by_site: dict[str, int] = defaultdict(int)
         self._used_by_site: dict[str, int] = defaultdict(int)
         self._reserved_by_bag: dict[int, int] = defaultdict(int)
         self._reserved_by_site: dict[str, int] = defaultdict(int)
-        self._bills: dict[str, dict[float, int]] = defaultdict(dict)
-        """By site, then by billing step."""
+        self._bills: dict[str, dict[float, int]] = defaultdict(dict)  # by site, then by billing step
         self._used_in: dict[tuple[str, Calendar], dict[str, int]] = {}
-        self._joint: dict[str, JointStanding] = {}
-        """By key."""
-        self._key_of: dict[int, str] = {}
-        """By bag that a joint limit holds for."""
+        self._joint: dict[str, JointStanding] = {}  # by key
+        self._key_of: dict[int, str] = {}  # by bag that a joint limit holds for
 
     @property
     def in_use(self) -> bool:

@@ -13,8 +13,7 @@ from adaptor.budget.errors import BudgetError
 Allocation = Literal["explicit", "donated"]
 """Explicit: formal requests. Donated: preemptible time on idle nodes (De Rose §3, §4)."""
 
-HOUR = 3600
-"""Seconds; the longest charging unit, and the time for which prices are given."""
+HOUR = 3600  # seconds; the longest charging unit, and the time for which prices are given
 
 
 class Tariff(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,8 +19,7 @@ from adaptor.budget.provisioning.milp import CONFIDENCE, Column, columns
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.units import format_duration
 
-PRECISION = 1e-3
-"""Relative, of the times that are searched for."""
+PRECISION = 1e-3  # relative, of the times that are searched for
 
 
 class Holding(msgspec.Struct, frozen=True, kw_only=True):

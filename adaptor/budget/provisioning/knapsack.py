@@ -22,8 +22,7 @@ if TYPE_CHECKING:  # the daemon runs without numpy
     Floats = npt.NDArray[np.float64]
     Counts = npt.NDArray[np.int64]
 
-MOST_STATES = 2000
-"""Of the frontier; beyond it some are left out, evenly."""
+MOST_STATES = 2000  # of the frontier; beyond it some are left out, evenly
 
 
 class Item(msgspec.Struct, frozen=True):

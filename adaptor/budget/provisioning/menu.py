@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from adaptor.budget.provisioning.knapsack import Counts, Floats
 
 MOST_HORIZONS = 40
-Z_90 = 1.645
-"""Of a two-sided 90 % interval of the normal distribution."""
+Z_90 = 1.645  # of a two-sided 90 % interval of the normal distribution
 
 
 def curve(tasks: int, offers: Sequence[SiteOffer]) -> list[Configuration]:

@@ -68,16 +68,13 @@ def _unit_ends(offer: SiteOffer, held: HeldSlots, deadline: float) -> list[float
     return [end for end in ends if 0 < end < deadline]
 
 
-GAP = 1e-4
-"""Relative, between the solution and the best that is possible."""
+GAP = 1e-4  # relative, between the solution and the best that is possible
 MARGIN = 2e-6
 """The solver keeps its rows, scaled to 1, within a millionth; a budget is to be kept for certain."""
-NODES = 300
-"""Of the search tree; the best solution by then counts."""
+NODES = 300  # of the search tree; the best solution by then counts
 SECONDS = 2.0
 """Never reached by allocations of ten sites; answers that depend on the machine are the last resort."""
-EQUAL = 1e-9
-"""Relative: what differs by less is equal."""
+EQUAL = 1e-9  # relative: what differs by less is equal
 
 
 def least_cost(columns: Sequence[Column], offers: Sequence[SiteOffer], tasks: float) -> list[float] | None:
@@ -167,8 +164,7 @@ def _hold(
     return minimise(objective, [*rows, *once], [sizes[group] for group in of], whole)
 
 
-Row = tuple[list[float], float, float]
-"""A constraint: coefficients, lower and upper bound."""
+Row = tuple[list[float], float, float]  # a constraint: coefficients, lower and upper bound
 
 
 def minimise(

@@ -26,19 +26,16 @@ from adaptor.budget.provisioning.presets import Preset
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.units import format_duration, round_up
 
-STARTUPS_PER_UNIT = 12
-"""A pilot lasts for at least this many start-ups (A²HA §4: 5 of 60 minutes)."""
+STARTUPS_PER_UNIT = 12  # a pilot lasts for at least this many start-ups (A²HA §4: 5 of 60 minutes)
 CORRECTION_PERIOD = 1 / 12
 """Charging units between two steps in which running tasks count (2011, §3.4: 5 of 60 minutes)."""
 SPARE_UNITS = 1
 """Charging units of a request beyond those that the bag plans to pay. A pilot that ends before them is not
 charged for them; without them no pilot could go on with a task (2011, §3.5)."""
-_CERTAINTY = 0.9
-"""With which the bought hosts can do the work, by the deadline or in their requests."""
+_CERTAINTY = 0.9  # with which the bought hosts can do the work, by the deadline or in their requests
 _AIMED_AT = 0.5
 """The part of the time to a deadline, in whole units, in which the work is to be done: requests may wait."""
-_HINTED_TASKS = 8
-"""Finished tasks for which a mean by the user or by earlier bags counts."""
+_HINTED_TASKS = 8  # finished tasks for which a mean by the user or by earlier bags counts
 HINTED = 0.5
 """The coefficient of variation that is assumed of runtimes whose mean is known, before enough have finished.
 
@@ -50,16 +47,12 @@ _LEARN, _LEARN_FOR_FEW = 1 / 16, 1 / 4
 The latter where fewer are needed than 1/(r + 1) of those that are there, r being the requests left. On seeds
 2 and 3 of `adaptor replay budget-frontier`, 1/8 for these loses 3 of 32 deadlines of twice the time.
 """
-_FIRST = 4
-"""Times `samples`: most first hosts that an assumed runtime asks for."""
-_BLIND_DOUBT = 3.0
-"""The factor by which the work may exceed the expected one while the runtimes are unknown."""
-_LAST = 3.0
-"""Deviations by which the last task before a deadline may be longer than the mean."""
+_FIRST = 4  # times `samples`: most first hosts that an assumed runtime asks for
+_BLIND_DOUBT = 3.0  # the factor by which the work may exceed the expected one while the runtimes are unknown
+_LAST = 3.0  # deviations by which the last task before a deadline may be longer than the mean
 _RESERVE = 1 / 8
 """The least part of the time left in which no task starts. Without it, heavy tails miss one of 32."""
-LONGER = 2.0
-"""Deviations by which the last task of a host may be longer than the mean."""
+LONGER = 2.0  # deviations by which the last task of a host may be longer than the mean
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,10 +14,8 @@ from adaptor.budget.provisioning.menu import menu
 from adaptor.budget.provisioning.site_offers import Line, SiteOffer
 from adaptor.runtimes.task_time import TaskTime
 
-REPLICATED = 7
-"""Tasks that run on every site, so that the sites can be compared."""
-NORMAL_SAMPLE = 30
-"""Finished tasks from which a mean is as good as normal (central limit theorem)."""
+REPLICATED = 7  # tasks that run on every site, so that the sites can be compared
+NORMAL_SAMPLE = 30  # finished tasks from which a mean is as good as normal (central limit theorem)
 
 
 def sample_size(tasks: int, precision: float = 0.4, confidence: float = 0.97) -> int:
@@ -94,8 +92,7 @@ def regression(known: Sequence[float], wanted: Sequence[float]) -> SiteRelation:
     return SiteRelation(slope, y - slope * x)
 
 
-Seen = Mapping[str, Mapping[int, float]]
-"""Runtimes by site, then by the task's place in the bag."""
+Seen = Mapping[str, Mapping[int, float]]  # runtimes by site, then by the task's place in the bag
 
 
 def learn(seen: Seen) -> dict[str, TaskTime]:

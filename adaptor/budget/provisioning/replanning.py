@@ -17,8 +17,7 @@ from adaptor.budget.provisioning.knapsack import Item, frontier, relaxed_value
 from adaptor.budget.provisioning.site_offers import Configuration, SiteOffer
 from adaptor.units import format_duration
 
-MOST_ENDS = 400
-"""Ends of charging units that are tried."""
+MOST_ENDS = 400  # ends of charging units that are tried
 
 
 class _Group(msgspec.Struct, frozen=True):

@@ -10,8 +10,7 @@ from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.errors import BudgetError
 from adaptor.runtimes.task_time import TaskTime
 
-FINE = 8
-"""Charging units in a task, beyond which they are as good as nothing."""
+FINE = 8  # charging units in a task, beyond which they are as good as nothing
 
 
 class HeldSlots(msgspec.Struct, frozen=True):

@@ -10,11 +10,9 @@ import msgspec
 
 from adaptor.runtimes.sample import RuntimeSample
 
-MOST_TASKS = 256
-"""Running tasks that are considered, those first that are expected to end last."""
+MOST_TASKS = 256  # running tasks that are considered, those first that are expected to end last
 
-Attempts = Sequence[tuple[str, float]]
-"""Of one task: the site and the seconds so far of each attempt."""
+Attempts = Sequence[tuple[str, float]]  # of one task: the site and the seconds so far of each attempt
 
 
 class RunningTask(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,8 +17,7 @@ from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress, Step, steer
 from adaptor.units import format_duration
 
-INTERVAL = 3.0
-"""Δt: seconds after which what was learned meanwhile is worth another answer (§3)."""
+INTERVAL = 3.0  # δt: seconds after which what was learned meanwhile is worth another answer (§3)
 
 
 class Caution(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,8 +30,7 @@ class Caution(msgspec.Struct, frozen=True, kw_only=True):
     """Of what is left of a budget: requests waste some of what they cost, at their ends and in idle slots."""
 
 
-DAEMON = Caution(name="daemon", certainty=0.9, reserve=0.1)
-"""What every bag of a user is divided by."""
+DAEMON = Caution(name="daemon", certainty=0.9, reserve=0.1)  # what every bag of a user is divided by
 
 
 class SiteShare(msgspec.Struct, frozen=True, kw_only=True):

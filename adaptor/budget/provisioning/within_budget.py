@@ -16,21 +16,16 @@ import msgspec
 from adaptor.budget.provisioning.pacing import HINTED, LONGER, Course, known_mean
 from adaptor.budget.provisioning.work_bound import variation
 
-LOST = 0.1
-"""The part of the money that may always go into starts and ends of hosts."""
-LOST_AT_FIRST = 0.2
-"""The same before a runtime is known."""
-KEPT = 0.5
-"""The part of the money that is kept until a runtime is known, unless the budget is ample."""
+LOST = 0.1  # the part of the money that may always go into starts and ends of hosts
+LOST_AT_FIRST = 0.2  # the same before a runtime is known
+KEPT = 0.5  # the part of the money that is kept until a runtime is known, unless the budget is ample
 SLACK = 1.2
 """Factor on the useful time of a request: one that ends amid its tasks loses more than a reservation."""
 LOOSE = 2
 """A rest of the budget that pays for this many times the remaining work buys hosts before as many tasks
 have finished. The first to finish are short ones: with a tight budget their mean buys too many hosts."""
-AMPLE = 4
-"""A budget that pays for this many times the first estimate of each task bounds no hosts."""
-FIRST_TASKS = 8
-"""Most tasks for each host that the bag buys before a runtime is known."""
+AMPLE = 4  # a budget that pays for this many times the first estimate of each task bounds no hosts
+FIRST_TASKS = 8  # most tasks for each host that the bag buys before a runtime is known
 
 
 class Purse(msgspec.Struct, frozen=True):

@@ -21,8 +21,7 @@ from statistics import NormalDist
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.runtimes.sums import RuntimeSums
 
-PRIOR = 2
-"""Finished tasks that the assumption of an exponential distribution counts for."""
+PRIOR = 2  # finished tasks that the assumption of an exponential distribution counts for
 
 
 def overflow(

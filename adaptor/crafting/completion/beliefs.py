@@ -9,10 +9,8 @@ import msgspec
 
 from adaptor.crafting.situation import SiteRules, TaskTimes
 
-ALIKE = 1.02
-"""Runtimes within this factor are alike."""
-MANY = 64
-"""Finished tasks that speak for the others, however many still run."""
+ALIKE = 1.02  # runtimes within this factor are alike
+MANY = 64  # finished tasks that speak for the others, however many still run
 _SHARE = 1 / 3
 """Of the started tasks, those that must have finished before their runtimes speak for the others."""
 _LEAST_FACTOR = 2.0

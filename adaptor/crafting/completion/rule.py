@@ -26,16 +26,12 @@ WORTH_WITHDRAWING = steps_for(0.9)
 """A queued request is withdrawn for a completion that is sooner by this factor."""
 WORTH_ENDING = steps_for(0.6)
 """A running pilot is ended, and its unfinished tasks begin anew, for a completion sooner by this factor."""
-SLOW = 0.3
-"""With later requests at this speed the completion must be sooner too."""
+SLOW = 0.3  # with later requests at this speed the completion must be sooner too
 FORESEEN = 10.0
 """A bag that takes this many times the longest walltime withdraws nothing: it depends on unknown holes."""
-WEIGHED = 8
-"""The most queued requests, and running pilots, that are compared: the newest."""
-_SETTLED = 300.0
-"""Seconds after which a request may make room, where requests last as long as usual."""
-_LEAST_SETTLED = 30.0
-"""Slurm's default bf_interval: before that a request may have no planned start."""
+WEIGHED = 8  # the most queued requests, and running pilots, that are compared: the newest
+_SETTLED = 300.0  # seconds after which a request may make room, where requests last as long as usual
+_LEAST_SETTLED = 30.0  # Slurm's default bf_interval: before that a request may have no planned start
 
 _SHARED = by_free_slots(adaptive, spread)
 

@@ -34,8 +34,7 @@ at least. They displace the latest-starting ones, which can be issued later."""
 FAR = 4.0
 """A request starts within this multiple of the completion so far: by then the runtimes are known, and a later
 request can be made later."""
-AT_ONCE = 12
-"""Requests chosen in one decision at most; the next one goes on."""
+AT_ONCE = 12  # requests chosen in one decision at most; the next one goes on
 
 
 def steps_for(factor: float) -> float:
@@ -43,8 +42,7 @@ def steps_for(factor: float) -> float:
     return -math.log(factor) / math.log(FINE)
 
 
-BETTER = steps_for(0.998)
-"""A request must shorten the completion by this factor to be made."""
+BETTER = steps_for(0.998)  # a request must shorten the completion by this factor to be made
 Bar = tuple[float, list[int]]
 """By how many steps, and than which completions by belief, a completion is to be sooner."""
 
@@ -86,8 +84,7 @@ class Search:
         """Of the usable place with the longest requests."""
         self.pilots = wanted.pilots
         self._elsewhere = list((wanted.elsewhere or {}).values())
-        self.tasks = self.demand.running + self.demand.waiting
-        """Those that there are; a request is no wider."""
+        self.tasks = self.demand.running + self.demand.waiting  # those that there are; a request is no wider
         self.one_at_a_time = wanted.limit == 1
         self.believed = beliefs(self.demand.times, view.now, self.demand.running, self.rules)
         pad, pace = self.rules.pad, PACE_ALONE if self.one_at_a_time else PACE

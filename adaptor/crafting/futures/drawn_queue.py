@@ -15,8 +15,7 @@ from adaptor.crafting.profile import Profile
 from adaptor.model import QueueState, RunningJob
 from adaptor.resources import TaskSize
 
-_LEAST = 1.0
-"""Seconds that a job runs at least."""
+_LEAST = 1.0  # seconds that a job runs at least
 
 
 def planned(queue: QueueState) -> Schedule:

@@ -17,19 +17,14 @@ import msgspec
 
 from adaptor.model import EndedJob, QueueState, RunningJob
 
-MOST = 200
-"""Shares of jobs of whatever user that count, the newest."""
-KEPT = 2000
-"""Jobs that are kept, the newest."""
+MOST = 200  # shares of jobs of whatever user that count, the newest
+KEPT = 2000  # jobs that are kept, the newest
 _FEW = 8
 """Shares that are assumed before any is known: evenly between 0 and 1, as users' limits are (Tsafrir et al.
 2007)."""
-_TRACKED = 5000
-"""Jobs that are followed at the same time, at most."""
-FEWEST = 4
-"""Jobs of a user from which the user's own history counts."""
-_OWN = 30
-"""Jobs of a user's history that count, the newest."""
+_TRACKED = 5000  # jobs that are followed at the same time, at most
+FEWEST = 4  # jobs of a user from which the user's own history counts
+_OWN = 30  # jobs of a user's history that count, the newest
 
 
 class Ran(msgspec.Struct, frozen=True):

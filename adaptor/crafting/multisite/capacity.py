@@ -55,8 +55,7 @@ class Capacity:
             for full, rest in [self._requests_in(strip.duration, whole_tr)]
             if full or rest
         ]
-        self.total = self._by(math.inf)
-        """Tasks that it can ever finish; may be `math.inf`."""
+        self.total = self._by(math.inf)  # tasks that it can ever finish; may be `math.inf`
         first_round = min(self._longest, shape.rules.pad + shape.runtime)
         self.first = min((begin for begin, _, _, _ in self._strips), default=math.inf) + first_round
         """The earliest end of a first task (epoch seconds); `math.inf`: never."""
@@ -110,8 +109,7 @@ def _units(
     return found
 
 
-_PRECISE = 1e-3
-"""Seconds within which two sites count as equally fast."""
+_PRECISE = 1e-3  # seconds within which two sites count as equally fast
 
 
 class Level(msgspec.Struct, frozen=True):

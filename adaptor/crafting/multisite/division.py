@@ -150,8 +150,7 @@ class _Work:
         self._sites = sites
         bags = [next((demand.bag for demand in group.at.values()), None) for group in groups]
         self._targets = [None if bag is None else targets.get(bag) for bag in bags]
-        self._compared = [bag in targets for bag in bags]
-        """By group: whether it is divided by cost or time."""
+        self._compared = [bag in targets for bag in bags]  # by group: whether it is divided by cost or time
         self._groups = groups
         self._open = [
             {

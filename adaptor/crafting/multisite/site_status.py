@@ -16,10 +16,8 @@ from adaptor.crafting.situation import Demand, Elsewhere, PilotView, PlanningVie
 from adaptor.model import PilotState
 from adaptor.units import format_duration
 
-TOLERATED = 300.0
-"""Seconds of lateness that never cause a withdrawal."""
-CLEARLY = 0.5
-"""The other sites are clearly sooner if they need at most this share of the time."""
+TOLERATED = 300.0  # seconds of lateness that never cause a withdrawal
+CLEARLY = 0.5  # the other sites are clearly sooner if they need at most this share of the time
 
 
 def latest(pilots: Iterable[PilotView], now: float) -> PilotView | None:

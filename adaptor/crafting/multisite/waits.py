@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 
-WEIGHT = 0.5
-"""Of the newest request in the average."""
-SHARES = 50
-"""Waits that are kept as shares of the predicted ones, the newest."""
-LEAST_WAIT = 60.0
-"""Seconds: shares of shorter predicted waits say little."""
+WEIGHT = 0.5  # of the newest request in the average
+SHARES = 50  # waits that are kept as shares of the predicted ones, the newest
+LEAST_WAIT = 60.0  # seconds: shares of shorter predicted waits say little
 LARGEST_SHARE = 20.0
 HALF_LIFE = 3600.0
 """Seconds after which learned lateness counts half, so that a site gets requests again after a bad hour."""
 
-Class = tuple[int, int]
-"""Powers of two of the processors, and of the minutes of tr; 0: tr is not known."""
+Class = tuple[int, int]  # powers of two of the processors, and of the minutes of tr; 0: tr is not known
 
 
 class WaitLearner:

@@ -12,8 +12,7 @@ from adaptor.crafting.nodes import kernel
 from adaptor.crafting.nodes.kernel import DONE, Ints, State
 from adaptor.crafting.nodes.space import Ask, Space, Vector
 
-_SPARE = 8
-"""Steps for which a node has room from the beginning, in addition to those of its holds."""
+_SPARE = 8  # steps for which a node has room from the beginning, in addition to those of its holds
 
 
 class CompiledTimelines:

@@ -27,8 +27,7 @@ CHUNKS, ANY_GPUS, SCATTER, WHOLE, FIRST, LAST, KIND, FEWEST = 0, 1, 2, 3, 4, 5, 
 kind have equal chunks, and durations between two powers of 2. All chunks take `FEWEST` nodes, or more."""
 
 
-BLOCK = 64
-"""Nodes of a list that are skipped together where none is open."""
+BLOCK = 64  # nodes of a list that are skipped together where none is open
 
 # No kernel makes an array, and counting references to them (_nrt) would take half of the time.
 _OPTIONS: dict[str, Any] = {"cache": True, "_nrt": False}

@@ -25,11 +25,9 @@ OVERRUN = 60.0
 MANY = 20_000
 """Waiting jobs times nodes from which on compiled loops are worth the time to load them (some 0.3 s)."""
 
-DETAILED = 2_000
-"""Jobs that get nodes one by one without compiled loops: about a second."""
+DETAILED = 2_000  # jobs that get nodes one by one without compiled loops: about a second
 
-Hold = tuple[int, float, float, Vector]
-"""`(node, begin, end, what is held)`."""
+Hold = tuple[int, float, float, Vector]  # `(node, begin, end, what is held)`
 
 
 class NodePlan(Protocol):

@@ -32,8 +32,7 @@ class _Nodes:
     def __init__(self, start: float, nodes: Iterable[Steps]) -> None:
         alike = Counter(nodes)
         self.groups, self.counts = list(alike), list(alike.values())
-        self.times, self.units = list[float](), list[int]()
-        """The units of all of them from each instant on."""
+        self.times, self.units = list[float](), list[int]()  # the units of all of them from each instant on
         changes: dict[float, int] = {start: 0}
         rises = set()
         falls = []
@@ -164,14 +163,11 @@ class SlotProfile(Profile):
             if self._free[-1] != units * processors:
                 self._times.append(time)
                 self._free.append(units * processors)
-        self._drawn: dict[int, int] = {}
-        """By group: the nodes on which requests were taken."""
-        self._touched: dict[int, Profile] = {}
-        """The units free on these, by a number."""
+        self._drawn: dict[int, int] = {}  # by group: the nodes on which requests were taken
+        self._touched: dict[int, Profile] = {}  # the units free on these, by a number
         self._taken: dict[tuple[float, float, int], list[dict[int, int]]] = defaultdict(list)
         """By request `(start, duration, processors)`, each time that it was taken: units by touched node."""
-        self._staying: _Staying | None = None
-        """As long as nothing else is taken; see `_stays`."""
+        self._staying: _Staying | None = None  # as long as nothing else is taken; see `_stays`
 
     def copy(self) -> SlotProfile:
         twin = SlotProfile.__new__(SlotProfile)

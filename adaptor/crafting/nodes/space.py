@@ -9,11 +9,9 @@ import msgspec
 from adaptor.model import PendingJob, RunningJob
 from adaptor.resources import Gpus, Need, Node, Part
 
-PROCESSORS, MEMORY, GPUS = 0, 1, 2
-"""Dimensions; from `GPUS` on, one for each type."""
+PROCESSORS, MEMORY, GPUS = 0, 1, 2  # dimensions; from `GPUS` on, one for each type
 
-UNCOUNTED = 1 << 60
-"""The memory of a node on which it is not counted."""
+UNCOUNTED = 1 << 60  # the memory of a node on which it is not counted
 
 Vector = tuple[int, ...]
 

@@ -63,8 +63,7 @@ class Timelines:
         self._space = space
         self._nodes = [Timeline(start, vector) for vector in space.capacity]
         self._reached: dict[tuple[Ask, float], float] = {}
-        self.latest: list[tuple[int, Vector]] = []
-        """By node, what the last job took that was planned."""
+        self.latest: list[tuple[int, Vector]] = []  # by node, what the last job took that was planned
 
     def hold(self, holds: Iterable[tuple[int, float, float, Vector]]) -> None:
         """`(node, begin, end, what is held)`; where they exceed a node, nothing of it is free."""

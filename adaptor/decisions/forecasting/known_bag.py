@@ -28,8 +28,7 @@ _SAID, _UNKNOWN = 0.5, 1.5
 """Deviations of the logarithm of what users say that a task takes, and of what is assumed of it."""
 _USUAL = 0.25
 """Prior mean runtime as a fraction of the first estimate, which is chosen so that most tasks fit."""
-_LONGEST = 1e9
-"""Seconds of a pilot that has no end."""
+_LONGEST = 1e9  # seconds of a pilot that has no end
 
 
 def known_bag(snapshot: Snapshot, ahead: BagAhead) -> KnownBag:

@@ -28,8 +28,7 @@ from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.facts import BagFacts, facts_of
 from adaptor.scheduling.state import SiteTerms
 
-_NEW = 1 << 40
-"""The number of the bag: no real one is so high."""
+_NEW = 1 << 40  # the number of the bag: no real one is so high
 
 
 class NewBag(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,14 +19,10 @@ from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.facts import facts_of
 from adaptor.scheduling.state import SchedulingState
 
-INTERVAL = 10.0
-"""Seconds after which a bag is forecast again."""
-SOON = 2.0
-"""The same where twice as many tasks have finished, which can change it by far."""
-MOST = 3
-"""Bags that are forecast in one step: each takes about 50 ms."""
-OLD = 300.0
-"""Seconds after which a forecast is too old to be shown."""
+INTERVAL = 10.0  # seconds after which a bag is forecast again
+SOON = 2.0  # the same where twice as many tasks have finished, which can change it by far
+MOST = 3  # bags that are forecast in one step: each takes about 50 ms
+OLD = 300.0  # seconds after which a forecast is too old to be shown
 
 
 def bags_ahead(

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-NOTHING = ""
-"""Jobs of others may run next to it."""
+NOTHING = ""  # jobs of others may run next to it
 NODE = "NODE"
 KNOWN = frozenset({NOTHING, NODE, "USER", "MCS", "TOPO"})
 """Whole nodes; nodes shared only with jobs of the same user, of the same label of MCS, or whole segments of

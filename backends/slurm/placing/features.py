@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
-Fits = Callable[[Collection[str]], bool]
-"""Whether a node with these features is one on which the job may run."""
+Fits = Callable[[Collection[str]], bool]  # whether a node with these features is one on which the job may run
 
 _TOKEN = re.compile(r"\s*([&|,()\[\]]|[^&|,()\[\]\s]+)")
 _COUNTED = re.compile(r"(.+?)\*[0-9]+")

@@ -68,8 +68,7 @@ def _from(
     return float("inf")
 
 
-GresCounts = Mapping[tuple[str, str], int]
-"""By name and type; `("gpu", "")` where the type has no name."""
+GresCounts = Mapping[tuple[str, str], int]  # by name and type; `("gpu", "")` where the type has no name
 
 _NONE = frozenset({"", "(null)", "N/A", "n/a", "NONE", "none"})
 _ITEM = re.compile(r"(?:[^,()]|\([^()]*\))+")

@@ -83,11 +83,9 @@ _WISHED = (
     *("Features", "ReqNodeList", "ExcNodeList"),
 )
 _VALUE = re.compile(rf" ({'|'.join(_WISHED)}|OverSubscribe|Exclusive|Licenses)=(\S*)")
-_FIRST_READ = " ReqNodeList="
-"""Of the fields of `_VALUE` and of the parts, the first."""
+_FIRST_READ = " ReqNodeList="  # of the fields of `_VALUE` and of the parts, the first
 _BEHIND = " Network="
-_TIMES = 2000
-"""Characters between the state and `_FIRST_READ`, most often; beyond, all of a record is read."""
+_TIMES = 2000  # characters between the state and `_FIRST_READ`, most often; beyond, all of a record is read
 _PART = re.compile(r" Nodes=(\S+) CPU_IDs=(\S*) Mem=([0-9]{1,15}) GRES=(\S*)")
 _HOLDING = frozenset(
     {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
@@ -126,18 +124,15 @@ class _Run(msgspec.Struct, frozen=True):
         return {record.row.id: record.detail for record in self.records.values() if record.detail is not None}
 
 
-_RUN = 50
-"""Records of a run at most: some 60,000 characters."""
+_RUN = 50  # records of a run at most: some 60,000 characters
 
 
 class JobRecords:
     """Reads `scontrol show job -a -d -o`. A record that is as it was at the last look is only compared."""
 
     def __init__(self) -> None:
-        self._last: dict[str, _Record] = {}
-        """By the word with which the record begins."""
-        self._runs: dict[str, _Run] = {}
-        """By the word with which the first record begins."""
+        self._last: dict[str, _Record] = {}  # by the word with which the record begins
+        self._runs: dict[str, _Run] = {}  # by the word with which the first record begins
 
     def read(self, text: str, rows: Mapping[str, QueueRow]) -> JobDetails:
         """Of the jobs that squeue shows: `rows`, by their ids.

@@ -18,10 +18,8 @@ from adaptor_experiments.a2ha import published
 from adaptor_experiments.a2ha.published import Seconds
 from adaptor_simulation.files import ReplayError
 
-HOURLY = HostTerms(unit=3600.0, startup=300.0)
-"""2011, §4: 55 of 60 minutes are usable."""
-WHOLE_HOUR = HostTerms(unit=3600.0)
-"""2008, §4: no start-up."""
+HOURLY = HostTerms(unit=3600.0, startup=300.0)  # 2011, §4: 55 of 60 minutes are usable
+WHOLE_HOUR = HostTerms(unit=3600.0)  # 2008, §4: no start-up
 _Draw = np.random.Generator
 
 

@@ -10,8 +10,7 @@ from adaptor_experiments.a2ha.design import Row, Scheme, Settings
 from adaptor_experiments.a2ha.simulation import CloudRun
 from adaptor_experiments.resumable import gathered
 
-_AT_ONCE = 25
-"""Orders that a process runs before it hands them in."""
+_AT_ONCE = 25  # orders that a process runs before it hands them in
 
 
 def run_all(

@@ -35,8 +35,7 @@ Bought = Literal["as published", "daemon"]
 
 CREATION = (0.0, 0.25, 0.5, 0.75, 1.0)
 INCREASE = (0.25, 0.5, 0.75)
-ORDERS = 200
-"""Of each bag (2008, §5; 2011, §4)."""
+ORDERS = 200  # of each bag (2008, §5; 2011, §4)
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

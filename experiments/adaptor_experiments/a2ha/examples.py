@@ -13,8 +13,7 @@ from adaptor_experiments.a2ha.design import Settings
 from adaptor_experiments.a2ha.published import Seconds
 from adaptor_experiments.a2ha.simulation import CloudRun
 
-_MOST = 40
-"""Orders that are enough for a smooth line."""
+_MOST = 40  # orders that are enough for a smooth line
 
 
 class EqualTasks(msgspec.Struct, frozen=True):

@@ -151,10 +151,8 @@ def _speedups(name: str, figure: str, every: Runs[Row], presets: Sequence[str], 
     return save(folder / f"{name}.svg", f"{figure}: speedup and hosts (the line: equal)", 2, draw)
 
 
-_ROOM = 1.5
-"""Above the highest bar, for the legend."""
-_TIGHT = 60
-"""Hosts; beyond, the two curves only go on."""
+_ROOM = 1.5  # above the highest bar, for the legend
+_TIGHT = 60  # hosts; beyond, the two curves only go on
 
 
 def figure_2008_1(folder: Path) -> Drawing:

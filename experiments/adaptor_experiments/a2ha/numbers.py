@@ -13,10 +13,8 @@ from adaptor_experiments.a2ha.paper_presets import AS_THE_TABLE
 from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.tables import Figure, Mean, Runs, texts
 
-NEAR = 0.05
-"""A mean agrees that is so near to the paper's, or that rounds to it."""
-FEW_HOSTS = 13
-"""The example of both papers for speedups (2011, §4.2; 2008, §5)."""
+NEAR = 0.05  # a mean agrees that is so near to the paper's, or that rounds to it
+FEW_HOSTS = 13  # the example of both papers for speedups (2011, §4.2; 2008, §5)
 _CLOSE = 0.25
 _HOUR, _MINUTE = 3600.0, 60.0
 ENDS: dict[str, Figure] = {

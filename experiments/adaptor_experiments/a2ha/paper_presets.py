@@ -124,8 +124,7 @@ class DaemonBuyer:
     def __init__(self, tasks: int, terms: HostTerms, preset: Preset) -> None:
         self._tasks, self._terms, self._preset = tasks, terms, preset
         self.runtimes = RuntimeSums()
-        self.needed = 0.0
-        """Seconds that the waiting tasks are known to need."""
+        self.needed = 0.0  # seconds that the waiting tasks are known to need
         self._pace: Pace | None = None
 
     def first(self, hint: int | None = None) -> Advice:

@@ -16,14 +16,12 @@ import numpy.typing as npt
 
 Seconds = npt.NDArray[np.float64]
 
-IMAGE_TASKS, IMAGE_MEAN, IMAGE_DEVIATION = 256, 220.0, 125.0
-"""2011, §4: seconds."""
+IMAGE_TASKS, IMAGE_MEAN, IMAGE_DEVIATION = 256, 220.0, 125.0  # 2011, §4: seconds
 IMAGE_SHORTEST, IMAGE_LONGEST = 25.0, 565.0
 """2008, §3: some tasks take about 25 s, and the amplitude is about 9 minutes."""
 TESTING_TASKS, TESTING_MEDIAN, TESTING_MEAN = 1480, 30.0, 60.0
 """2011, §4: half of the tasks are below 30 s, and the average is 1 minute."""
-TESTING_LONG = 900.0
-"""2011, §4: few tasks are longer."""
+TESTING_LONG = 900.0  # 2011, §4: few tasks are longer
 
 _HALVINGS = 50
 

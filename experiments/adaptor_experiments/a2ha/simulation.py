@@ -19,8 +19,7 @@ from adaptor.runtimes.learner import RuntimeLearner
 from adaptor_experiments.a2ha.design import Bought
 from adaptor_experiments.a2ha.paper_presets import Buyer, DaemonBuyer, PublishedBuyer, goes_on
 
-_FACTOR = 2
-"""The default of `growth_factor`."""
+_FACTOR = 2  # the default of `growth_factor`
 
 
 class PilotRules:
@@ -75,10 +74,8 @@ class _Host:
 
     def __init__(self, ready: float, ends: float, last_end: float) -> None:
         self.ready = ready
-        self.ends = ends
-        """Of the paid time."""
-        self.last_end = last_end
-        """It cannot go on beyond that, where the pilot's request ends."""
+        self.ends = ends  # of the paid time
+        self.last_end = last_end  # it cannot go on beyond that, where the pilot's request ends
         self.task: int | None = None
         self.started = 0.0
         self.turn = 0
@@ -114,8 +111,7 @@ class CloudRun:
         self._groups: Counter[tuple[float, float]] = Counter()
         self._bought = self._units = self._cut = self._continued = 0
         self._wasted = 0.0
-        self._hosts: list[int] = []
-        """Bought so far, after each task that finished."""
+        self._hosts: list[int] = []  # bought so far, after each task that finished
         self.now = 0.0
         # A hint is corrected by the ratio; this is the one that leaves `initial` hosts.
         hint = None if initial is None else round(initial / preset.creation_ratio)

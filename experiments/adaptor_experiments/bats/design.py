@@ -25,8 +25,7 @@ Way = Literal["none", "random", "stochastic", "daemon", "perfect", "migration", 
 `nothing lost` is `migration` of tasks that go on where they were, which no machine can do: it shows what
 migration loses by killing a task.
 """
-Replanning = Literal["daemon", "slides"]
-"""When other machines are used than those chosen from the menu."""
+Replanning = Literal["daemon", "slides"]  # when other machines are used than those chosen from the menu
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 BUDGETS: tuple[BudgetName, ...] = get_args(BudgetName)
@@ -36,10 +35,8 @@ MIGRATING: tuple[Way, ...] = ("migration", "nothing lost")
 REPLANNINGS: tuple[Replanning, ...] = get_args(Replanning)
 CASES: tuple[tuple[Kind, BudgetName], ...] = tuple((kind, budget) for kind in KINDS for budget in BUDGETS)
 
-UNIT = 3600.0
-"""Seconds of the charging unit (ATU)."""
-INTERVAL = 300.0
-"""Seconds between two re-evaluations (slide "Progress Monitoring")."""
+UNIT = 3600.0  # seconds of the charging unit (ATU)
+INTERVAL = 300.0  # seconds between two re-evaluations (slide "Progress Monitoring")
 SAMPLERS = 5
 """Machines of each kind that run the sample: about an hour for it, and few that are paid too long."""
 THRESHOLD = 30

@@ -31,8 +31,7 @@ class Machine:
         self.paid_until = now + UNIT
         self.task = IDLE
         self.started = 0.0
-        self.end = 0.0
-        """When its task really ends."""
+        self.end = 0.0  # when its task really ends
         self.replica = False
 
     def start(self, task: int, runtime: float, now: float, replica: bool = False) -> None:

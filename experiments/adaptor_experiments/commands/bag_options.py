@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from adaptor.resources import TaskSize
     from adaptor_experiments.commands.bag_terms import BagCluster, NodesOptions
 
-PROFILES = {False: "processors", True: "nodes"}
-"""What the planner sees, by `GridTerms.sees_nodes`."""
+PROFILES = {False: "processors", True: "nodes"}  # what the planner sees, by `GridTerms.sees_nodes`
 
 
 class AskedBag(msgspec.Struct, frozen=True, eq=False, kw_only=True):

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 _TRACES = ("SDSC-SP2-1998", "CTC-SP2", "SDSC-BLUE", "lublin_256_est")
 _SCHEDULERS: tuple[Scheduler, ...] = ("recorded", "conservative", "easy")
-_PARTS = 2
-"""Pieces into which the jobs of a trace are divided."""
+_PARTS = 2  # pieces into which the jobs of a trace are divided
 
 
 @click.command(short_help="Measure how often forecasts of ends and starts hold, and how near they are.")

@@ -21,8 +21,7 @@ Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _NEARBY = Path("../shared/traces")
-_REMEMBERED = 600.0
-"""Seconds by whose speed the time that is left is estimated: some pieces take minutes."""
+_REMEMBERED = 600.0  # seconds by whose speed the time that is left is estimated: some pieces take minutes
 
 
 def folder_option(default: str) -> Decorator:
@@ -93,8 +92,7 @@ def _traces_option(callback: Callable[..., Path] | None) -> Decorator:
 
 
 traces_option = _traces_option(lambda _ctx, _param, value: folder_of_traces(value))
-named_traces_option = _traces_option(None)
-"""For a command that may do without: see `folder_of_traces`."""
+named_traces_option = _traces_option(None)  # for a command that may do without: see `folder_of_traces`
 
 
 @contextmanager

@@ -25,16 +25,11 @@ from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.tables import texts
 
 SP2, BLUE, CTC, LOADED = "sdsc-sp2", "sdsc-blue", "ctc-sp2-512", "ctc-sp2-512 × 0.7"
-Cases = Mapping[str, Comparison]
-"""What was run, by these."""
-Rows = Iterator[tuple[str, Interval]]
-"""What a row is, and its figure."""
-_ALIKE = 0.8
-"""Two figures are alike of which neither is less than this share of the other."""
-_SOME_MORE = 1.5
-"""Times as many requests."""
-_ERROR = 0.05
-"""Footnote 1: with a confidence of 95 %."""
+Cases = Mapping[str, Comparison]  # what was run, by these
+Rows = Iterator[tuple[str, Interval]]  # what a row is, and its figure
+_ALIKE = 0.8  # two figures are alike of which neither is less than this share of the other
+_SOME_MORE = 1.5  # times as many requests
+_ERROR = 0.05  # footnote 1: with a confidence of 95 %
 
 
 def _of_cells(

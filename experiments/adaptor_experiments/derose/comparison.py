@@ -14,8 +14,7 @@ from adaptor_experiments.derose.design import Workload
 from adaptor_experiments.derose.sample import Outcome
 from adaptor_experiments.tables import Runs
 
-CLEARLY_SLOWER = 0.97
-"""Cells with a smaller ratio are counted."""
+CLEARLY_SLOWER = 0.97  # cells with a smaller ratio are counted
 
 BIGGEST = 10**8
 """Seconds of work from which on a bag is left out of `Profile.local_wait`: the 10,000 × 10,000 s of six of 54

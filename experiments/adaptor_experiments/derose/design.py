@@ -21,8 +21,7 @@ TASKS = (100, 1000, 10_000, 100_000)
 MEANS = (100, 1000, 10_000)
 HETEROGENEITIES: tuple[Heterogeneity, ...] = get_args(Heterogeneity)
 MAX_PENDING = (1, 2, 3, 4, 5, 6)
-HEURISTICS: tuple[HeuristicName, ...] = ("static", "adaptive")
-"""Those of the paper."""
+HEURISTICS: tuple[HeuristicName, ...] = ("static", "adaptive")  # those of the paper
 _HALF_WIDTH: dict[Heterogeneity, float] = {1: 0.0, 2: 0.5, 4: 0.75}
 """Of the uniform distribution, in means (Table 2)."""
 
@@ -127,8 +126,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return len(self.job_types) * len(self.max_pending) * len(self.heuristics)
 
 
-CELLS = ("tasks", "means", "heterogeneities", "max_pending")
-"""The settings that say which grid jobs are run."""
+CELLS = ("tasks", "means", "heterogeneities", "max_pending")  # the settings that say which grid jobs are run
 PARTS: dict[str, dict[str, tuple[int, ...]]] = {
     "paper": {},
     "goals": {"tasks": (100, 1000, 10_000), "heterogeneities": (1, 4), "max_pending": (1, 3, 6)},

@@ -9,8 +9,7 @@ import msgspec
 from adaptor_experiments.bootstrap import Interval
 from adaptor_experiments.derose.comparison import CLEARLY_SLOWER, Comparison
 
-REFERENCES = ("adaptive", "static")
-"""What other heuristics are measured by."""
+REFERENCES = ("adaptive", "static")  # what other heuristics are measured by
 
 _DISTANCES = {"sdsc-sp2": 2.2, "sdsc-blue": 2.2, "ctc-sp2-512": 1.4}
 """By trace; adaptive has 3.75, 3.90 and 2.21."""

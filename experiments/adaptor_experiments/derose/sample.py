@@ -26,8 +26,7 @@ from adaptor_simulation.traces.swf_read import read_trace
 from adaptor_simulation.what_if import LocalJobs
 from adaptor_simulation.yardstick import Yardstick
 
-AFTERWARDS = 3 * 86_400
-"""Seconds after a bag's end for which the local jobs are followed."""
+AFTERWARDS = 3 * 86_400  # seconds after a bag's end for which the local jobs are followed
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,8 +63,7 @@ class TimedDecider:
 
     def __init__(self) -> None:
         self.decisions = 0
-        self.seconds = 0.0
-        """Of processor time."""
+        self.seconds = 0.0  # of processor time
 
     def __call__(self, snapshot: Snapshot) -> Decision:
         begin = time.process_time()

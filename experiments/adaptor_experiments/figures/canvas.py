@@ -16,14 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_WIDTH = 10.5
-"""Inches: that of the page, on which a figure is shown in its own size."""
+_WIDTH = 10.5  # inches: that of the page, on which a figure is shown in its own size
 _HEIGHT = 4.0
 _IN_A_ROW = 2
-_LEGEND = 120
-"""Characters of a line of a legend."""
-_SIGN = 10
-"""Characters that the sign of a label and the gap behind it take."""
+_LEGEND = 120  # characters of a line of a legend
+_SIGN = 10  # characters that the sign of a label and the gap behind it take
 
 
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)

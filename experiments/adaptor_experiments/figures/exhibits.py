@@ -19,8 +19,7 @@ from adaptor.dashboard.document import stylesheet
 from adaptor_experiments.figures.canvas import Drawing
 from adaptor_simulation.files import naming, write_whole
 
-_WORDS = 40
-"""Characters from which on a cell is a sentence, which is to be wrapped."""
+_WORDS = 40  # characters from which on a cell is a sentence, which is to be wrapped
 
 
 class Exhibit(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,12 +23,9 @@ if TYPE_CHECKING:
 
 USED, WASTED = "#009e73", "#f0b47a"
 _WAITS, _PLANNED = "#0072b2", "#cfe0ee"
-_NAMED = 12
-"""Requests up to which each is labelled."""
-_MOST_LANES = 40
-"""Requests for which the strip grows."""
-_HALF = 0.3
-"""Of the height of what runs, in lines."""
+_NAMED = 12  # requests up to which each is labelled
+_MOST_LANES = 40  # requests for which the strip grows
+_HALF = 0.3  # of the height of what runs, in lines
 
 
 class Lane(NamedTuple):

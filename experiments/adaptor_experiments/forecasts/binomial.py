@@ -15,8 +15,7 @@ QUANTILE, CONFIDENCE = 0.95, 0.95
 _RARE = 3
 """Misses in a row that count as a change of the queue: by chance, 1 of 8,000 waits begins three such. The
 paper allows more where waits are autocorrelated."""
-_WIDTHS = (4, 16, 64)
-"""The largest processors of the kinds of similar jobs; wider jobs are the last kind."""
+_WIDTHS = (4, 16, 64)  # the largest processors of the kinds of similar jobs; wider jobs are the last kind
 
 
 @lru_cache(maxsize=1 << 16)

@@ -19,8 +19,7 @@ from adaptor_experiments.forecasts.site_run import CheckedSite, Outcome, submitt
 from adaptor_experiments.forecasts.trace_queues import QueueAt, queues_of
 from adaptor_experiments.resumable import gathered
 
-_GIVEN_UP = 4 * 86400
-"""Seconds after which a bag on a queue is left out."""
+_GIVEN_UP = 4 * 86400  # seconds after which a bag on a queue is left out
 _NONE = Estimate(math.nan, math.nan, math.nan)
 
 

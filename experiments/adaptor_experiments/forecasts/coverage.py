@@ -15,10 +15,8 @@ from adaptor_experiments.forecasts.paid_bags import BAG
 from adaptor_experiments.forecasts.row import WHATS, Row, What, median
 from adaptor_experiments.tables import Runs
 
-LEAST = 0.85
-"""The share of the forecasts whose 90 % interval is to hold in each kind of bag."""
-_ERROR = 0.05
-"""How often chance alone may say that a promise is not kept, all kinds of bags together."""
+LEAST = 0.85  # the share of the forecasts whose 90 % interval is to hold in each kind of bag
+_ERROR = 0.05  # how often chance alone may say that a promise is not kept, all kinds of bags together
 
 Verdict = Literal["kept", "open", "NOT KEPT"]
 

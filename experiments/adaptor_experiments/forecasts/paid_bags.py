@@ -67,8 +67,7 @@ class Way(msgspec.Struct, frozen=True):
 
 WAYS = (Way("cheap", 60), Way("cheap", 3600), Way(None, 60), Way(None, 3600))
 """The orders of a bag take turns in them."""
-MOMENTS = ("30", "100", "half")
-"""Finished tasks after which the forecast is made."""
+MOMENTS = ("30", "100", "half")  # finished tasks after which the forecast is made
 _STRETCHED = 200.0
 """The measured bag has tasks of less than a second, compared with which pilots would only start and end."""
 

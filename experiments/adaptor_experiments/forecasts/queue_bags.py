@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-MOMENTS = (0.0, 0.1, 0.5, 0.9)
-"""Shares of the tasks that have ended when a forecast is judged."""
+MOMENTS = (0.0, 0.1, 0.5, 0.9)  # shares of the tasks that have ended when a forecast is judged
 
 KINDS: dict[str, Callable[[random.Random], float]] = {
     "alike": lambda draw: max(0.1, draw.gauss(1.0, 0.2)),

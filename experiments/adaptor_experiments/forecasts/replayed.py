@@ -11,8 +11,7 @@ import msgspec
 from adaptor.forecast.calibration import Kind, Raw, calibrated, score
 from adaptor.forecast.estimate import Estimate
 
-_PLACES = 40
-"""The measured scores divide all into this number of parts."""
+_PLACES = 40  # the measured scores divide all into this number of parts
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):

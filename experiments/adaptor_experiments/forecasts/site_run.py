@@ -39,10 +39,8 @@ from adaptor_simulation.scene.world import World
 from adaptor_simulation.worker import Attempt
 
 SITE = "site"
-_LONGEST = 10**9
-"""Seconds; no bag takes longer."""
-_WINDOW = 30.0
-"""Seconds over which the pace is measured."""
+_LONGEST = 10**9  # seconds; no bag takes longer
+_WINDOW = 30.0  # seconds over which the pace is measured
 
 
 class CheckedSite(msgspec.Struct, frozen=True, kw_only=True, eq=False):

@@ -25,10 +25,8 @@ from adaptor_simulation.traces.swf_read import read_trace
 Scheduler = Literal["recorded", "conservative", "easy"]
 """Who has started the jobs: the machine's own scheduler, as the trace says, or a simulated one."""
 
-SOON = 600.0
-"""Seconds within which a job starts soon."""
-_LOOK = 60.0
-"""Seconds that the schedulers of the traces may take to start what can start."""
+SOON = 600.0  # seconds within which a job starts soon
+_LOOK = 60.0  # seconds that the schedulers of the traces may take to start what can start
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):

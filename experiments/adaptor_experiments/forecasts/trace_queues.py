@@ -13,8 +13,7 @@ from adaptor_simulation.cluster import Cluster, cluster_of_processors
 from adaptor_simulation.jobs import Jobs
 from adaptor_simulation.trace_run import load_jobs
 
-_AHEAD = 5 * 86400
-"""Seconds of the trace after the instant that are simulated, at most."""
+_AHEAD = 5 * 86400  # seconds of the trace after the instant that are simulated, at most
 
 
 class QueueAt(msgspec.Struct, frozen=True, eq=False):

@@ -29,8 +29,7 @@ from adaptor_experiments.frontier.search import factor, frontier
 _HOUR = 3600.0
 _LONGEST = {"one": 100 * 3600, "two": 8 * 3600, "donated": 8 * 3600}
 """Seconds after which a run is given up: several times the work of a bag, or what the cheapest takes."""
-_EARLIER = 10_000
-"""Added to the number of an order: the earlier bag of its kind."""
+_EARLIER = 10_000  # added to the number of an order: the earlier bag of its kind
 
 
 class Piece(msgspec.Struct, frozen=True):

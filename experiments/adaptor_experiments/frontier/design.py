@@ -17,12 +17,9 @@ from adaptor_simulation.jobs import Jobs
 
 BAGS = ("constant", "normal", "image", "exponential", "two-kinds", "rare-long", "many-kinds", "levy")
 """Keys of `a2ha.bags.KINDS`, by how heavy their tails are."""
-QUICK = ("image", "levy")
-"""Those that are drawn, too."""
-BAGS_AT = {"one": BAGS, "two": QUICK, "donated": QUICK[:1]}
-"""By `Sites`: what is run there."""
-UNITS = (1, 60, 3600)
-"""Charging units, seconds."""
+QUICK = ("image", "levy")  # those that are drawn, too
+BAGS_AT = {"one": BAGS, "two": QUICK, "donated": QUICK[:1]}  # by `Sites`: what is run there
+UNITS = (1, 60, 3600)  # charging units, seconds
 Sites = Literal["one", "two", "donated"]
 SITES: tuple[Sites, ...] = ("one", "two", "donated")
 """One site; one of half the processors, and another one at half the price; one, and cheap donated nodes that
@@ -32,18 +29,12 @@ KNOWLEDGE: tuple[Knowledge, ...] = ("unknown", "earlier", "time")
 """Of the runtimes: nothing, an earlier bag of the same kind, the mean of this bag by `--time`."""
 BUDGETS = (1.1, 1.2, 1.35, 1.5, 2.0, 4.0)
 """Multiples of the work of the bag; where prices differ, of the least cost that a search finds."""
-DEADLINES = (1.5, 2.0, 4.0, 8.0, 16.0)
-"""Multiples of the time of the same bag without a wish."""
-_NODES = 16
-"""Donated ones."""
-_PERIOD, _TAKEN = 2400, 600
-"""Seconds from one job of their local users to the next, and that it takes."""
-_WATCHED = 10 * 24 * 3600
-"""Seconds in which the daemon has learned of that before."""
-SLACK = 1.05
-"""Factors up to here are no difference."""
-NEAR = 1.2
-"""The goal: the mean factor to the best."""
+DEADLINES = (1.5, 2.0, 4.0, 8.0, 16.0)  # multiples of the time of the same bag without a wish
+_NODES = 16  # donated ones
+_PERIOD, _TAKEN = 2400, 600  # seconds from one job of their local users to the next, and that it takes
+_WATCHED = 10 * 24 * 3600  # seconds in which the daemon has learned of that before
+SLACK = 1.05  # factors up to here are no difference
+NEAR = 1.2  # the goal: the mean factor to the best
 
 
 class Wish(msgspec.Struct, frozen=True):

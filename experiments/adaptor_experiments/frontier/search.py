@@ -13,10 +13,8 @@ from adaptor.budget.accounting.credits import in_credits
 from adaptor_experiments.forecasts.site_run import CheckedSite
 from adaptor_experiments.frontier.design import Wish
 
-_FILLS = 20
-"""Times up to which the cheaper hosts are filled, evenly in the logarithm of time."""
-_MOST_HOSTS = 64
-"""Of all sites together."""
+_FILLS = 20  # times up to which the cheaper hosts are filled, evenly in the logarithm of time
+_MOST_HOSTS = 64  # of all sites together
 
 
 class Policy(msgspec.Struct, frozen=True, order=True):

@@ -15,10 +15,8 @@ from adaptor_experiments.golden.cases import CASES
 from adaptor_simulation.files import naming, write_whole
 
 FOLDER = Path("fixtures/golden")
-NO_OUTCOMES = frozenset({"decisions", "planning"})
-"""How often, and for how long, a rule was asked."""
-_DIGITS = 9
-"""Of floating-point numbers: a sum may be made in another order."""
+NO_OUTCOMES = frozenset({"decisions", "planning"})  # how often, and for how long, a rule was asked
+_DIGITS = 9  # of floating-point numbers: a sum may be made in another order
 
 
 class Record(msgspec.Struct, frozen=True):

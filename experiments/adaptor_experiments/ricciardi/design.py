@@ -25,14 +25,11 @@ GOALS: tuple[Goal, ...] = get_args(Goal)
 FLAVOURS: tuple[Flavour, ...] = get_args(Flavour)
 CHANGES: tuple[Change, ...] = get_args(Change)
 VARIATIONS: tuple[Variation, ...] = get_args(Variation)
-COUNTS = (2, 3, 4)
-"""Of resources: the first ones of a table."""
+COUNTS = (2, 3, 4)  # of resources: the first ones of a table
 TASKS = 2000
 MORE = 10
-LEAST = 0.05
-"""Of the mean: shorter runtimes, which a normal distribution has too, are drawn again."""
-SECOND = 0.01
-"""The charging unit, in seconds: the paper charges by the second, without rounding."""
+LEAST = 0.05  # of the mean: shorter runtimes, which a normal distribution has too, are drawn again
+SECOND = 0.01  # the charging unit, in seconds: the paper charges by the second, without rounding
 
 
 class Resource(msgspec.Struct, frozen=True):

@@ -13,8 +13,7 @@ from adaptor.budget.provisioning import milp
 from adaptor.budget.provisioning.milp import Column
 from adaptor.budget.provisioning.site_offers import SiteOffer
 
-NEARLY = 0.999
-"""Of the cost that no whole numbers can beat."""
+NEARLY = 0.999  # of the cost that no whole numbers can beat
 TINY = 1e-9
 """Relative cost of a processor in addition to its time: of equal costs that with fewer processors wins."""
 

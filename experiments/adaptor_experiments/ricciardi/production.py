@@ -97,10 +97,8 @@ class Production:
         return State(now=self._now, waiting=self._waiting, running=running, spent=self._paid + cost)
 
 
-LATE = 3
-"""Δt before the end `EvenOddsController` decides more often, so that the last tasks are placed well."""
-SHORT = 0.25
-"""Of Δt."""
+LATE = 3  # δt before the end `EvenOddsController` decides more often, so that the last tasks are placed well
+SHORT = 0.25  # of Δt
 
 
 class PaperController:

@@ -29,8 +29,7 @@ from adaptor_experiments.tables import Mean, Runs, grouped_bars, texts
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WITHIN = 2.0
-"""Per cent, of the target that is to be met on average."""
+WITHIN = 2.0  # per cent, of the target that is to be met on average
 _KINDS = {1: "stable resources", 2: "unstable resources"}
 _WIDTH = 0.26
 

@@ -26,10 +26,8 @@ Donated = Literal["all-idle", "transparent"]
 DONATED: tuple[Donated, ...] = get_args(Donated)
 """Those that make no formal request: by the paper's own rule, and by ours."""
 MACHINES = tuple(each for each in WORKLOADS if each.key != "ctc-sp2-338")
-LOADS = (1.3, 1.0, 0.7)
-"""Factors of the interarrival times: the higher, the emptier the machine."""
-WATCHED = 30 * 86400
-"""Seconds before the submission for which the idle periods of the site were seen."""
+LOADS = (1.3, 1.0, 0.7)  # factors of the interarrival times: the higher, the emptier the machine
+WATCHED = 30 * 86400  # seconds before the submission for which the idle periods of the site were seen
 _HETEROGENEITY: Literal[2] = 2
 """Runtimes are uniform between half and three halves of the mean (De Rose, Table 2)."""
 

@@ -102,10 +102,8 @@ class SimulatedSite:
         donates = place.settings.donation is not None
         self._places = (places or Places(self._cluster)) if donates else None
         self._jobs: dict[str, _Job] = {}
-        self._live: dict[int, _Job] = {}
-        """By pilot: those that have not ended."""
-        self._used: dict[int, _Job] = {}
-        """By processor that we use as a donated node."""
+        self._live: dict[int, _Job] = {}  # by pilot: those that have not ended
+        self._used: dict[int, _Job] = {}  # by processor that we use as a donated node
         self._ends: list[tuple[int, int]] = []
         """Heap of when such pilots end, and of the pilots; some have ended before."""
         self._seen = self._cluster.changes

@@ -19,8 +19,7 @@ from adaptor_simulation.scene.site import Change, SimulatedSite
 from adaptor_simulation.worker import Behaviour, PilotPlace
 from adaptor_simulation.workers import Event, SimulatedWorkers, TaskEnded, WorkerLeft
 
-PAUSE = 1
-"""Seconds between two steps of a site, at least."""
+PAUSE = 1  # seconds between two steps of a site, at least
 
 
 class Decider(Protocol):
@@ -50,12 +49,10 @@ class World:
         self._calls: dict[int, tuple[int, str, Change]] = {}
         """By pilot that has started: when its worker calls, at which site."""
         self._of_pilot: dict[int, str] = {}
-        self._next = dict.fromkeys(sites, math.inf)
-        """When each site is to step."""
+        self._next = dict.fromkeys(sites, math.inf)  # when each site is to step
         self._stepped = dict.fromkeys(sites, -PAUSE)
         self._bags: dict[int, Bag] = {}
-        self.ended: list[TaskEnded] = []
-        """The ends of tasks, in their order."""
+        self.ended: list[TaskEnded] = []  # the ends of tasks, in their order
 
     def add_bag(self, bag: Bag, behaviour: Behaviour) -> None:
         """A bag comes now; `behaviour` says what its attempts do."""

@@ -22,8 +22,7 @@ from adaptor_simulation.workers import Event, SimulatedWorkers, TaskEnded, Worke
 _HEARTBEAT = 5.0
 """Seconds between two reports of a worker, at most; none is needed where messages take no time."""
 
-_UNLIMITED = 1 << 62
-"""Bytes of a pilot for tasks whose memory is not counted."""
+_UNLIMITED = 1 << 62  # bytes of a pilot for tasks whose memory is not counted
 
 
 class BrokerTasks:
@@ -55,8 +54,7 @@ class BrokerTasks:
             self._bag.earlier = {SITE: terms.earlier}
         self._workers.add_bag(self._bag, lambda key, _: Attempt(self._runtimes[key.task]), cluster.now)
         self._learner = self.board.state.learner(BAG, SITE)
-        self._served: dict[int, Served] = {}
-        """By pilot that has not left."""
+        self._served: dict[int, Served] = {}  # by pilot that has not left
         self._left: list[int] = []
         self.failed: list[int] = []
         self.last_end = cluster.now

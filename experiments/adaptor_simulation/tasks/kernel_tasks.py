@@ -59,18 +59,13 @@ class KernelTasks(Broker):
             even_odds=terms.traits.even_odds,
         )
         self._earlier = terms.earlier
-        self._demands: tuple[Demand, ...] | None = None
-        """As last asked for; None: tasks have gone on since."""
-        self._wanted: tuple[BagDonationDemand, ...] | None = None
-        """The same on donated nodes."""
-        self._left_at: int | None = None
-        """When `leave` was asked last; None: tasks have gone on since."""
+        self._demands: tuple[Demand, ...] | None = None  # as last asked for; None: tasks have gone on since
+        self._wanted: tuple[BagDonationDemand, ...] | None = None  # the same on donated nodes
+        self._left_at: int | None = None  # when `leave` was asked last; None: tasks have gone on since
         self._over_at: int | None = None
         """When workers last ended tasks as the end of their pilot was near; None: a pilot started since."""
-        self._ids: list[int] = []
-        """The pilots by row."""
-        self._nodes: dict[int, DonatedNode] = {}
-        """By pilot on a donated node."""
+        self._ids: list[int] = []  # the pilots by row
+        self._nodes: dict[int, DonatedNode] = {}  # by pilot on a donated node
         self._left: dict[int, Served] = {}
         self._saved: tuple[int, list[Array]] | None = None
         """Where the tasks were run ahead to, and how all was before."""

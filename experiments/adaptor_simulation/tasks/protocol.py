@@ -14,8 +14,7 @@ from adaptor_simulation.grid_job import GridTerms
 from adaptor_simulation.kernels import Array
 
 BAG = 1
-SITE = "site"
-"""The only bag, and the name of the only site."""
+SITE = "site"  # the only bag, and the name of the only site
 
 
 class Served(msgspec.Struct):

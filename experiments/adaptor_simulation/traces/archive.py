@@ -55,8 +55,7 @@ def trace_address(name: str) -> str:
     raise TraceError(f"no trace {name!r}: {hint}")
 
 
-_PATIENCE = 60.0
-"""Seconds without a byte after which the archive does not answer."""
+_PATIENCE = 60.0  # seconds without a byte after which the archive does not answer
 
 
 def fetch_trace(name: str, folder: Path) -> Path:

@@ -191,8 +191,7 @@ def _to_move(times: Column) -> int:
     """How many of these have to be moved at least so that all ascend: all but the longest ascending ones."""
     if (np.diff(times) >= 0).all():
         return 0
-    ends: list[float] = []
-    """The least last value of the ascending ones of each length."""
+    ends: list[float] = []  # the least last value of the ascending ones of each length
     for time in times.tolist():
         place = bisect_right(ends, time)
         ends[place : place + 1] = [time]

@@ -27,8 +27,7 @@ _STATUS = {
         Status.FAILED,
     ),
 }
-_MOST_DIGITS = 15
-"""Of a number that a trace can hold exactly."""
+_MOST_DIGITS = 15  # of a number that a trace can hold exactly
 _NO_TIME = frozenset({"", "None", "Unknown", "N/A"})
 _NO_LIMIT = frozenset({"", "UNLIMITED", "Partition_Limit", "INVALID"})
 

@@ -89,14 +89,12 @@ def header_lines(header: Header) -> list[str]:
 
 
 FIELDS = 18
-UNKNOWN = -1
-"""Stands in any field for what is not known; never a number to calculate with."""
+UNKNOWN = -1  # stands in any field for what is not known; never a number to calculate with
 
 
 MOST_SECONDS = 10**10
 """Three centuries. No time of a trace is longer, and sums of such times can be counted in 64 bits."""
-MOST_PROCESSORS = 10**8
-"""Ten times those of the largest machine that there was by 2026."""
+MOST_PROCESSORS = 10**8  # ten times those of the largest machine that there was by 2026
 
 
 class Field(enum.IntEnum):

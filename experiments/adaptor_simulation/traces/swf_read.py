@@ -34,8 +34,7 @@ _LIMITS = {
     Field.REQUESTED_TIME: ("requested time", MOST_SECONDS, " s"),
 }
 """Of the fields that are calculated with: name, the most that makes sense, unit."""
-_BLANKS = bytes(range(33))
-"""As in the inner loop."""
+_BLANKS = bytes(range(33))  # as in the inner loop
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 
 
