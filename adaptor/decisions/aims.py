@@ -91,7 +91,7 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     why = _neither_can_be_kept(snapshot, memory, bag)
     if why:
         return Aimed(msgspec.structs.replace(demand, most=0, why_most=why), why)
-    demand = msgspec.structs.replace(demand, longest=_until_deadline(site, bag, demand, snapshot.now))
+    demand = msgspec.structs.replace(demand, longest=_until_deadline(snapshot, bag, demand))
     if bag.spec.slots:
         return Aimed(_as_chosen(site, memory, bag, demand))
     if not bag.spec.paced:
@@ -170,11 +170,17 @@ def _hint(site: SiteFacts, bag: BagFacts) -> float | None:
     return bag.spec.expected_at(site.name) or (earlier.mean if earlier else None)
 
 
-def _until_deadline(site: SiteFacts, bag: BagFacts, demand: Demand, now: float) -> int | None:
-    """Longest useful tr in seconds: its last task starts before the deadline. None: no request keeps one."""
+def _until_deadline(snapshot: Snapshot, bag: BagFacts, demand: Demand) -> int | None:
+    """Longest useful tr in seconds: its last task starts before the deadline. None: no request keeps one.
+
+    A begun unit that is long is paid anyway: tasks that may take longer than the others can still start.
+    """
+    site, now = snapshot.here, snapshot.now
     if bag.spec.deadline is None or bag.spec.deadline <= now + site.rules.pad + demand.runtime:
         return None
     seconds = bag.spec.deadline - now + demand.runtime + site.rules.pad
+    if charges_whole_units(snapshot.ledger, site):
+        seconds = max(seconds, host_terms(snapshot.ledger, site).unit)
     return round_up(math.ceil(seconds), site.rules.time_resolution)
 
 

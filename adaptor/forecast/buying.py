@@ -69,6 +69,8 @@ class Buyer:
         if deadline is None or deadline <= moment.now + needed:
             return None
         seconds = deadline - moment.now + needed
+        if site.whole_units and site.terms is not None:
+            seconds = max(seconds, site.terms.unit)
         return round_up(math.ceil(seconds), site.rules.time_resolution)
 
     def _course(self, site: KnownSite, moment: Moment) -> Course:

@@ -60,3 +60,10 @@ def test_for_a_deadline_no_more_is_bought_than_it_needs() -> None:
     made, cost = requests([600.0] * 60, site, deadline=2.5 * 3600.0)
     assert min(each.crafted.request.tr for each in made) >= 3600
     assert cost <= 18
+
+
+def test_a_request_for_a_near_deadline_lasts_as_long_as_the_unit_that_is_paid_for_it() -> None:
+    """Else tasks that may be long do not start towards its end, although their slots are idle and paid."""
+    site = msgspec.structs.replace(CLOUD, initial_tr=600.0, poll=60.0)
+    made, _ = requests([400.0] * 30 + [1200.0], site, deadline=2400.0)
+    assert min(each.crafted.request.tr for each in made) >= 3600
