@@ -185,7 +185,7 @@ def _until_deadline(snapshot: Snapshot, bag: BagFacts, demand: Demand) -> int | 
 
 
 def _within_share(memory: Memory, site: SiteFacts, bag: BagFacts, hosts: int) -> int:
-    """At most the site's share by cost and time; the whole share if the deadline needs it."""
+    """At most the share of the site by cost and time; all of it if no share keeps the deadline."""
     shares = shares_of(memory, bag.id)
     if shares is None:
         return hosts

@@ -57,7 +57,7 @@ def test_a_cheap_bag_asks_at_the_cheap_site_alone(two: FakeSites) -> None:
 
 
 def test_a_deadline_has_the_dear_site_do_what_the_cheap_one_cannot(two: FakeSites) -> None:
-    two.submit_bag(48, deadline=time.time() + 330)
+    two.submit_bag(48, deadline=time.time() + 330, time=60.0)
     asked = rounds(two)
     assert asked["far"] >= 8
     assert 0 < asked["near"] < 8

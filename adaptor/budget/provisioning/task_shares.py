@@ -51,7 +51,7 @@ class CostSplit(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     """From now until all of them are expected to be done; may be `math.inf`."""
     urgent: bool
-    """Whether the deadline leaves no slot of a share to spare."""
+    """Whether no share keeps the deadline: then all of each is bought at once."""
     reason: str
 
     def tasks(self, site: str) -> int:
@@ -96,7 +96,7 @@ def split_tasks(
     return CostSplit(
         by_site=by_site,
         seconds=step.allocation.seconds,
-        urgent=_urgent(aim, progress, step),
+        urgent=aim.deadline is not None and not step.kept,
         reason=f"{_goal(aim, progress, step)}: {_listed(by_site)}",
     )
 
@@ -148,12 +148,6 @@ def _where_they_cost_least(
     by_site = {site: share for site, share in by_site.items() if share.tasks}
     reason = f"{why}, so what is left goes where a task costs least: {_listed(by_site)}"
     return CostSplit(by_site=by_site, seconds=math.inf, urgent=False, reason=reason)
-
-
-def _urgent(aim: Aim, progress: Progress, step: Step) -> bool:
-    if aim.deadline is None:
-        return False
-    return not step.kept or step.allocation.seconds >= (aim.deadline - progress.now) * (1 - 1e-3)
 
 
 def _goal(aim: Aim, progress: Progress, step: Step) -> str:
