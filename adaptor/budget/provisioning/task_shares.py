@@ -51,7 +51,7 @@ class CostSplit(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     """From now until all of them are expected to be done; may be `math.inf`."""
     urgent: bool
-    """Whether no share keeps the deadline: then all of each is bought at once."""
+    """Whether no share keeps the deadline: then all of each is requested at once."""
     reason: str
 
     def tasks(self, site: str) -> int:
