@@ -57,24 +57,23 @@ def questions_of(snapshot: Snapshot, statuses: Mapping[str, SiteStatus]) -> list
 def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
     """By the tasks that finished at a site and those that run there.
 
-    Before any: as sampled for a quote or expected by the user, else as at the other sites, else as in
-    earlier bags of its kind, else as the site's initial_tr says.
+    Before any has finished: as sampled for a quote or expected by the user, else by the tasks at all sites,
+    else as in earlier bags of its kind, else as the site's initial_tr says.
     """
     here = bag.learned[site]
     earlier = bag.earlier[site].mean if site in bag.earlier else None
-    guess = here.mean or bag.spec.expected_at(site) or _elsewhere(bag) or earlier or here.estimate
-    known, elapsed = here.learned, bag.elapsed(site, now)
-    total = max(known.total, _SHORTEST * known.finished)
-    seen = RuntimeSums(finished=known.finished, total=total, squares=max(known.squares, _SHORTEST * total))
+    told = here.mean or bag.spec.expected_at(site)
+    guess = told or earlier or here.estimate
+    # The first tasks to finish are short ones: without those that run, a site not used yet would look fast.
+    at = [site] if told or here.learned.finished else list(bag.learned)
+    known = [bag.learned[name].learned for name in at]
+    finished = sum(there.finished for there in known)
+    total = max(sum(there.total for there in known), _SHORTEST * finished)
+    squares = max(sum(there.squares for there in known), _SHORTEST * total)
+    elapsed = [seconds for name in at for seconds in bag.elapsed(name, now)]
     running = elapsed[:: max(1, -(-len(elapsed) // _RUNNING))]
+    seen = RuntimeSums(finished=finished, total=total, squares=squares)
     return learned_time(TaskTime(guess, _SPREAD * guess), 0, seen, running)
-
-
-def _elsewhere(bag: BagFacts) -> float | None:
-    """The mean runtime of the tasks that have finished, wherever they ran."""
-    known = [there.learned for there in bag.learned.values()]
-    finished = sum(learned.finished for learned in known)
-    return sum(learned.total for learned in known) / finished if finished else None
 
 
 def _own_bag(snapshot: Snapshot, group: TaskGroup) -> BagFacts | None:

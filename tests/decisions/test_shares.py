@@ -175,14 +175,15 @@ def test_runtimes_are_those_of_the_site_else_of_the_others_else_assumed(two: Fak
     state = two.sites["near"].core.broker.state
     bag = two.submit_bag(40)
 
-    def time_at(site: str, bag: Bag = bag, elapsed: tuple[float, ...] = ()) -> TaskTime:
-        attempts = {site: tuple(-each for each in elapsed)}
+    def time_at(site: str, bag: Bag = bag, elapsed: tuple[float, ...] = (), at: str = "near") -> TaskTime:
+        attempts = {at: tuple(-each for each in elapsed)}
         return task_time(msgspec.structs.replace(offer_facts(two, bag), attempts=attempts), site, now=0.0)
 
     assert time_at("near").mean == 60, "initial_tr"
     for _ in range(12):
         state.learner(bag.id, "far").finished(20.0)
     assert time_at("near").mean == pytest.approx(20)
+    assert time_at("near", at="far", elapsed=(100.0,) * 12).mean > 50, "no faster than where long ones run"
     state.learner(bag.id, "near").finished(5.0)
     assert time_at("near").mean == pytest.approx(5)
     assert time_at("near", elapsed=(100.0,) * 1000).mean > 50, "the running ones have run longer"
