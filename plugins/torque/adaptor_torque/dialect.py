@@ -147,10 +147,14 @@ class Torque(PbsDialect):
         return state_of(job)
 
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path) -> list[str]:
+        return arguments_of(order, site, shape, script, self.chunks_per_node(shape))
+
+    def chunks_per_node(self, shape: PbsShape) -> int:
+        """That the usual node holds; 1 where none is known to hold any."""
         if self._machines is None:
             self.nodes()
         held = Counter(tasks for node in self._machines or () if (tasks := tasks_on(node, shape.part)))
-        return arguments_of(order, site, shape, script, held.most_common(1)[0][0] if held else 1)
+        return held.most_common(1)[0][0] if held else 1
 
     def accepted_id(self, answer: CommandAnswer) -> str:
         return accepted_id(answer)

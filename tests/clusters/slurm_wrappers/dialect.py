@@ -86,7 +86,7 @@ class SlurmWrappers(Torque):
         return PbsServer(name="Slurm", version="of Torque's commands", history=_REMEMBERED)
 
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path) -> list[str]:
-        found = submitting.arguments_of(order, site, shape, script, self._chunks_per_node(shape))
+        found = submitting.arguments_of(order, site, shape, script, self.chunks_per_node(shape))
         self._notes.expect(order.tag, script.parent)
         return found
 
