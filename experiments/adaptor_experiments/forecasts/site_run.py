@@ -85,7 +85,13 @@ class CheckedSite(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def terms(self) -> SiteTerms:
         longest = self.place.settings.rules.longest_task
         even_odds = HEURISTICS[self.heuristic].even_odds
-        return SiteTerms(initial_tr=self.initial_tr, growth_factor=2, longest=longest, even_odds=even_odds)
+        return SiteTerms(
+            initial_tr=self.initial_tr,
+            growth_factor=2,
+            longest=longest,
+            even_odds=even_odds,
+            donation=self.donation,
+        )
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):

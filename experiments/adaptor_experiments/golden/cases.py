@@ -156,7 +156,11 @@ def run_scene(name: str) -> Iterator[SceneRow]:
 def _terms(settings: SiteSettings) -> SiteTerms:
     even_odds = HEURISTICS[settings.heuristic].even_odds
     return SiteTerms(
-        initial_tr=60.0, growth_factor=2, longest=settings.rules.longest_task, even_odds=even_odds
+        initial_tr=60.0,
+        growth_factor=2,
+        longest=settings.rules.longest_task,
+        even_odds=even_odds,
+        donation=None if settings.donation is None else settings.donation.rules,
     )
 
 
