@@ -185,12 +185,17 @@ def _until_deadline(snapshot: Snapshot, bag: BagFacts, demand: Demand) -> int | 
 
 
 def _within_share(memory: Memory, site: SiteFacts, bag: BagFacts, hosts: int) -> int:
-    """At most the share of the site by cost and time; all of it if no share keeps the deadline."""
+    """At most the share of the site by cost and time, behind those of sites that cost less.
+
+    All of it if no share keeps the deadline.
+    """
     shares = shares_of(memory, bag.id)
     if shares is None:
         return hosts
     mine = shares.slots(site.name)
-    return mine if shares.urgent else min(hosts, mine)
+    if shares.urgent:
+        return mine
+    return max(0, min(mine, hosts - shares.slots_at_less(site.name)))
 
 
 def _as_chosen(site: SiteFacts, memory: Memory, bag: BagFacts, demand: Demand) -> Demand:

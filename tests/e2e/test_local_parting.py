@@ -53,7 +53,7 @@ def results_by_site(lab: Lab, bag: int) -> dict[str, int]:
 def test_the_cheaper_site_is_used_as_far_as_the_deadline_allows(lab: Lab) -> None:
     lab.configure(SITES)
     lab.bag(['sleep "$NAP"'] * TASKS)
-    bag = lab.submit("tasks.bag", "--deadline", "18s")
+    bag = lab.submit("tasks.bag", "--deadline", "18s", "--time", "2s")
     lab.wait(bag)
     exactly_one_result_each(lab, bag, TASKS)
     assert {pilot["site"] for pilot in lab.pilots()} == {"fast", "cheap"}

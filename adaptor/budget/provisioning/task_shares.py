@@ -62,6 +62,14 @@ class CostSplit(msgspec.Struct, frozen=True, kw_only=True):
         share = self.by_site.get(site)
         return 0 if share is None else share.slots
 
+    def slots_at_less(self, site: str) -> int:
+        """To be bought at sites where a task costs less."""
+        here = self.by_site.get(site)
+        if here is None:
+            return 0
+        others = self.by_site.values()
+        return sum(share.slots for share in others if share.cost * here.tasks < here.cost * share.tasks)
+
     def worth(self, site: str) -> float:
         """Credits that its share costs."""
         share = self.by_site.get(site)

@@ -140,3 +140,10 @@ def test_cheaper_processors_that_come_later_are_waited_for_while_they_hold_the_t
         assert split.tasks("later") == tasks
     elif slack < 0.9 and alone * slack > 3000:  # what is there now could do all by then
         assert split.tasks("now") > 0
+
+
+def test_what_costs_less_elsewhere_comes_first():
+    found = split_tasks(Aim(deadline=3700.0, prefer="cheap"), at(), SITES)
+    assert found.slots_at_less("fast") == found.slots("cheap") > 0
+    assert found.slots_at_less("cheap") == 0
+    assert found.slots_at_less("elsewhere") == 0
