@@ -16,6 +16,7 @@ from adaptor.budget.provisioning.pacing import (
     Course,
     Paced,
     advise,
+    longest_before,
     needed_for_deadline,
     situation_of,
     starts_in_time,
@@ -91,7 +92,11 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     why = _neither_can_be_kept(snapshot, memory, bag)
     if why:
         return Aimed(msgspec.structs.replace(demand, most=0, why_most=why), why)
-    demand = msgspec.structs.replace(demand, longest=_until_deadline(snapshot, bag, demand))
+    if bag.spec.deadline is not None:
+        ledger, needed = snapshot.ledger, demand.runtime + site.rules.pad
+        unit = host_terms(ledger, site).unit if charges_whole_units(ledger, site) else 0.0
+        longest = longest_before(bag.spec.deadline, snapshot.now, needed, unit, site.rules.time_resolution)
+        demand = msgspec.structs.replace(demand, longest=longest)
     if bag.spec.slots:
         return Aimed(_as_chosen(site, memory, bag, demand))
     if not bag.spec.paced:
@@ -168,20 +173,6 @@ def _hint(site: SiteFacts, bag: BagFacts) -> float | None:
     """Seconds of a task by its user, or by earlier bags of its kind; None: nothing is known."""
     earlier = bag.earlier.get(site.name)
     return bag.spec.expected_at(site.name) or (earlier.mean if earlier else None)
-
-
-def _until_deadline(snapshot: Snapshot, bag: BagFacts, demand: Demand) -> int | None:
-    """Longest useful tr in seconds: its last task starts before the deadline. None: no request keeps one.
-
-    A begun unit that is long is paid anyway: tasks that may take longer than the others can still start.
-    """
-    site, now = snapshot.here, snapshot.now
-    if bag.spec.deadline is None or bag.spec.deadline <= now + site.rules.pad + demand.runtime:
-        return None
-    seconds = bag.spec.deadline - now + demand.runtime + site.rules.pad
-    if charges_whole_units(snapshot.ledger, site):
-        seconds = max(seconds, host_terms(snapshot.ledger, site).unit)
-    return round_up(math.ceil(seconds), site.rules.time_resolution)
 
 
 def _within_share(memory: Memory, site: SiteFacts, bag: BagFacts, hosts: int) -> int:

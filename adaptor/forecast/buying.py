@@ -9,7 +9,14 @@ import msgspec
 
 from adaptor.budget.provisioning.a2ha import goes_on
 from adaptor.budget.provisioning.hosts import Hosts
-from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Pace, advise, situation_of
+from adaptor.budget.provisioning.pacing import (
+    SPARE_UNITS,
+    Course,
+    Pace,
+    advise,
+    longest_before,
+    situation_of,
+)
 from adaptor.crafting.fits import width
 from adaptor.forecast.known import KnownAims, KnownSite
 from adaptor.forecast.supply import Moment
@@ -35,7 +42,11 @@ class Buyer:
 
     def bounds(self, site: KnownSite, moment: Moment) -> Bounds:
         """What may be asked for now, as `decisions.hosts.aims` decides it."""
-        longest = self._until_deadline(site, moment)
+        longest, rules = None, site.rules
+        if self._aims.deadline is not None:
+            needed = moment.needed(site.name) + rules.pad
+            unit = site.terms.unit if site.whole_units and site.terms is not None else 0.0
+            longest = longest_before(self._aims.deadline, moment.now, needed, unit, rules.time_resolution)
         if site.chosen is not None:
             there = sum(pilot.slots for pilot in moment.held if pilot.site == site.name)
             return Bounds(slots=max(0, site.chosen - there), longest=longest)
@@ -45,7 +56,7 @@ class Buyer:
             return Bounds(slots=paced.advice.hosts, longest=longest)
         ends = site.end_takes is not None
         seconds = (paced.advice.units + SPARE_UNITS if ends else 1) * site.terms.unit
-        whole = round_up(math.ceil(seconds), site.rules.time_resolution)
+        whole = round_up(math.ceil(seconds), rules.time_resolution)
         return Bounds(slots=paced.advice.hosts, whole=whole, longest=whole if ends else longest)
 
     def bought(self, slots: int) -> None:
@@ -62,16 +73,6 @@ class Buyer:
         others = situation_of(self._course(site, moment))
         going = sum(goes_on(others, self._aims.preset, age) for age in ages)
         return bool(ages) and 2 * going >= len(ages)
-
-    def _until_deadline(self, site: KnownSite, moment: Moment) -> int | None:
-        deadline = self._aims.deadline
-        needed = moment.needed(site.name) + site.rules.pad
-        if deadline is None or deadline <= moment.now + needed:
-            return None
-        seconds = deadline - moment.now + needed
-        if site.whole_units and site.terms is not None:
-            seconds = max(seconds, site.terms.unit)
-        return round_up(math.ceil(seconds), site.rules.time_resolution)
 
     def _course(self, site: KnownSite, moment: Moment) -> Course:
         assert site.terms is not None

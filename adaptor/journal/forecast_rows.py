@@ -115,18 +115,19 @@ def forecast_record(db: sqlite3.Connection, books: Statements) -> Record:
 
 def first_forecast(db: sqlite3.Connection, books: Statements, bag: int) -> FirstForecastView | None:
     """The first forecast of a bag; None: none was made."""
-    for judged in judged_forecasts(db, books, bag):
-        first, outcome = judged.first, judged.outcome
-        return FirstForecastView(
-            made=first.made,
-            finished=first.finished,
-            tasks=first.tasks,
-            cost=first.cost,
-            end=first.end,
-            final_cost=outcome.cost if outcome.end is not None and first.cost else None,
-            final_end=outcome.end,
-            cost_held=judged.cost_held,
-            end_held=judged.end_held,
-            not_counted=judged.not_counted,
-        )
-    return None
+    found = judged_forecasts(db, books, bag)
+    if not found:
+        return None
+    judged, first, outcome = found[0], found[0].first, found[0].outcome
+    return FirstForecastView(
+        made=first.made,
+        finished=first.finished,
+        tasks=first.tasks,
+        cost=first.cost,
+        end=first.end,
+        final_cost=outcome.cost if outcome.end is not None and first.cost else None,
+        final_end=outcome.end,
+        cost_held=judged.cost_held,
+        end_held=judged.end_held,
+        not_counted=judged.not_counted,
+    )

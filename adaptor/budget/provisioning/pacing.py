@@ -280,6 +280,21 @@ def needed_for_deadline(course: Course) -> float:
     return min(needed, _FIRST * work_bound.samples(course.tasks)) if first else needed
 
 
+def longest_before(deadline: float, now: float, needed: float, unit: float, resolution: int) -> int | None:
+    """Longest useful tr in seconds: its last task starts before the deadline. None: no request keeps one.
+
+    A begun unit that is long is paid anyway: tasks that may take longer than the others can still start.
+
+    Args:
+        needed: seconds of a task, with what a request loses besides.
+        unit: seconds of the charging unit; 0 where units are short.
+        resolution: seconds to whole multiples of which requests are rounded up.
+    """
+    if deadline <= now + needed:
+        return None
+    return round_up(math.ceil(max(deadline - now + needed, unit)), resolution)
+
+
 def starts_in_time(course: Course) -> bool:
     """Whether even a long task that starts now is done by the deadline."""
     assert course.deadline is not None

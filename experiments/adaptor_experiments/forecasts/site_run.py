@@ -17,7 +17,6 @@ from adaptor.budget.accounting.credits import in_credits, millionths
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.futures.run_shares import RunShares
-from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import EarlierTasks, SiteRules
 from adaptor.decisions.aims import why_paused
 from adaptor.decisions.decide import Decision, decide
@@ -31,7 +30,6 @@ from adaptor.forecast.forecast import Forecast
 from adaptor.model import Limits, Preference, TaskState
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
-from adaptor.scheduling.state import SiteTerms
 from adaptor_simulation.driver import SimulatedDriver
 from adaptor_simulation.jobs import Jobs
 from adaptor_simulation.scene.site import ScenePlace, SimulatedSite
@@ -81,18 +79,6 @@ class CheckedSite(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         )
         return ScenePlace(settings=settings, jobs=self.jobs, processors=self.processors, startup=self.startup)
 
-    @property
-    def terms(self) -> SiteTerms:
-        longest = self.place.settings.rules.longest_task
-        even_odds = HEURISTICS[self.heuristic].even_odds
-        return SiteTerms(
-            initial_tr=self.initial_tr,
-            growth_factor=2,
-            longest=longest,
-            even_odds=even_odds,
-            donation=self.donation,
-        )
-
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
     """A forecast on the way. Seconds since the submission."""
@@ -137,7 +123,7 @@ class Submitted:
         self.site = simulated[sites[0].name]
         self.driver = SimulatedDriver(
             simulated,
-            Broker({site.name: site.terms for site in sites}),
+            Broker({site.name: site.place.terms(site.initial_tr) for site in sites}),
             {site.name: site.tariff for site in sites},
             watched={site.name: site.shares for site in sites if site.shares is not None},
             seen={site.name: SeenNodes(site.idleness) for site in sites if site.donation is not None},

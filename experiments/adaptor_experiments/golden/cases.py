@@ -12,7 +12,6 @@ import numpy as np
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import Reshape, SiteRules, Withdraw
 from adaptor.decisions.actions import End, SubmitRequest
 from adaptor.decisions.site_memory import DonationSettings, SiteSettings
@@ -21,7 +20,6 @@ from adaptor.model import Limits
 from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
-from adaptor.scheduling.state import SiteTerms
 from adaptor_experiments.commands.bag_terms import NodesOptions, load_cluster, terms_of_bag
 from adaptor_experiments.derose.design import PARTS, WORKLOADS, Workload
 from adaptor_experiments.resumable import in_processes
@@ -133,7 +131,7 @@ def run_scene(name: str) -> Iterator[SceneRow]:
     """What was submitted, changed, withdrawn and ended; the ends of the tasks; what the bags cost."""
     places, bags = SCENES[name]
     sites = {place.settings.name: SimulatedSite(place) for place in places}
-    terms = {key: _terms(site.place.settings) for key, site in sites.items()}
+    terms = {key: site.place.terms(60.0) for key, site in sites.items()}
     price = {key: Tariff(price_explicit=9.0 if key == "near" else 3.0, price_donated=1.0) for key in sites}
     driver = SimulatedDriver(sites, Broker(terms), price)
     world = World(sites, driver)
@@ -151,17 +149,6 @@ def run_scene(name: str) -> Iterator[SceneRow]:
         yield SceneRow(scene=name, what=end.state.value, at=end.at, bag=end.bag, number=end.task)
     for number in range(1, len(bags) + 1):
         yield SceneRow(scene=name, what="cost", bag=number, credits=driver.ledger.of_bag(number).used / 1e6)
-
-
-def _terms(settings: SiteSettings) -> SiteTerms:
-    even_odds = HEURISTICS[settings.heuristic].even_odds
-    return SiteTerms(
-        initial_tr=60.0,
-        growth_factor=2,
-        longest=settings.rules.longest_task,
-        even_odds=even_odds,
-        donation=None if settings.donation is None else settings.donation.rules,
-    )
 
 
 def _decisions(scene: str, driver: SimulatedDriver) -> Iterable[SceneRow]:

@@ -13,6 +13,7 @@ import msgspec
 
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.fits import chunk_of
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import rules_in
 from adaptor.crafting.situation import SiteRules
@@ -20,6 +21,7 @@ from adaptor.decisions.site_memory import SiteSettings
 from adaptor.model import QueueState, Request
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.resources import TaskSize
+from adaptor.scheduling.state import SiteTerms
 from adaptor_simulation.cluster import Cluster, Policy, cluster_of_processors
 from adaptor_simulation.jobs import Jobs
 from adaptor_simulation.machine import Machine, lay_out
@@ -47,6 +49,17 @@ class ScenePlace(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy = "conservative"
     startup: int = 5
     """From the start of a pilot until its worker calls."""
+
+    def terms(self, initial_tr: float) -> SiteTerms:
+        """By which a broker gives out tasks. `initial_tr`: seconds that a task is first assumed to take."""
+        settings = self.settings
+        return SiteTerms(
+            initial_tr=initial_tr,
+            growth_factor=2,
+            longest=settings.rules.longest_task,
+            even_odds=HEURISTICS[settings.heuristic].even_odds,
+            donation=None if settings.donation is None else settings.donation.rules,
+        )
 
 
 class _Job(msgspec.Struct):
