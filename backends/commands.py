@@ -64,10 +64,17 @@ class Commands:
 
     def ask(self, program: str, *arguments: str) -> str:
         """The output of a command that must succeed; raises SchedulerError where it does not."""
+        return self._succeeded(program, *arguments).output
+
+    def ask_bytes(self, program: str, *arguments: str) -> bytes:
+        """The same, undecoded: for answers that may be long, and are mostly as they were before."""
+        return self._succeeded(program, *arguments).printed
+
+    def _succeeded(self, program: str, *arguments: str) -> CommandAnswer:
         answer = self.run(program, *arguments)
         if answer.status:
             raise SchedulerError(f"{program} failed with status {answer.status}: {answer.complaint}")
-        return answer.output
+        return answer
 
 
 CHUNK = 200  # ids in one command line: short enough for every system, and for a scheduler's patience

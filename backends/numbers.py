@@ -35,6 +35,7 @@ def finite(text: str) -> float:
     return number
 
 
+@functools.lru_cache(maxsize=4000)
 def clock_seconds(text: str) -> float:
     """Seconds from `90`, `1:30` or `100:00:00`; hours may go beyond 24. Raises ValueError: it is neither."""
     seconds = 0.0

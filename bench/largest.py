@@ -41,7 +41,7 @@ GB = 2**30
 
 
 class _Cluster(Here):
-    """Answers from the files of a look."""
+    """Answers from the files of a look, through the pipe of a process."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -50,17 +50,17 @@ class _Cluster(Here):
     def variables(self) -> dict[str, str]:
         return {"LOGNAME": "alice"}
 
-    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> CommandAnswer:  # noqa: ARG002
+    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> CommandAnswer:
         program, *words = arguments
         name = " ".join(arguments)
         if self.folder.name == "slurm":
             name = words[1] if program == "scontrol" else program
-        return CommandAnswer(0, (self.folder / str(self.look) / name).read_text(), "")
+        return super().run(["cat", str(self.folder / str(self.look) / name)], variables, timeout)
 
 
-def write(folder: Path, nodes: int, running: int, waiting: int) -> None:
+def write(folder: Path, nodes: int, running: int, waiting: int, elements: int = 1) -> None:
     """The answers to both looks, as files."""
-    for number, look in enumerate(multiplied.looks(nodes, running, waiting), 1):
+    for number, look in enumerate(multiplied.looks(nodes, running, waiting, elements), 1):
         for kind, answers in (("slurm", multiplied.of_slurm(look)), ("pbs", multiplied.of_pbs(look))):
             there = folder / kind / str(number)
             there.mkdir(parents=True)
@@ -100,7 +100,7 @@ def _view(queue: QueueState, heuristic: str) -> PlanningView:
     )
 
 
-def look_and_decide(folder: Path, heuristics: Sequence[str], profiled: bool) -> None:
+def look_and_decide(folder: Path, heuristics: Sequence[str], profiled: bool, decides: bool = True) -> None:
     cluster = _Cluster(folder)
     backend: BatchBackend[Any] = (
         SlurmBackend(SiteConfig(backend="slurm", partition="batch"), cluster)
@@ -123,6 +123,8 @@ def look_and_decide(folder: Path, heuristics: Sequence[str], profiled: bool) -> 
         _spent("the next look", look, profiled)
     (queue,) = queues
     print(f"{len(queue.running):,} running, {len(queue.pending):,} waiting, {len(queue.nodes):,} nodes")
+    if not decides:
+        return
     for heuristic in heuristics:
         view = _view(queue, heuristic)
         _spent(f"decision for a bag, {heuristic}", partial(plan, view), profiled)
@@ -136,21 +138,24 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=10_000)
     parser.add_argument("--running", type=int, default=20_000)
     parser.add_argument("--waiting", type=int, default=50_000)
+    parser.add_argument("--elements", type=int, default=1, help="of each waiting job, on Slurm")
     parser.add_argument("--schedulers", nargs="*", default=["slurm", "pbs"])
     parser.add_argument("--heuristics", nargs="*", default=["adaptive", "completion"])
+    parser.add_argument("--looks", action="store_true", help="only the looks")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--read", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.read:
-        look_and_decide(Path(asked.read), asked.heuristics, asked.profile)
+        look_and_decide(Path(asked.read), asked.heuristics, asked.profile, decides=not asked.looks)
         return
     with tempfile.TemporaryDirectory() as folder:
-        write(Path(folder), asked.nodes, asked.running, asked.waiting)
+        write(Path(folder), asked.nodes, asked.running, asked.waiting, asked.elements)
         for kind in asked.schedulers:
             print(kind)
             command = [sys.executable, "-m", "bench.largest", "--read", f"{folder}/{kind}"]
             command += ["--heuristics", *asked.heuristics]
-            subprocess.run([*command, "--profile"] if asked.profile else command, check=True)
+            command += [f"--{each}" for each in ("looks", "profile") if getattr(asked, each)]
+            subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from backends.slurm.fields import fold
-from backends.slurm.parse import QUEUE_FIELDS
+from backends.slurm.parse import FREE_TEXTS, OF_ITS_KIND, OF_ONE_JOB
 from tests.backends.pbs.openpbs_recordings import recorded
 from tests.backends.slurm.answers import FIXTURES
 
@@ -24,7 +24,9 @@ _ALIKE = 20
 
 
 class Job:
-    """One of the cluster's; waiting ones have no nodes."""
+    """One of the cluster's; waiting ones have no nodes. Of `elements` that wait, Slurm prints one row."""
+
+    elements = 1
 
     def __init__(self, draw: random.Random, id: int, nodes: Sequence[int], like: Job | None = None) -> None:
         self.id, self.nodes = id, nodes
@@ -38,9 +40,10 @@ class Job:
     def row(self) -> str:
         names, waits = fold(f"n{node:05}" for node in self.nodes), not self.nodes
         total = self.processors * self.wide
-        values: dict[str, object] = dict.fromkeys(QUEUE_FIELDS, "N/A")
+        values: dict[str, object] = dict.fromkeys((*OF_ONE_JOB, *OF_ITS_KIND, *FREE_TEXTS), "N/A")
         values |= {
-            "JobArrayID": self.id, "State": "PENDING" if waits else "RUNNING",
+            "JobArrayID": f"{self.id}_[1-{self.elements}]" if self.elements > 1 else self.id,
+            "State": "PENDING" if waits else "RUNNING",
             "StartTime": "N/A" if waits else self.started,
             "EndTime": "N/A" if waits else self.started + 60 * self.minutes,
             "Partition": "batch", "NumCPUs": total, "NumNodes": self.wide,
@@ -49,7 +52,9 @@ class Job:
             "Reason": "Priority" if waits else "None", "Name": f"run-{self.user}", "Account": "physics",
             "WCKey": "(null)",
         }  # fmt: skip
-        return "".join(f"{value}{MARK}" for value in values.values()) + "\n"
+        return (
+            "".join(f"{value}{MARK if name in FREE_TEXTS else '|'}" for name, value in values.items()) + "\n"
+        )
 
     def line(self, template: str, seen: int) -> str:
         """A line of `qstat -f -F dsv`. `template`: of a job that runs, or waits."""
@@ -74,8 +79,9 @@ class Job:
 
     def record(self, template: str, seen: int) -> str:
         names, total = fold(f"n{node:05}" for node in self.nodes), self.processors * self.wide
+        array = f"ArrayJobId={self.id} ArrayTaskId=1-{self.elements} " if self.elements > 1 else ""
         for old, new in (
-            ("JobId=1 JobName=uneven", f"JobId={self.id} JobName=run-{self.user}"),
+            ("JobId=1 JobName=uneven", f"JobId={self.id} {array}JobName=run-{self.user}"),
             ("UserId=root(0)", f"UserId=user{self.user}({1000 + self.user})"),
             ("Account=(null)", "Account=physics"),
             ("RunTime=00:00:02", f"RunTime={seen - self.started if self.nodes else 0}"),
@@ -112,8 +118,12 @@ class Look:
         self.draw = random.Random(number)  # noqa: S311 (not for secrets)
 
 
-def looks(nodes: int, running: int, waiting: int) -> Iterator[Look]:
-    """Two: at the second the first 50 running jobs are gone, and 50 have come."""
+def looks(nodes: int, running: int, waiting: int, elements: int = 1) -> Iterator[Look]:
+    """Two: at the second the first 50 running jobs are gone, and 50 have come.
+
+    Args:
+        elements: of each waiting job.
+    """
     draw = random.Random(1)  # noqa: S311 (not for secrets)
     left, memory = [_PROCESSORS] * nodes, [0] * nodes
     jobs: list[Job] = []
@@ -127,9 +137,10 @@ def looks(nodes: int, running: int, waiting: int) -> Iterator[Look]:
                 left[node] -= job.processors
                 memory[node] += job.memory * job.processors
             jobs.append(job)
-    for id in range(running + 1, running + waiting + _CHANGES + 1):
+    for id in range(running + 1, running + waiting // elements + _CHANGES + 1):
         like = jobs[-1] if id % _ALIKE and not jobs[-1].nodes else None
         jobs.append(Job(draw, id, (), like))
+        jobs[-1].elements = elements
     yield Look(1, NOW, jobs[:-_CHANGES], left, memory)
     for job in jobs[:_CHANGES]:
         for node in job.nodes:

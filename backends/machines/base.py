@@ -20,8 +20,14 @@ class CommandAnswer(msgspec.Struct, frozen=True):
     """What a command printed, and its exit status."""
 
     status: int
-    output: str
+    printed: bytes
+    """On standard output. As text it may need four times the memory: one name of a job is enough for that."""
     errors: str
+
+    @property
+    def output(self) -> str:
+        """What was printed, as text."""
+        return self.printed.decode(errors="replace")
 
     @property
     def complaint(self) -> str:

@@ -135,9 +135,7 @@ class Distant(Machine):
                 f"{arguments[0]} did not answer within {format_duration(timeout)} {self.where} "
                 "(command_timeout)"
             )
-        return CommandAnswer(
-            done.status, done.output.decode(errors="replace"), done.errors.decode(errors="replace")
-        )
+        return CommandAnswer(done.status, done.output, done.errors.decode(errors="replace"))
 
     def start(self, arguments: Sequence[str]) -> Talk:
         mark = _mark()
@@ -187,7 +185,7 @@ class Distant(Machine):
             problem = "the environment cannot be read"
             done = self._execute(problem, ["env -0"], self._timeout)
             if done.status:
-                complaint = CommandAnswer(done.status, "", done.errors.decode(errors="replace")).complaint
+                complaint = CommandAnswer(done.status, b"", done.errors.decode(errors="replace")).complaint
                 raise SchedulerError(f"{problem} {self.where}: {complaint}")
             pairs = (entry.partition(b"=") for entry in done.output.split(b"\0") if b"=" in entry)
             self._own = {_text(name): _text(value) for name, _, value in pairs}

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import io
 import os
+import selectors
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -47,15 +51,13 @@ class Here(Machine):
         except (CommandNotFound, OSError) as error:
             raise SchedulerError(f"{program}: cannot be run here: {error}") from error
         try:
-            output, errors = process.communicate(timeout=timeout)
+            printed, errors = _printed_by(process, timeout)
         except subprocess.TimeoutExpired as error:
             kill_and_reap(process)
             raise CommandHung(
                 f"{program} did not answer within {format_duration(timeout)} (command_timeout)"
             ) from error
-        return CommandAnswer(
-            process.returncode, output.decode(errors="replace"), errors.decode(errors="replace")
-        )
+        return CommandAnswer(process.returncode, printed, errors.decode(errors="replace"))
 
     def start(self, arguments: Sequence[str]) -> Talk:
         errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the conversation)
@@ -79,6 +81,38 @@ class Here(Machine):
 
 
 HERE = Here()
+
+_PIECE = 2**20  # bytes that are read at once
+
+
+def _printed_by(process: Any, timeout: float) -> list[bytes]:
+    """What a process printed on its standard output and error until its end, which is awaited.
+
+    `communicate` keeps all pieces until it joins them: twice the memory.
+
+    Raises:
+        subprocess.TimeoutExpired: it has not ended after `timeout` seconds.
+    """
+    end, room = time.monotonic() + timeout, memoryview(bytearray(_PIECE))
+    pipes = {process.stdout: io.BytesIO(), process.stderr: io.BytesIO()}
+    with selectors.DefaultSelector() as open_pipes:
+        for pipe, found in pipes.items():
+            open_pipes.register(pipe, selectors.EVENT_READ, found)
+            with contextlib.suppress(OSError):  # the kernel limits what a user has in pipes
+                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIECE)
+        while open_pipes.get_map():
+            ready = open_pipes.select(max(0.0, end - time.monotonic()))
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired(process.args, timeout)
+            for key, _ in ready:
+                if count := os.readv(key.fd, [room]):
+                    key.data.write(room[:count])
+                else:
+                    open_pipes.unregister(key.fileobj)
+    for pipe in pipes:
+        pipe.close()
+    process.wait(timeout=max(0.0, end - time.monotonic()))
+    return [found.getvalue() for found in pipes.values()]
 
 
 def kill_group(process: Any) -> None:

@@ -15,6 +15,7 @@ from backends.ceilings import Ceilings, limits_of
 from backends.commands import ChosenVariables, CommandAnswer, Commands, chunks
 from backends.machines.base import Machine
 from backends.machines.here import HERE
+from backends.observed.remembered import without_collections
 from backends.observed.state import KnownJobs, SecondLook
 from backends.scripts import submit
 from backends.traits import Traits
@@ -105,7 +106,8 @@ class BatchBackend(Backend, Generic[Shared]):
             SchedulerError: no answer, no such queue, or no job starts from it at the moment.
         """
         try:
-            return self._second_look.state(self._observe)
+            with without_collections():
+                return self._second_look.state(self._observe)
         finally:
             self.learn(self._shared)
 

@@ -57,6 +57,8 @@ def parse_vnodes(text: str) -> dict[str, Amounts]:
     Raises ValueError: a number is no number.
     """
     found: dict[str, Amounts] = {}
+    if not text:
+        return found
     for part in text.replace("(", "").replace(")", "").split("+"):
         name, *resources = part.split(":")
         if name:
@@ -83,7 +85,7 @@ def amounts_of(processors: int, memory: int = 0, gpus: int = 0, type: str = "") 
 
 def parse_hosts(text: str) -> tuple[str, ...]:
     """The machines of an exec_host: `node01/0*2+node02/0*2`; each once."""
-    return tuple(dict.fromkeys(part.split("/")[0] for part in text.split("+") if part))
+    return tuple(dict.fromkeys([part.split("/")[0] for part in text.split("+") if part])) if text else ()
 
 
 def parse_user_limit(text: str, user: str) -> int | None:
@@ -140,23 +142,27 @@ def dsv_record(line: str, head: str) -> PbsRecord:
     rest = line[len(head) :]
     if "\\" not in rest:
         id, *fields = rest.split("|")
-        return PbsRecord(id, dict(field.split("=", 1) for field in fields if "=" in field))
+        return PbsRecord(id, dict([field.split("=", 1) for field in fields if "=" in field]))
     id, *fields = (match[1] for match in _FIELD.finditer(rest))
     pairs = (field.partition("=") for field in fields)
     return PbsRecord(id, {name: _plain(value) for name, is_pair, value in pairs if is_pair})
 
 
-def lasting(line: str) -> str:
+def lasting(line: bytes) -> bytes:
     """A line of `-f -F dsv` without what a job has used and for how long it has waited: they change, and
     do not matter as long as it says when the job started."""
-    used, state = line.find("|resources_used."), line.find("|job_state=")
-    if 0 < used < state and line[used - 1] != "\\" and "|stime=" in line:
+    state = line.find(b"|job_state=")
+    used = line.find(b"|resources_used.", 0, max(0, state))
+    if used > 0 and line[used - 1] != _BACKSLASH and b"|stime=" in line:
         line = line[:used] + line[state:]
-    waited = line.find("|eligible_time=")
-    if waited > 0 and line[waited - 1] != "\\":
-        end = line.find("|", waited + 1)
-        line = line[:waited] + (line[end:] if end >= 0 else "")
+    waited = line.find(b"|eligible_time=")
+    if waited > 0 and line[waited - 1] != _BACKSLASH:
+        end = line.find(b"|", waited + 1)
+        line = line[:waited] + (line[end:] if end >= 0 else b"")
     return line
+
+
+_BACKSLASH = ord("\\")
 
 
 def _plain(value: str) -> str:

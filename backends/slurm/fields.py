@@ -69,7 +69,7 @@ def parse_count(text: str) -> int:
 
 
 MOST_NAMES = 200_000
-_LIST = re.compile(r"[][,]")
+_ONE_BRACKET = re.compile(r"([^\[\],]+)\[([^\[\]]*)\]")  # what most lists are
 _PIECE = re.compile(r"([^\[\],]*)\[([^\[\]]*)\]|([^\[\],]+)")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
@@ -82,8 +82,10 @@ def expand(text: str) -> list[str]:
     """
     if not text or text in ("(null)", "None assigned"):
         return []
-    if not _LIST.search(text):
+    if "[" not in text and "," not in text and "]" not in text:
         return [text]
+    if (one := _ONE_BRACKET.fullmatch(text)) is not None:
+        return [one[1] + number for number in _numbers(one[2])]
     names: list[str] = []
     for part in _split(text):
         names += _expand_one(part, MOST_NAMES - len(names))
@@ -112,6 +114,9 @@ def _expand_one(part: str, most: int) -> list[str]:
 def _numbers(ranges: str) -> list[str]:
     numbers: list[str] = []
     for item in ranges.split(","):
+        if len(item) < 16 and item.isascii() and item.isdigit() and len(numbers) < MOST_NAMES:
+            numbers.append(item)
+            continue
         match = _RANGE.fullmatch(item)
         if match is None:
             raise ValueError(f"{ranges[:40]!r} is not a list of numbers and ranges")

@@ -12,12 +12,13 @@ import math
 import re
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from adaptor.model import EndedJob
 from backends.numbers import Row, finite, not_understood, understood, whole
-from backends.observed.remembered import Remembered, lines_of
+from backends.observed.remembered import Remembered, blocks_of, decoded, lines_of
 from backends.observed.rows import ReservationRow
 from backends.slurm.fields import expand, parse_count, parse_limit, parse_time
 from backends.slurm.placing.exclusivity import jobs_on_a_processor, of_partition
@@ -94,11 +95,13 @@ def _resources(text: str) -> dict[str, float]:
     return {name: finite(value) for name, _, value in pairs if name in ("cpu", "node")}
 
 
-QUEUE_FIELDS = (
-    *("JobArrayID", "State", "StartTime", "EndTime", "Partition", "NumCPUs", "NumNodes", "TimeLimit"),
-    *("NodeList", "SchedNodes", "PriorityLong", "Reason", "Name", "Account", "WCKey"),
+OF_ONE_JOB = ("JobArrayID", "PriorityLong", "StartTime", "EndTime", "NodeList", "SchedNodes")
+OF_ITS_KIND = (
+    *("State", "Partition", "NumCPUs", "NumNodes", "TimeLimit", "Reason"),
     *("tres-per-job", "tres-per-node", "tres-per-task", "mem-per-tres"),
 )
+"""The same for many jobs, so that they are read once."""
+FREE_TEXTS = ("Name", "Account", "WCKey")
 PREEMPTED_FORMAT = "JobID:24,PreemptTime:32"  # `squeue -h -a --me -t CD,F -O`
 NODE_FORMAT = "%P|%a|%N|%T|%C|%m"  # `sinfo -h -a -N -o`
 ACCOUNTING_FIELDS = "JobIDRaw,State,Start,End,NodeList,JobName"
@@ -112,47 +115,46 @@ _NODE_STATE = re.compile(r"([a-z_]+)([^a-z_]*)", re.IGNORECASE)
 
 
 def queue_format(mark: str) -> str:
-    """For `squeue -h -a -O`: every field as long as it is, and the mark behind it.
+    """For `squeue -h -a -O`: every field as long as it is, and behind it a bar; behind free texts the mark.
 
     `mark`: a word that stands in no job, so that a user's text ends no field and begins no row.
     """
-    return ",".join(f"{field}:0{mark}" for field in QUEUE_FIELDS)
+    plain = [f"{field}:0|" for field in (*OF_ONE_JOB, *OF_ITS_KIND)]
+    return ",".join([*plain, *(f"{field}:0{mark}" for field in FREE_TEXTS)])
 
 
 class _InPieces(ValueError):
     """A line is no whole row: a text of a job has line breaks."""
 
 
-def parse_queue(text: str, mark: str, known: Remembered[QueueRow] | None = None) -> list[QueueRow]:
+def parse_queue(printed: bytes, mark: str, known: Remembered[QueueRow] | None = None) -> list[QueueRow]:
     """`squeue -O` with the `queue_format` of this mark.
 
     Args:
         known: rows of the last answer; its mark may differ.
     """
-    known = known or Remembered()
-    if "\0" not in text:  # no text of Slurm holds it, so it can stand for the mark
+    known, sign, width = known or Remembered(), mark.encode(), len(FREE_TEXTS)
+    if b"\0" not in printed:  # no text of Slurm holds it, so it can stand for the mark
         with contextlib.suppress(_InPieces):
-            return known.of((line.replace(mark, "\0") for line in lines_of(text)), _line_row)
-    width = len(QUEUE_FIELDS)
-    *values, rest = text.split(mark)
+            return known.of(blocks_of(printed.replace(sign, b"\0")), _line_row)
+    *values, rest = printed.split(sign)
     if rest.strip() or len(values) % width:
-        raise not_understood("squeue", rest.strip() or text)
-    rows = (values[start : start + width] for start in range(0, len(values), width))
-    if "\0" in text:
-        return [_row_of(*row) for row in rows]
-    return known.of(("".join(f"{value}\0" for value in row) for row in rows), _line_row)
+        raise not_understood("squeue", decoded(rest.strip() or printed))
+    rows = [values[start : start + width] for start in range(0, len(values), width)]
+    if b"\0" in printed:
+        return [_row_of(*map(decoded, row)) for row in rows]
+    return known.of([[b"".join(b"%b\0" % value for value in row) for row in rows]], _line_row)
 
 
 def _line_row(line: str) -> QueueRow:
-    *values, rest = line.split("\0")
-    if rest or len(values) != len(QUEUE_FIELDS):
+    values = line.split("\0")
+    if len(values) != len(FREE_TEXTS) + 1 or values[-1]:
         raise _InPieces
-    return _row_of(*values)
+    return _row_of(*values[:-1])
 
 
-def _row_of(*values: str) -> QueueRow:
-    # The same words stand in many rows.
-    return understood("squeue", _queue_row, values[0], *map(sys.intern, values[1:]))
+def _row_of(told: str, account: str, wckey: str) -> QueueRow:
+    return understood("squeue", _queue_row, told, account, wckey)
 
 
 def parse_preempted(text: str) -> frozenset[str]:
@@ -161,10 +163,10 @@ def parse_preempted(text: str) -> frozenset[str]:
     return frozenset(id for id, told in pairs if told is not None)
 
 
-def parse_nodes(text: str, known: Remembered[NodeRow] | None = None) -> list[NodeRow]:
+def parse_nodes(printed: bytes, known: Remembered[NodeRow] | None = None) -> list[NodeRow]:
     """`sinfo -N` with NODE_FORMAT. `known`: rows of the last answer."""
     known = known or Remembered()
-    return known.of((line for line in text.splitlines() if line.strip()), _understood_node)
+    return known.of(lines_of(printed), _understood_node)
 
 
 def parse_accounting(text: str, delimiter: str = "|") -> list[AccountingRow]:
@@ -222,48 +224,40 @@ def _rows(command: str, lines: list[str], make: Callable[[str], Row]) -> list[Ro
     return [understood(command, make, line) for line in lines if line.strip()]
 
 
-def _queue_row(
-    id: str,
-    state: str,
-    start: str,
-    end: str,
-    partitions: str,
-    processors: str,
-    nodes: str,
-    limit: str,
-    names: str,
-    planned: str,
-    priority: str,
-    reason: str,
-    *texts: str,
-) -> QueueRow:
-    name, account, wckey, per_job, per_node, per_task, memory = texts
+def _queue_row(told: str, account: str, wckey: str) -> QueueRow:
+    """`told`: all before the mark behind the name."""
+    id, priority, start, end, names, planned, rest = told.split("|", len(OF_ONE_JOB))
+    name = rest.split("|", len(OF_ITS_KIND))[-1]
     return QueueRow(
         id=id.strip(),
-        state=state,
         start=parse_time(start),
         end=parse_time(end),
-        partitions=_names(partitions),
-        processors=parse_count(processors),
-        node_count=parse_count(nodes),
-        limit=parse_limit(limit),
         nodes=tuple(expand(names)),
         planned_nodes=tuple(expand(planned)),
-        reason=reason,
         priority=whole(priority),
-        name=name,
-        account=account,
-        wckey=wckey,
-        gpus_per_job=_told_or_empty(per_job),
-        gpus_per_node=_told_or_empty(per_node),
-        gpus_per_task=_told_or_empty(per_task),
-        memory_per_gpu=_told_or_empty(memory),
+        name=sys.intern(name),
+        account=sys.intern(account),
+        wckey=sys.intern(wckey),
+        **_of_its_kind(rest[: len(rest) - len(name)]),
     )
 
 
-@functools.lru_cache(maxsize=1000)
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(text.split(","))
+@functools.lru_cache(maxsize=4000)
+def _of_its_kind(told: str) -> dict[str, Any]:
+    state, partitions, processors, nodes, limit, reason, *gpus, _ = told.split("|")
+    per_job, per_node, per_task, memory = map(_told_or_empty, gpus)
+    return {
+        "state": state,
+        "partitions": tuple(partitions.split(",")),
+        "processors": parse_count(processors),
+        "node_count": parse_count(nodes),
+        "limit": parse_limit(limit),
+        "reason": reason,
+        "gpus_per_job": per_job,
+        "gpus_per_node": per_node,
+        "gpus_per_task": per_task,
+        "memory_per_gpu": memory,
+    }
 
 
 def _told_or_empty(text: str) -> str:

@@ -33,7 +33,8 @@ from backends.slurm.parse import (
     parse_qos,
 )
 from backends.slurm.placing.gres import License, NodeDetail, parse_license_rows, parse_node_details
-from backends.slurm.placing.job_details import JobDetails, JobRecords, parse_only_job
+from backends.slurm.placing.job_details import parse_only_job
+from backends.slurm.placing.job_records import JobDetails, JobRecords
 from backends.slurm.placing.restriction import licenses_of
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow
 
@@ -111,26 +112,25 @@ class Questions:
         )
 
     def nodes(self) -> list[NodeRow]:
-        text = self._commands.ask("sinfo", "-h", "-a", "-N", "-o", parse.NODE_FORMAT)
-        return parse.parse_nodes(text, self._node_rows)
+        printed = self._commands.ask_bytes("sinfo", "-h", "-a", "-N", "-o", parse.NODE_FORMAT)
+        return parse.parse_nodes(printed, self._node_rows)
 
     def node_details(self) -> dict[str, NodeDetail]:
         """By the nodes' names."""
-        text = self._commands.ask("scontrol", "show", "node", "-a", "-d", "-o")
-        return parse_node_details(text, self._node_details)
+        printed = self._commands.ask_bytes("scontrol", "show", "node", "-a", "-d", "-o")
+        return parse_node_details(printed, self._node_details)
 
     def job_details(self, jobs: Iterable[QueueRow]) -> JobDetails:
         """Of these jobs, as far as scontrol knows them still."""
         rows = {row.id: row for row in jobs}
-        text = self._commands.ask("scontrol", "show", "job", "-a", "-d", "-o")
-        details = self._job_records.read(text, rows)
-        found = dict(details.found)
+        printed = self._commands.ask_bytes("scontrol", "show", "job", "-a", "-d", "-o")
+        details = self._job_records.read(printed, rows)
         for id in details.disputed[:MOST_DISPUTED]:
             answer = self._commands.run("scontrol", "show", "job", "-a", "-d", "-o", id)
             detail = None if answer.status else parse_only_job(answer.output, rows[id])
             if detail is not None:
-                found[id] = detail
-        return msgspec.structs.replace(details, found=found)
+                details.found[id] = detail
+        return details
 
     def licenses(self) -> dict[str, License]:
         """By name."""
@@ -180,8 +180,8 @@ class Questions:
 
     def _squeue(self, known: Remembered[QueueRow], *selection: str) -> list[QueueRow]:
         mark = _unknown_to_jobs()
-        text = self._commands.ask("squeue", "-h", "-a", *selection, "-O", parse.queue_format(mark))
-        return parse.parse_queue(text, mark, known)
+        printed = self._commands.ask_bytes("squeue", "-h", "-a", *selection, "-O", parse.queue_format(mark))
+        return parse.parse_queue(printed, mark, known)
 
     def _sacct(self, *selection: str) -> list[AccountingRow]:
         delimiter = _unknown_to_jobs()

@@ -80,7 +80,7 @@ def job_row(
     alone = detail is not None and detail.exclusive != NOTHING
     return JobRow(
         id=row.id,
-        elements=tuple(elements(row.id)),
+        elements=tuple(elements(row.id)) if "[" in row.id else (row.id,),
         user=detail.user if detail is not None else "",
         queues=row.partitions,
         state=state,
@@ -136,21 +136,18 @@ def _rows(seen: SlurmSeen) -> list[JobRow]:
         for names in {row.partitions for row in seen.jobs}
     }
     return seen.known.rows.of(
-        lambda row, detail: job_row(row, detail, tier=tiers[row.partitions], need=needs.of(row, detail)),
+        lambda row, detail: _made(seen, row, detail, tiers[row.partitions], needs),
         seen.jobs,
-        _details(seen),
-        under=(tiers, needs.under),
+        [*map(seen.details.get, [row.id for row in seen.jobs])],
+        under=(tiers, needs.under, seen.user),
     )
 
 
-def _details(seen: SlurmSeen) -> list[JobDetail | None]:
-    """What is known of each job; nodes that it shares with jobs of its user, it shares with those of ours."""
-    return [
-        msgspec.structs.replace(detail, exclusive=NOTHING)
-        if detail is not None and detail.exclusive == "USER" and detail.user == seen.user
-        else detail
-        for detail in (seen.details.get(row.id) for row in seen.jobs)
-    ]
+def _made(seen: SlurmSeen, row: QueueRow, detail: JobDetail | None, tier: int, needs: SlurmNeeds) -> JobRow:
+    """Nodes that a job shares with jobs of its user, it shares with those of ours."""
+    if detail is not None and detail.exclusive == "USER" and detail.user == seen.user:
+        detail = msgspec.structs.replace(detail, exclusive=NOTHING)
+    return job_row(row, detail, tier=tier, need=needs.of(row, detail))
 
 
 def _scarce_licenses(seen: SlurmSeen, rows: Iterable[JobRow]) -> Iterator[RunningJob]:

@@ -28,6 +28,7 @@ from backends.pbs import discover as pbs
 from backends.pbs.backend import PbsBackend
 from backends.slurm import discover as slurm
 from backends.slurm.backend import SlurmBackend
+from tests.backends.answering import answer_of
 from tests.backends.pbs.openpbs_recordings import dsv_line, flat, recorded_jobs, recorded_nodes
 from tests.backends.pbs.openpbs_recordings import recorded as of_openpbs
 from tests.backends.slurm.answers import FIXTURES as SLURM
@@ -127,24 +128,22 @@ _TORQUE_SITES: Sites = {
 def _slurm(release: str) -> Said:
     def says(program: str, words: str) -> CommandAnswer:
         if program == "squeue":
-            mark = words.partition("JobArrayID:0")[2].partition(",")[0]
+            mark = words.partition(",Name:0")[2].partition(",")[0]
             question = "preempted" if not mark else "own_jobs" if "--me" in words else "queue"
-            return CommandAnswer(0, _text(SLURM / release, question).replace(MARK, mark or MARK), "")
+            return answer_of(0, _text(SLURM / release, question).replace(MARK, mark or MARK), "")
         if program == "scontrol" and " job " in f" {words} " and not words.endswith("-o"):
-            return CommandAnswer(0, _text(SLURM / release, "job_details-alone"), "")
+            return answer_of(0, _text(SLURM / release, "job_details-alone"), "")
         if program == "sacctmgr" and (SLURM / release / "qos.txt").exists():
             kind = "qos" if "show qos" in words else "associations" if "show assoc" in words else ""
-            return CommandAnswer(0, _text(SLURM / release, kind) if kind else "physics", "")
+            return answer_of(0, _text(SLURM / release, kind) if kind else "physics", "")
         known = {"node": "node_details", "job": "job_details", "license": "licenses"}
         known |= {"reservation": "reservations", "partition": "partitions", "config": "settings"}
         if program == "scontrol":
-            return CommandAnswer(0, _text(SLURM / release, known[words.split()[1]]), "")
+            return answer_of(0, _text(SLURM / release, known[words.split()[1]]), "")
         if program == "sinfo":
-            return CommandAnswer(0, _text(SLURM / release, "nodes"), "")
+            return answer_of(0, _text(SLURM / release, "nodes"), "")
         return (
-            CommandAnswer(0, "77", "")
-            if program == "sbatch"
-            else CommandAnswer(1, "", f"{program}: no accounting")
+            answer_of(0, "77", "") if program == "sbatch" else answer_of(1, "", f"{program}: no accounting")
         )
 
     return says
@@ -169,9 +168,9 @@ def _openpbs(name: str, now: float, nodes: str, jobs: str) -> Scene:
 
     def says(program: str, words: str) -> CommandAnswer:
         if (program, words[:14]) == ("qstat", "-f -F dsv 3[0]"):
-            return CommandAnswer(0, _jobs("02-job-array-subjobs"), "")
+            return answer_of(0, _jobs("02-job-array-subjobs"), "")
         text = "77.pbshead" if program == "qsub" else known.get(f"{program} {words}")
-        return CommandAnswer(1, "", f"{program}: no answer") if text is None else CommandAnswer(0, text, "")
+        return answer_of(1, "", f"{program}: no answer") if text is None else answer_of(0, text, "")
 
     return Scene(name, "pbs", now, says, _PBS_SITES, describes=name == "02-busy")
 
@@ -189,15 +188,11 @@ def _jobs(*recordings: str) -> str:
 
 def _torque(program: str, words: str) -> CommandAnswer:
     if program == "qstat" and words == "--version":
-        return CommandAnswer(0, "", "Version: 6.1.2")
+        return answer_of(0, "", "Version: 6.1.2")
     kind = {"-f -1 -t": "jobs", "-Q -f -1": "queues", "-B -f -1": "server", "-a": "nodes"}.get(words)
     if kind is None:
-        return (
-            CommandAnswer(0, "77.head", "")
-            if program == "qsub"
-            else CommandAnswer(1, "", f"{program}: no answer")
-        )
-    return CommandAnswer(0, _text(TORQUE, kind), "")
+        return answer_of(0, "77.head", "") if program == "qsub" else answer_of(1, "", f"{program}: no answer")
+    return answer_of(0, _text(TORQUE, kind), "")
 
 
 def answers(scene: Scene) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from adaptor.config.schema import SiteConfig
 from backends.commands import CommandAnswer
+from backends.observed import remembered
 from backends.observed.backend import BatchBackend
 from backends.observed.remembered import Remembered, Unchanged
 from backends.pbs.backend import PbsBackend
 from backends.slurm import questions
 from backends.slurm.backend import SlurmBackend
+from tests.backends.answering import answer_of
 from tests.backends.recorded_clusters import Recorded, Said, scenes
 from tests.backends.slurm.answers import MARK
 
@@ -56,7 +58,7 @@ def changed(says: Said, changes: list[Change], gone: int) -> Said:
         lines = text.splitlines(keepends=True)
         if gone and (program in ("squeue", "sinfo") or " -F dsv" in words):
             text = "".join(line for number, line in enumerate(lines, 1) if number != gone)
-        return CommandAnswer(said.status, text, said.errors)
+        return answer_of(said.status, text, said.errors)
 
     return answer
 
@@ -106,10 +108,44 @@ def test_rows_of_jobs_that_stay_are_made_once() -> None:
 
 def test_what_the_last_look_did_not_show_is_forgotten() -> None:
     made = list[str]()
-    known, long = Remembered[str](), "x" * 1000
-    for shown in (["a", long], ["a", "a"], ["a", long]):
-        assert known.of(shown, lambda text: made.append(text) or text) == shown  # type: ignore[func-returns-value]
-    assert made == ["a", long, long]
+    known = Remembered[str]()
+    for shown in (["a", "b"], ["a", "a"], ["a", "b"]):
+        blocks = [[text.encode()] for text in shown]
+        assert known.of(blocks, lambda text: made.append(text) or text) == shown  # type: ignore[func-returns-value]
+    assert made == ["a", "b", "b"]
+
+
+@given(st.lists(st.text("ab\n", max_size=9)), st.integers(1, 9))
+def test_blocks_have_all_pieces(lines: list[str], size: int) -> None:
+    printed = "".join(f"{line}\n--" for line in lines).encode()
+    with mock.patch.object(remembered, "_BLOCK", size):
+        blocks = [*remembered.blocks_of(printed, end=b"\n--")]
+    assert [piece for block in blocks for piece in block] == [line.encode() for line in lines]
+
+
+class Thing:
+    """Something that is the same only as itself."""
+
+
+THINGS = [Thing() for _ in range(200)]
+some = st.lists(st.sampled_from(THINGS), unique=True, max_size=200)
+same_order = st.sets(st.integers(0, 199)).map(lambda gone: [THINGS[n] for n in range(200) if n not in gone])
+
+
+@given(st.lists(st.tuples(some | same_order, st.sets(st.integers(0, 199), max_size=5)), max_size=4))
+def test_only_what_is_new_or_changed_is_made(looks: list[tuple[list[Thing], set[int]]]) -> None:
+    known, before = Unchanged[tuple[Thing, int]](), set[tuple[Thing, int]]()
+    for things, odd in looks:
+        made, others = list[tuple[Thing, int]](), [int(place in odd) for place in range(len(things))]
+
+        def make(thing: Thing, other: int, made: list[tuple[Thing, int]] = made) -> tuple[Thing, int]:
+            made.append((thing, other))
+            return thing, other
+
+        expected = [*zip(things, others, strict=True)]
+        assert known.of(make, things, others) == expected
+        assert made == [each for each in expected if each not in before]
+        before = set(expected)
 
 
 def test_other_conditions_make_all_anew() -> None:

@@ -15,6 +15,7 @@ from backends.base import SchedulerError
 from backends.commands import CommandAnswer, Commands
 from backends.pbs.backend import PbsBackend
 from backends.pbs.reading import choose, is_torque
+from tests.backends.answering import answer_of
 
 Fake = Callable[[str, str], Path]
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "torque"
@@ -64,12 +65,12 @@ def asked(fake: Fake, tmp_path: Path) -> Callable[[], list[str]]:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (CommandAnswer(0, "", "Version: 6.1.2\nCommit: 661e0925\n"), True),
-        (CommandAnswer(0, "", "version: 2.4.16\n"), True),
-        (CommandAnswer(0, "version: 4.2.10\n", ""), True),
-        (CommandAnswer(0, "pbs_version = 23.06.06\n", ""), False),
-        (CommandAnswer(2, "", USAGE), False),
-        (CommandAnswer(1, "", "perl: error: fetch_config: DNS SRV lookup failed\n"), False),
+        (answer_of(0, "", "Version: 6.1.2\nCommit: 661e0925\n"), True),
+        (answer_of(0, "", "version: 2.4.16\n"), True),
+        (answer_of(0, "version: 4.2.10\n", ""), True),
+        (answer_of(0, "pbs_version = 23.06.06\n", ""), False),
+        (answer_of(2, "", USAGE), False),
+        (answer_of(1, "", "perl: error: fetch_config: DNS SRV lookup failed\n"), False),
     ],
 )
 def test_torque_is_told_by_its_version(answer: CommandAnswer, expected: bool) -> None:
@@ -175,4 +176,4 @@ def test_a_server_that_does_not_answer_concludes_nothing(
     ],
 )
 def test_what_qdel_says_of_jobs_that_are_gone(commands: Commands, errors: str, over: bool) -> None:
-    assert Torque(commands).is_over(CommandAnswer(1, "", errors)) is over
+    assert Torque(commands).is_over(answer_of(1, "", errors)) is over

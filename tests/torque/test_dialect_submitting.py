@@ -16,6 +16,7 @@ from adaptor_torque.parse import parse_wanted
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandAnswer
 from backends.pbs.constraints import PbsShape
+from tests.backends.answering import answer_of
 from tests.backends.pbs.pbs_rows import pbs_shape
 
 FOLDER = Path("/home/ada/pilots/7")
@@ -88,7 +89,7 @@ def test_every_name_is_one_that_torque_takes(tag: str) -> None:
 
 
 def test_the_id_is_found_among_greetings() -> None:
-    assert accepted_id(CommandAnswer(0, "Welcome to the cluster.\n12.head.example.org\n", "")) == (
+    assert accepted_id(answer_of(0, "Welcome to the cluster.\n12.head.example.org\n", "")) == (
         "12.head.example.org"
     )
 
@@ -107,7 +108,7 @@ def test_the_id_is_found_among_greetings() -> None:
 )
 def test_refusals(complaint: str) -> None:
     with pytest.raises(SubmitRefused, match=r"Torque refused the request: qsub"):
-        accepted_id(CommandAnswer(170, "", f"{complaint}\n"))
+        accepted_id(answer_of(170, "", f"{complaint}\n"))
 
 
 @pytest.mark.parametrize(
@@ -119,19 +120,19 @@ def test_refusals(complaint: str) -> None:
 )
 def test_requests_that_never_arrived(complaint: str) -> None:
     with pytest.raises(SchedulerError) as error:
-        accepted_id(CommandAnswer(111, "", f"{complaint}\n"))
+        accepted_id(answer_of(111, "", f"{complaint}\n"))
     assert not isinstance(error.value, SubmitRefused | SubmitUncertain)
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        CommandAnswer(0, "thank you\n", ""),
-        CommandAnswer(1, "", "qsub: submit error (Error reading data from socket)\n"),
-        CommandAnswer(1, "", "qsub: submit error (Request not allowed: Server shutting down)\n"),
-        CommandAnswer(1, "", "Connection to server timed out. Trying again"),
-        CommandAnswer(1, "", ""),
-        CommandAnswer(-9, "", "qsub: submit error (Unknown queue)\n"),
+        answer_of(0, "thank you\n", ""),
+        answer_of(1, "", "qsub: submit error (Error reading data from socket)\n"),
+        answer_of(1, "", "qsub: submit error (Request not allowed: Server shutting down)\n"),
+        answer_of(1, "", "Connection to server timed out. Trying again"),
+        answer_of(1, "", ""),
+        answer_of(-9, "", "qsub: submit error (Unknown queue)\n"),
     ],
 )
 def test_answers_that_leave_it_open(answer: CommandAnswer) -> None:

@@ -171,7 +171,7 @@ class OpenPbs(PbsDialect):
 
     def queue(self, nodes: Collection[PbsNode]) -> list[PbsJob]:
         """The running jobs of arrays are asked for by the ids that nodes show: an array may have 100,000."""
-        jobs = queued_jobs(self._commands.ask("qstat", "-f", "-F", "dsv"), JOB, self._known_jobs)
+        jobs = queued_jobs(self._commands.ask_bytes("qstat", "-f", "-F", "dsv"), JOB, self._known_jobs)
         return [*jobs, *self._elements(jobs, nodes)]
 
     def own_jobs(self, ids: Collection[str]) -> list[PbsJob]:
@@ -184,11 +184,11 @@ class OpenPbs(PbsDialect):
         if answer.status:  # most often: no history is kept
             return []
         ids = answer.output.split()[-_MOST_RECORDS:]
-        records = (record for part in chunks(ids) for record in parse_dsv(self._some(part, "-x"), JOB))
+        records = (record for part in chunks(ids) for record in parse_dsv(self._some(part, "-x").output, JOB))
         return [job for job in everyones_jobs(records) if job.state in ("F", "X")]
 
     def nodes(self) -> list[PbsNode]:
-        found = shown_nodes(self._commands.ask("pbsnodes", "-a", "-v"), self._known_nodes)
+        found = shown_nodes(self._commands.ask_bytes("pbsnodes", "-a", "-v"), self._known_nodes)
         named = (name for name in GPU_TYPES if any(name in node.traits for node in found))
         self._type_resource = next(named, GPU_TYPES[0])
         return found
@@ -238,11 +238,11 @@ class OpenPbs(PbsDialect):
         if not any(job.state == "B" for job in jobs):
             return []
         ids = {id for node in nodes for id in node.jobs if "[" in id}
-        text = "\n".join(self._some(part) for part in chunks(sorted(ids)))
-        return queued_jobs(text, JOB, self._known_elements)
+        printed = b"\n".join(self._some(part).printed for part in chunks(sorted(ids)))
+        return queued_jobs(printed, JOB, self._known_elements)
 
-    def _some(self, ids: list[str], *options: str) -> str:
+    def _some(self, ids: list[str], *options: str) -> CommandAnswer:
         answer = self._commands.run("qstat", *options, "-f", "-F", "dsv", *ids)
         if answer.status and answer.status not in _GONE:
             raise SchedulerError(f"qstat failed with status {answer.status}: {answer.complaint}")
-        return answer.output
+        return answer

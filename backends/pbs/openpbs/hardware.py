@@ -41,10 +41,10 @@ def nodes_of(records: Iterable[PbsRecord]) -> list[PbsNode]:
     return [record_understood("node", record, _node) for record in records]
 
 
-def shown_nodes(text: str, known: Remembered[list[PbsNode]]) -> list[PbsNode]:
+def shown_nodes(printed: bytes, known: Remembered[list[PbsNode]]) -> list[PbsNode]:
     """The same, node by node. `known`: nodes of the last answer."""
-    blocks = re.split(r"\n\n(?=\S)", text)
-    return [*chain.from_iterable(known.of(blocks, lambda block: nodes_of(parse_long(block, ""))))]
+    texts = re.split(rb"\n\n(?=\S)", printed)
+    return [*chain.from_iterable(known.of([texts], lambda text: nodes_of(parse_long(text, ""))))]
 
 
 def queues_of(

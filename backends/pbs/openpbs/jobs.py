@@ -98,14 +98,14 @@ def everyones_jobs(records: Iterable[PbsRecord]) -> list[PbsJob]:
     return [job for record in records if (job := _anyones_job(record)) is not None]
 
 
-def queued_jobs(text: str, head: str, known: Remembered[PbsJob | None]) -> list[PbsJob]:
+def queued_jobs(printed: bytes, head: str, known: Remembered[PbsJob | None]) -> list[PbsJob]:
     """The same of `qstat -f -F dsv`. `used` is read only of jobs without a start.
 
     Args:
         head: what stands before each id.
         known: jobs of the last answer.
     """
-    lines = (lasting(line) for line in lines_of(text) if line.strip())
+    lines = ([*map(lasting, block)] for block in lines_of(printed))
     found = known.of(lines, lambda line: _anyones_job(dsv_record(line, head)))
     return [job for job in found if job is not None]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -146,7 +146,7 @@ def _hosts(
 ) -> frozenset[str]:
     """The machines on which jobs of a queue may run."""
     users = execution_queues(queue, queues)
-    return frozenset(node.host for node in nodes if any(serves(node, user, owners) for user in users))
+    return frozenset(node.host for user in users for node in served(nodes, user, owners))
 
 
 def _traits(nodes: Iterable[PbsNode]) -> dict[tuple[str, str], frozenset[str]]:
@@ -169,7 +169,8 @@ def used_by(
     if own is not None:
         return [_reserved(node, own.nodes[node.name] or node.has) for node in nodes if node.name in own.nodes]
     owners, users = _owners(nodes), execution_queues(queue, queues)
-    return [node for node in nodes if any(serves(node, user, owners) for user in users)]
+    there = {node.name for user in users for node in served(nodes, user, owners)}
+    return [node for node in nodes if node.name in there]
 
 
 def _reserved(node: PbsNode, amounts: Amounts) -> PbsNode:
@@ -213,16 +214,20 @@ def execution_queues(queue: PbsQueue, queues: Mapping[str, PbsQueue]) -> list[Pb
     return list(found.values())
 
 
-def serves(node: PbsNode, queue: PbsQueue, owners: Collection[str]) -> bool:
-    """Whether jobs of an execution queue may run on a node.
+def served(nodes: Iterable[PbsNode], queue: PbsQueue, owners: Collection[str]) -> Iterator[PbsNode]:
+    """Those of the nodes on which jobs of an execution queue may run.
 
     `owners`: the queues that have nodes of their own, and use no others.
     """
-    if node.queue is not None or queue.name in owners:
-        return node.queue == queue.name
-    if node.partition != queue.partition:
-        return False
-    return has_traits(node, queue.wants)
+    name, partition, wants = queue.name, queue.partition, queue.wants
+    if name in owners:
+        return (node for node in nodes if node.queue == name)
+    return (
+        node
+        for node in nodes
+        if node.queue == name
+        or (node.queue is None and node.partition == partition and (not wants or has_traits(node, wants)))
+    )
 
 
 def _related(
@@ -232,7 +237,7 @@ def _related(
     direct = {
         queue.name
         for queue in queues.values()
-        if not queue.routes_to and any(serves(node, queue, owners) for node in used)
+        if not queue.routes_to and any(True for _ in served(used, queue, owners))
     }
     routing = {
         queue.name

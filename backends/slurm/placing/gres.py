@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from adaptor.resources import Gpus
 from backends.numbers import not_understood, understood, whole
-from backends.observed.remembered import Remembered
+from backends.observed.remembered import Remembered, decoded, lines_of
 from backends.observed.rows import as_gpus, total, without
 from backends.slurm.fields import parse_count
 
@@ -132,7 +132,7 @@ def sharded_gpus(text: str) -> Gpus:
 
 def parse_gpus(text: str) -> Gpus:
     """Raises ValueError: the text is no list of generic resources."""
-    return gpus_of(gres_counts(text))
+    return gpus_of(gres_counts(text)) if text not in _NONE else ()
 
 
 def covers(have: GresCounts, wanted: GresCounts) -> bool:
@@ -172,26 +172,36 @@ _KEYS = (
 _VALUE = re.compile(rf" ({'|'.join(_KEYS)})=(\S*)")
 
 
-def parse_node_details(text: str, known: Remembered[NodeDetail] | None = None) -> dict[str, NodeDetail]:
+def parse_node_details(printed: bytes, known: Remembered[NodeDetail] | None = None) -> dict[str, NodeDetail]:
     """`scontrol show node -a -d -o`, by the nodes' names. `known`: details of the last answer.
 
     Raises:
         SchedulerError: a line is not what that command prints.
     """
-    lines = [line for line in text.splitlines() if line.strip() and "No nodes" not in line]
-    names = [line[: line.find(" ")] for line in lines]
-    for name, line in zip(names, lines, strict=True):
-        if not name.startswith("NodeName="):
-            raise not_understood("scontrol show node", line)
-    known = known or Remembered()
-    found = known.of((f"{place} {_lasting(line)}" for place, line in enumerate(lines)), _detail)
-    return {name.removeprefix("NodeName="): detail for name, detail in zip(names, found, strict=True)}
+    names = list[str]()
+    found = (known or Remembered()).of(_lasting_lines(printed, names), _detail)
+    return dict(zip(names, found, strict=True))
 
 
-def _lasting(line: str) -> str:
+_HEAD = b"NodeName="
+
+
+def _lasting_lines(printed: bytes, names: list[str]) -> Iterator[list[bytes]]:
+    """What is read of each line, with the place of the node before it; `names` get its name."""
+    for block in lines_of(printed):
+        lines = [line for line in block if line.startswith(_HEAD) or b"No nodes" not in line]
+        first = len(names)
+        for line in lines:
+            if not line.startswith(_HEAD):
+                raise not_understood("scontrol show node", decoded(line))
+            names.append(decoded(line[len(_HEAD) : line.find(b" ")]))
+        yield [b"%d %b" % (place, _lasting(line)) for place, line in enumerate(lines, first)]
+
+
+def _lasting(line: bytes) -> bytes:
     """Without the load, the free memory, and the times from the boot on: they change, and are not read."""
-    load, free = line.find(" CPULoad="), line.find(" FreeMem=")
-    features, sockets, boot = line.find(" Av", load), line.find(" So", free), line.find(" BootTime=")
+    load, free = line.find(b" CPULoad="), line.find(b" FreeMem=")
+    features, sockets, boot = line.find(b" Av", load), line.find(b" So", free), line.find(b" BootTime=")
     if not 0 <= load < features < free < sockets < boot:
         return line
     return line[features:free] + line[sockets:boot]

@@ -9,14 +9,15 @@ disputed, and asked for alone. Recorded from 22.05, 24.11 and 26.05.
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 import msgspec
 
 from adaptor.resources import Gpus, Part
-from backends.numbers import not_understood, whole
+from backends.numbers import whole
+from backends.observed.remembered import decoded
 from backends.slurm.fields import expand, parse_count
 from backends.slurm.placing.exclusivity import NOTHING, of_job
 from backends.slurm.placing.gres import gpus_of, gres_counts, parse_gpus
@@ -56,34 +57,28 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """By name; empty: not told."""
 
 
-class JobDetails(msgspec.Struct, frozen=True):
-    found: dict[str, JobDetail]
-    """By the jobs' ids, as squeue names them."""
-    disputed: tuple[str, ...] = ()
-    """Jobs with several records that differ: some of them are text of users."""
-    unread: tuple[str, ...] = ()
-    """Jobs whose record has another form."""
-
-
 _NUMBER = r"[0-9]{1,18}"
 _HEAD = re.compile(
-    rf"^JobId=({_NUMBER}) "
+    rf"({_NUMBER}) "
     rf"(?:ArrayJobId=({_NUMBER}) ArrayTaskId=(\S+) (?:ArrayTaskThrottle=\S+ )?)?"
-    rf"(?:HetJobId=({_NUMBER}) HetJobOffset=({_NUMBER}) (?:HetJobIdSet=\S+ )?)?JobName=",
-    re.MULTILINE,
+    rf"(?:HetJobId=({_NUMBER}) HetJobOffset=({_NUMBER}) (?:HetJobIdSet=\S+ )?)?JobName="
 )
-_NAME_TO_ACCOUNT = re.compile(
+_TO_ACCOUNT = (
     r" (?:SLUID=\S+ )?(?:HetJobIdSet=\S+ )?UserId=([^()\n]{1,100})\([0-9]+\) GroupId=[^()\n]*\([0-9]+\) "
     r"MCS_label=\S* Priority=[0-9]+ Nice=-?[0-9]+ Account="
 )
+_NAME_TO_ACCOUNT = re.compile(_TO_ACCOUNT)
 _ACCOUNT_TO_WCKEY = re.compile(r" QOS=\S*( WCKey=)?")
 _STATE = re.compile(r" JobState=([A-Z_]+) ")
+_TO_STATE = re.compile(rf"(\S*){_TO_ACCOUNT}(\S*) QOS=\S*(?: WCKey=(\S*))? JobState=([A-Z_]+) ")
+"""All of them, if no text of the job has blanks."""
 _WISHED = (
     *("NumNodes", "NumCPUs", "NumTasks", "CPUs/Task", "MinMemoryCPU", "MinMemoryNode"),
     *("Features", "ReqNodeList", "ExcNodeList"),
 )
 _VALUE = re.compile(rf" ({'|'.join(_WISHED)}|OverSubscribe|Exclusive|Licenses)=(\S*)")
-_FIRST_READ = " ReqNodeList="  # of the fields of `_VALUE` and of the parts, the first
+_READ_FIRST = " ReqNodeList="  # of the fields of `_VALUE` and of the parts
+_FIRST_READ = _READ_FIRST.encode()
 _BEHIND = " Network="
 _TIMES = 2000  # characters between the state and `_FIRST_READ`, most often; beyond, all of a record is read
 _PART = re.compile(r" Nodes=(\S+) CPU_IDs=(\S*) Mem=([0-9]{1,15}) GRES=(\S*)")
@@ -93,151 +88,89 @@ _HOLDING = frozenset(
 _WAITING = frozenset({"PENDING", "REQUEUED", "EXPEDITING"})
 
 
-class _Record(msgspec.Struct, frozen=True, gc=False):
-    """What a record of a job says."""
+class Record(msgspec.Struct, frozen=True, gc=False):
+    """What a record of a job says. Texts are remembered by their hashes, as in `Remembered`."""
 
     row: QueueRow
-    head: str
-    """How it begins, up to the state."""
-    fields: str
-    """What is read of the rest."""
+    id: str
+    """The row's."""
     detail: JobDetail | None
+    word: bytes = b""
+    """With which it begins, behind `JobId=`; empty: those of other looks are not compared with it."""
+    head: int = 0
+    """Bytes up to the state."""
+    fields: int = 0
+    """Bytes of what is read of the rest."""
+    hash: int = 0
+    """Of both."""
+
+    def stands_in(self, piece: bytes) -> bool:
+        """Whether all that was read stands there still; the times between head and fields may be others."""
+        head = self.head
+        begin = piece.find(_FIRST_READ, head, head + _TIMES)
+        return begin >= 0 and hash((piece[:head], piece[begin : begin + self.fields])) == self.hash
 
 
-class _Run(msgspec.Struct, frozen=True):
-    """Records of waiting jobs in a row: from look to look most are the same, letter by letter."""
-
-    hash: int
-    """Of their text."""
-    length: int
-    records: dict[str, _Record]
-    """By the words with which they begin."""
-
-    def stays(self, text: str, begin: int, rows: Mapping[str, QueueRow]) -> bool:
-        """Whether the same text stands at `begin`, of jobs that are as they were."""
-        if any(rows.get(record.row.id) is not record.row for record in self.records.values()):
-            return False
-        return hash(text[begin : begin + self.length]) == self.hash
-
-    @property
-    def found(self) -> dict[str, JobDetail]:
-        return {record.row.id: record.detail for record in self.records.values() if record.detail is not None}
+BEGINS = b"JobId="
+BETWEEN = b"\n" + BEGINS
 
 
-_RUN = 50  # records of a run at most: some 60,000 characters
-
-
-class JobRecords:
-    """Reads `scontrol show job -a -d -o`. A record that is as it was at the last look is only compared."""
-
-    def __init__(self) -> None:
-        self._last: dict[str, _Record] = {}  # by the word with which the record begins
-        self._runs: dict[str, _Run] = {}  # by the word with which the first record begins
-
-    def read(self, text: str, rows: Mapping[str, QueueRow]) -> JobDetails:
-        """Of the jobs that squeue shows: `rows`, by their ids.
-
-        Raises:
-            SchedulerError: there is text, and it does not begin as what that command prints.
-        """
-        if not text.startswith("JobId=") and text.strip() and "No jobs" not in text:
-            raise not_understood("scontrol show job", text.strip())
-        found: dict[str, JobDetail] = {}
-        disputed: set[str] = set()
-        unread: set[str] = set()
-        last, self._last = self._last, {}
-        runs, self._runs = self._runs, {}
-        start = begin = 0 if text.startswith("JobId=") else _next(text, 0)
-        some: dict[str, _Record] = {}  # those from `start` on that become a run
-        while begin >= 0:
-            word = text[begin : text.find(" ", begin)]
-            run = runs.get(word)
-            if run is not None and run.stays(text, begin, rows) and found.keys().isdisjoint(run.found):
-                self._keep(text[start:begin], some)
-                self._last |= run.records
-                self._runs[word] = run
-                found |= run.found
-                start = begin = _next(text, begin + run.length - 1)
-                some = {}
-                continue
-            id, record, end = _known_or_read(last.get(word), text, begin, rows)
-            after = _next(text, end)
-            if record is not None:
-                self._last[word] = record
-            detail = record.detail if record is not None else None
-            joins = detail is not None and detail.wish is not None and word not in some and id not in found
-            if joins and record is not None:
-                some[word] = record
-            if not joins or len(some) == _RUN or after < 0:
-                stop = begin if not joins else after if after >= 0 else len(text)
-                self._keep(text[start:stop], some)
-                start, some = after, {}
-            begin = after
-            if detail is None:
-                unread |= {id} - {""}
-            elif found.setdefault(id, detail) is not detail and found[id] != detail:
-                disputed.add(id)
-        for id in disputed:
-            del found[id]
-        return JobDetails(found, tuple(sorted(disputed)), tuple(sorted(unread - disputed - found.keys())))
-
-    def _keep(self, text: str, run: dict[str, _Record]) -> None:
-        if run:
-            self._runs[next(iter(run))] = _Run(hash(text), len(text), run)
-
-
-def _next(text: str, start: int) -> int:
-    """Where the next line begins that may be the first of a record; -1: there is none."""
-    end = text.find("\n", start)
-    while end >= 0 and not text.startswith("JobId=", end + 1):
-        end = text.find("\n", end + 1)
-    return end + 1 or -1
+def read_record(
+    piece: bytes, rows: Mapping[str, QueueRow], with_more: Callable[[int], str]
+) -> tuple[Record | None, int]:
+    """As `_record`; None: no job of `rows` has it, too."""
+    text = decoded(piece)
+    head = _HEAD.match(text)
+    row = rows.get(_id(head)) if head is not None else None
+    if head is None or row is None:
+        return None, 0
+    if more := _imitations(row):
+        text = with_more(more)
+    return _record(text, head, row, piece)
 
 
 def parse_only_job(text: str, row: QueueRow) -> JobDetail | None:
     """`scontrol show job -a -d -o ID` of this very job: the record with which the answer begins."""
-    record = _record(text, 0, {row.id: row})[1]
+    text = text.removeprefix("JobId=")
+    head = _HEAD.match(text)
+    if head is None or _id(head) != row.id:
+        return None
+    record, _ = _record(text, head, row, b"")
     return record.detail if record is not None else None
 
 
-def _known_or_read(
-    known: _Record | None, text: str, begin: int, rows: Mapping[str, QueueRow]
-) -> tuple[str, _Record | None, int]:
-    """As `_record`; `known`: what stood at the last look where the same word begins a record."""
-    if known is not None and rows.get(known.row.id) is known.row:
-        end = _end_of(known, text, begin)
-        if end >= 0:
-            return known.row.id, known, end
-    return _record(text, begin, rows)
+def _imitations(row: QueueRow) -> int:
+    """How often the texts of a job hold what separates records."""
+    if "\n" not in row.name and "\n" not in row.account and "\n" not in row.wckey:
+        return 0
+    return sum(text.count("\nJobId=") for text in (row.name, row.account, row.wckey))
 
 
-def _end_of(record: _Record, text: str, begin: int) -> int:
-    """Where this record ends, which begins at `begin`; -1: there stands another one."""
-    if not text.startswith(record.head, begin):
-        return -1
-    times = begin + len(record.head)
-    fields = text.find(_FIRST_READ, times, times + _TIMES)
-    return fields + len(record.fields) if text.startswith(record.fields, fields) else -1
+def _record(text: str, head: re.Match[str], row: QueueRow, piece: bytes) -> tuple[Record | None, int]:
+    """What the record says with which the text begins, and how often what separates records stands in it.
 
+    None: it does not begin as a record of this job.
 
-def _record(text: str, begin: int, rows: Mapping[str, QueueRow]) -> tuple[str, _Record | None, int]:
-    """The id of the job, what its record says, and where it was read to.
-
-    The id is empty where no job of `rows` has such a record; None: it has another form.
+    Args:
+        piece: what was printed up to the first separation.
     """
-    head = _HEAD.match(text, begin)
-    row = rows.get(_id(head)) if head is not None else None
-    name_end = _past(text, head.end(), row.name) if head is not None and row is not None else None
-    if head is None or row is None or name_end is None:
-        return "", None, begin if head is None else head.end()
-    state = _state_of(text, name_end, row)
-    fields, end = _fields(text, state.end) if state is not None else ("", -1)
+    state, name_end = _soon_told(text, head.end(), row), head.end()
+    if state is None:
+        past = _past(text, name_end, row.name)
+        if past is None:
+            return None, 0
+        state, name_end = _state_of(text, past, row), past
+    begin, end = _fields(text, state.end) if state is not None else (-1, -1)
     if state is None or end < 0:
-        return row.id, None, name_end
+        return Record(row, row.id, None), text.count("\nJobId=", 0, name_end + len(BEGINS))
     gpus = (row.gpus_per_job, row.gpus_per_node, row.gpus_per_task, row.memory_per_gpu)
-    told = (state.word, fields, state.user, *gpus)
-    fields, detail = _alike(*told) if state.word in _WAITING else (fields, _detail(*told))
-    return row.id, _Record(row, text[begin : state.end], fields, detail), end
+    read = _alike if state.word in _WAITING else _detail
+    detail = read(state.word, text[begin:end], state.user, *gpus)
+    behind = text.count("\nJobId=", 0, end)
+    if behind or len(text) != len(piece):  # else characters are bytes
+        return Record(row, row.id, detail), behind
+    told = hash((piece[: state.end], piece[begin:end]))
+    return Record(row, row.id, detail, piece[: piece.find(b" ")], state.end, end - begin, told), 0
 
 
 def _id(head: re.Match[str]) -> str:
@@ -251,10 +184,9 @@ def _id(head: re.Match[str]) -> str:
 
 def _past(text: str, start: int, value: str) -> int | None:
     """Where this value ends that begins at `start`; None: another one begins there."""
-    for spelling in ("(null)", "") if value in ("(null)", "") else (value,):
-        if text.startswith(spelling, start):
-            return start + len(spelling)
-    return None
+    if value and value != "(null)":
+        return start + len(value) if text.startswith(value, start) else None
+    return start + len("(null)") if text.startswith("(null)", start) else start
 
 
 class _State(msgspec.Struct, frozen=True, gc=False):
@@ -262,6 +194,24 @@ class _State(msgspec.Struct, frozen=True, gc=False):
     user: str
     end: int
     """Where it ends."""
+
+
+def _soon_told(text: str, start: int, row: QueueRow) -> _State | None:
+    """What `_state_of` finds of a record in which the name begins at `start`, if no text has blanks."""
+    told = _TO_STATE.match(text, start)
+    if told is None:
+        return None
+    name, user, account, wckey, state = told.groups()
+    shown = (row.name, row.account, row.wckey)
+    if (name, account, wckey) != shown and not all(
+        found == value or (found in _NO_TEXT and value in _NO_TEXT)
+        for found, value in zip((name, account, wckey), shown, strict=True)
+    ):
+        return None
+    return _State(state, user, told.end())
+
+
+_NO_TEXT = ("(null)", "", None)
 
 
 def _state_of(text: str, start: int, row: QueueRow) -> _State | None:
@@ -276,21 +226,24 @@ def _state_of(text: str, start: int, row: QueueRow) -> _State | None:
     return None if state is None else _State(state[1], owner[1], state.end())
 
 
-def _fields(text: str, start: int) -> tuple[str, int]:
-    """What is read behind the state, and where it ends; -1: the record has another form.
+def _fields(text: str, start: int) -> tuple[int, int]:
+    """Where begins what is read behind the state, and where it ends; -1: the record has another form.
 
     Between the two stand the times, which change from look to look.
     """
     line_end = text.find("\n", start)
-    end = text.find(_BEHIND, start, len(text) if line_end < 0 else line_end)
-    begin = text.find(_FIRST_READ, start, end)
-    return text[begin if begin >= 0 else start - 1 : end + len(_BEHIND)], end
+    line_end = len(text) if line_end < 0 else line_end
+    begin = text.find(_READ_FIRST, start, line_end)
+    if begin < 0 or text.find(_BEHIND, start, begin) >= 0:  # behind it, it would be text of a user
+        begin = start - 1
+    end = text.find(_BEHIND, begin, line_end)
+    return begin, end + len(_BEHIND) if end >= 0 else -1
 
 
-@functools.lru_cache(maxsize=4000)
-def _alike(state: str, fields: str, user: str, *gpus: str) -> tuple[str, JobDetail | None]:
-    """Many waiting jobs are alike, and have the same fields and detail."""
-    return fields, _detail(state, fields, user, *gpus)
+@lru_cache(maxsize=4000)
+def _alike(state: str, fields: str, user: str, *gpus: str) -> JobDetail | None:
+    """Many waiting jobs are alike, and have the same detail."""
+    return _detail(state, fields, user, *gpus)
 
 
 def _detail(state: str, fields: str, user: str, *gpus: str) -> JobDetail | None:
@@ -311,7 +264,7 @@ def _detail(state: str, fields: str, user: str, *gpus: str) -> JobDetail | None:
         return None
 
 
-@functools.lru_cache(maxsize=1000)
+@lru_cache(maxsize=1000)
 def _values(fields: str) -> dict[str, str]:
     values: dict[str, str] = {}
     for key, value in _VALUE.findall(fields):
@@ -320,11 +273,11 @@ def _values(fields: str) -> dict[str, str]:
 
 
 def _parts(fields: str) -> tuple[Part, ...]:
-    return tuple(
-        Part(node=node, processors=_ids(ids), memory=whole(memory) * 2**20, gpus=parse_gpus(gres))
-        for names, ids, memory, gres in _PART.findall(fields)
-        for node in expand(names)
-    )
+    found = list[Part]()
+    for names, ids, memory, gres in _PART.findall(fields):
+        processors, size, gpus = _ids(ids), whole(memory) * 2**20, parse_gpus(gres)
+        found += [Part(node=node, processors=processors, memory=size, gpus=gpus) for node in expand(names)]
+    return tuple(found)
 
 
 def _ids(text: str) -> int:
@@ -340,7 +293,7 @@ def _wish(values: Mapping[str, str], gpus: tuple[str, ...]) -> JobWish:
     return _made(tuple(values.get(key, "") for key in _WISHED), gpus)
 
 
-@functools.lru_cache(maxsize=1000)
+@lru_cache(maxsize=1000)
 def _made(told: tuple[str, ...], gpus: tuple[str, ...]) -> JobWish:
     """Remembered, since many jobs of a queue are alike."""
     numbers, cpus, tasks, per_task, memory_per_cpu, memory_per_node, features, required, excluded = told

@@ -14,6 +14,7 @@ from backends.gridengine.parse import Cell
 from backends.gridengine.reading import Master
 from backends.gridengine.state import GridSeen
 from backends.machines.here import Here
+from tests.backends.answering import answer_of
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "gridengine"
 NOW = 1795643489.0
@@ -43,7 +44,7 @@ class RecordedCell(Here):
         said = self._answers.get(program)
         if said is None:
             said = _recorded_answer(program, words)
-        return said if isinstance(said, CommandAnswer) else CommandAnswer(0, said, "")
+        return said if isinstance(said, CommandAnswer) else answer_of(0, said, "")
 
     def write_private(self, path: Path, data: bytes) -> None:
         """Nothing is written."""

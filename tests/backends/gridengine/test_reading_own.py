@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from adaptor.reports import JobState
-from backends.commands import CommandAnswer
 from backends.gridengine import reading
 from backends.gridengine.parse import EndedRecord, GridJob
 from backends.gridengine.reading import ended_report, report_of
+from tests.backends.answering import answer_of
 from tests.backends.gridengine.recorded_cell import RecordedCell, backend, recorded
 
 
@@ -90,7 +90,7 @@ def test_a_job_that_was_deleted_while_it_waited_is_cancelled_at_once() -> None:
 
 
 def test_where_records_cannot_be_read_an_end_stays_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = backend(RecordedCell(qacct=CommandAnswer(1, "", "accounting: Permission denied")))
+    site = backend(RecordedCell(qacct=answer_of(1, "", "accounting: Permission denied")))
     monkeypatch.setattr(reading, "_LAG", -1.0)
     (found,) = site.jobs(["11"], "no such tag")
     assert found.state is JobState.UNKNOWN

@@ -12,6 +12,7 @@ from backends.commands import CommandAnswer
 from backends.findings import Finding
 from backends.gridengine import discover
 from backends.registry import backend_type
+from tests.backends.answering import answer_of
 from tests.backends.gridengine.recorded_cell import RecordedCell, backend, recorded
 
 
@@ -48,10 +49,8 @@ def test_what_is_as_it_should_be() -> None:
 
 
 def test_what_may_surprise() -> None:
-    assert any("no records" in text for text in warnings(qacct=CommandAnswer(1, "", "Permission denied")))
-    assert warnings(qstat=CommandAnswer(1, "", "commlib error")) == [
-        "qstat failed with status 1: commlib error"
-    ]
+    assert any("no records" in text for text in warnings(qacct=answer_of(1, "", "Permission denied")))
+    assert warnings(qstat=answer_of(1, "", "commlib error")) == ["qstat failed with status 1: commlib error"]
 
 
 def test_the_limits_that_grid_engine_sets() -> None:
@@ -83,7 +82,7 @@ def test_an_environment_that_gives_one_host_only_is_told(name: str) -> None:
     class Uncontrolled(RecordedCell):
         def run(self, arguments, variables, timeout):  # type: ignore[no-untyped-def]
             return (
-                CommandAnswer(0, mpi, "")
+                answer_of(0, mpi, "")
                 if arguments[-1] == "mpi"
                 else super().run(arguments, variables, timeout)
             )

@@ -14,6 +14,7 @@ from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefus
 from backends.commands import CommandAnswer
 from backends.gridengine.backend import accepted_id, choose_pe, deleted_waiting, nothing_left
 from backends.gridengine.parse import Pe
+from tests.backends.answering import answer_of
 from tests.backends.gridengine.recorded_cell import RecordedCell, backend, seen
 
 
@@ -103,12 +104,12 @@ AWAY = 'Unable to run job: unable to send message to qmaster using port 1 on hos
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
-        (CommandAnswer(1, "", NO_QUEUE), SubmitRefused),
-        (CommandAnswer(1, "", NO_PE), SubmitRefused),
-        (CommandAnswer(1, "", AWAY), SchedulerError),
-        (CommandAnswer(1, "", "failed receiving gdi request response for mid=1"), SubmitUncertain),
-        (CommandAnswer(-9, "", NO_QUEUE), SubmitUncertain),
-        (CommandAnswer(0, "your job is on its way", ""), SubmitUncertain),
+        (answer_of(1, "", NO_QUEUE), SubmitRefused),
+        (answer_of(1, "", NO_PE), SubmitRefused),
+        (answer_of(1, "", AWAY), SchedulerError),
+        (answer_of(1, "", "failed receiving gdi request response for mid=1"), SubmitUncertain),
+        (answer_of(-9, "", NO_QUEUE), SubmitUncertain),
+        (answer_of(0, "your job is on its way", ""), SubmitUncertain),
     ],
 )
 def test_what_the_answers_of_qsub_mean(answer: CommandAnswer, error: type[SchedulerError]) -> None:
@@ -118,16 +119,16 @@ def test_what_the_answers_of_qsub_mean(answer: CommandAnswer, error: type[Schedu
 
 
 def test_the_id_is_found_behind_greetings() -> None:
-    assert accepted_id(CommandAnswer(0, "Welcome to 3 hosts!\n77\n", "")) == "77"
+    assert accepted_id(answer_of(0, "Welcome to 3 hosts!\n77\n", "")) == "77"
 
 
 def test_unknown_and_ended_jobs_are_no_error_of_qdel() -> None:
-    answer = CommandAnswer(
+    answer = answer_of(
         1, 'denied: job "777" does not exist\njob 7 is already in deletion\nbob has deleted job 9', ""
     )
     assert nothing_left(answer)
     assert deleted_waiting(answer) == ["9"]
-    assert not nothing_left(CommandAnswer(1, "", "denied: permission for job 3"))
+    assert not nothing_left(answer_of(1, "", "denied: permission for job 3"))
 
 
 def test_a_request_is_never_changed() -> None:

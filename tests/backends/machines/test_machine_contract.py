@@ -87,9 +87,16 @@ def test_a_command_that_hangs_is_ended_with_its_children(machine: Machine, tmp_p
     assert is_gone(int(child.read_text()))
 
 
+def test_a_command_that_never_stops_printing_is_ended(machine: Machine) -> None:
+    with pytest.raises(CommandHung):
+        run(machine, "sh", "-c", "while :; do echo on and on; done", timeout=1)
+
+
 def test_large_outputs_arrive_whole(machine: Machine) -> None:
-    _, output, _ = run(machine, "seq", "200000")
-    assert output.splitlines()[-1] == "200000"
+    lines = "seq 300000; seq 300000 >&2; printf '\\377\\n'"
+    status, output, errors = run(machine, "sh", "-c", lines)
+    counted = "".join(f"{number}\n" for number in range(1, 300_001))
+    assert (status, output, errors) == (0, f"{counted}\ufffd\n", counted)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a link of another user")

@@ -11,6 +11,7 @@ import msgspec
 from backends.machines.base import CommandAnswer
 from backends.pbs.fields import PbsRecord, parse_dsv
 from backends.pbs.openpbs.dialect import JOB
+from tests.backends.answering import answer_of
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "openpbs"
 SITUATIONS = ("01-idle", "02-busy", "06-down")
@@ -23,7 +24,8 @@ def recorded(name: str) -> str:
 
 
 def answers() -> dict[str, CommandAnswer]:
-    return msgspec.json.decode((FIXTURES / "answers.json").read_bytes(), type=dict[str, CommandAnswer])
+    found = msgspec.json.decode((FIXTURES / "answers.json").read_bytes(), type=dict[str, dict[str, Any]])
+    return {name: answer_of(**answer) for name, answer in found.items()}
 
 
 def recorded_jobs() -> dict[str, dict[str, dict[str, Any]]]:

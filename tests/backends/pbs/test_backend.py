@@ -22,6 +22,7 @@ from backends.observed.state import HIDDEN
 from backends.pbs.backend import PbsBackend
 from backends.pbs.dialect import OPENPBS_MARGIN
 from backends.pbs.openpbs.submitting import accepted_id
+from tests.backends.answering import answer_of
 from tests.backends.hung import HereWithHung
 from tests.backends.pbs.openpbs_recordings import FIXTURES, answers, dsv_line, flat, recorded_jobs
 
@@ -251,10 +252,7 @@ def test_recorded_ids(name: str, id: str) -> None:
 
 
 def test_greetings_around_an_id() -> None:
-    assert (
-        accepted_id(CommandAnswer(0, "Welcome!\n12.server-1.example.org\n\n", ""))
-        == "12.server-1.example.org"
-    )
+    assert accepted_id(answer_of(0, "Welcome!\n12.server-1.example.org\n\n", "")) == "12.server-1.example.org"
     with pytest.raises(SubmitUncertain):
         accepted_id(ANSWERS["07-qsub-success-z"])
 
@@ -471,7 +469,7 @@ def test_answers_on_our_jobs_that_say_nothing(fake: Fake, script: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [ANSWERS["00-slurmwrapper-qstat-version"], CommandAnswer(0, "qstat of my own\n", "")]
+    "answer", [ANSWERS["00-slurmwrapper-qstat-version"], answer_of(0, "qstat of my own\n", "")]
 )
 def test_what_is_no_pbs_is_not_taken_for_one(fake: Fake, answer: CommandAnswer) -> None:
     fake("qstat", failing(answer))

@@ -7,12 +7,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from backends.commands import CommandAnswer, Commands
+from backends.slurm.parse import FREE_TEXTS, OF_ITS_KIND, OF_ONE_JOB
+from tests.backends.answering import answer_of
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
 RELEASES = sorted(folder.name for folder in FIXTURES.iterdir() if folder.name[:1].isdigit())
 """Those of which answers are recorded, each of the same scene (`tests.backends.slurm.record`)."""
 MARK = "<|>"
 """Stands in texts where a question has a mark that no job knows."""
+
+
+def squeue_line(values: Mapping[str, str], mark: str = MARK) -> str:
+    """As squeue prints a job; fields that are not given are not available."""
+    plain = "".join(f"{values.get(field, 'N/A')}|" for field in (*OF_ONE_JOB, *OF_ITS_KIND))
+    return plain + "".join(f"{values.get(field, '(null)')}{mark}" for field in FREE_TEXTS) + "\n"
 
 
 def recorded(release: str, above: Path = FIXTURES) -> Callable[[str], str]:
@@ -45,14 +53,14 @@ class Answers(Commands):
             self.asked_alone.append(arguments[-1])
             text = self._text("job_details-alone") if self._alone is None else self._alone[arguments[-1]]
         elif program == "squeue":
-            found = re.search("JobArrayID:0([^,]*),", arguments[-1])
+            found = re.search("Name:0([^,]*),Account:", arguments[-1])
             question = "preempted" if found is None else "own_jobs" if "--me" in arguments else "queue"
             text = self._text(question).replace(MARK, found[1] if found else MARK)
         elif program == "sinfo":
             text = self._text("nodes")
         else:
             text = self._text(_OF_SCONTROL[arguments[1]])
-        return CommandAnswer(0, text, "")
+        return answer_of(0, text, "")
 
     def _text(self, question: str) -> str:
         return self._replaced[question] if question in self._replaced else self._text_of(question)

@@ -40,7 +40,7 @@ def mixed(asked: Questions) -> PartitionNodes:
 @pytest.fixture
 def fake_squeue(fake: Callable[[str, str], Path]) -> Callable[[str], Path]:
     """Makes `squeue` print what these shell lines print, with the mark that is asked for."""
-    mark = """mark=$(printf '%s\\n' "$@" | sed -n 's/^JobArrayID:0\\([^,]*\\),.*/\\1/p')"""
+    mark = """mark=$(printf '%s\\n' "$@" | sed -n 's/.*,Name:0\\([^,]*\\),.*/\\1/p')"""
     return lambda lines: fake("squeue", f'set -o pipefail; {mark}\n{{ {lines}\n}} | sed "s/{MARK}/$mark/g"')
 
 

@@ -26,7 +26,7 @@ def partitions(recorded: Recorded) -> dict[str, Partition]:
 
 @pytest.fixture
 def check(recorded: Recorded, partitions: dict[str, Partition]) -> Callable[..., list[tuple[str, str]]]:
-    rows = parse.parse_nodes(recorded("plain/nodes.txt"))
+    rows = parse.parse_nodes(recorded("plain/nodes.txt").encode())
 
     def levels(
         settings: dict[str, str] = BY_PARTITION, donated: dict[str, object] | None = None, **donation: object
@@ -43,7 +43,7 @@ def check(recorded: Recorded, partitions: dict[str, Partition]) -> Callable[...,
 
 
 def test_without_donation_nothing_is_said(recorded: Recorded, partitions: dict[str, Partition]) -> None:
-    rows = parse.parse_nodes(recorded("plain/nodes.txt"))
+    rows = parse.parse_nodes(recorded("plain/nodes.txt").encode())
     assert list(check_donation(SiteConfig(backend="slurm"), rows, partitions, BY_PARTITION)) == []
 
 

@@ -33,7 +33,7 @@ def test_of_releases_that_were_tried_nothing_is_unknown(asked: Questions) -> Non
 @pytest.mark.parametrize(
     ("question", "old", "new", "words"),
     [
-        ("queue", "<|>SUSPENDED<|>", "<|>DREAMING<|>", "unknown job state 'DREAMING'"),
+        ("queue", "|SUSPENDED|", "|DREAMING|", "unknown job state 'DREAMING'"),
         ("nodes", "|allocated|", "|melted|", "unknown node state 'melted'"),
         ("job_details", "Exclusive=NO ", "Exclusive=RACK ", "unknown exclusivity 'RACK' (scontrol show job)"),
         ("partitions", "Exclusive=NODE", "Exclusive=RACK", "unknown exclusivity 'RACK' (scontrol show part"),

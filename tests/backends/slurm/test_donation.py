@@ -47,8 +47,8 @@ def pilot(**given: object) -> QueueRow:
 
 def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
     found = look(
-        donatable(parse.parse_nodes(recorded("plain/nodes.txt")), site(partition="scavenger")),
-        parse.parse_queue(recorded("plain/queue.txt"), MARK),
+        donatable(parse.parse_nodes(recorded("plain/nodes.txt").encode()), site(partition="scavenger")),
+        parse.parse_queue(recorded("plain/queue.txt").encode(), MARK),
         donated=("3",),
         reservations=parse.parse_reservations(recorded("plain/reservations.txt")),
     )

@@ -15,6 +15,7 @@ LISTS = {
     "n1": ["n1"],
     "n[1-3]": ["n1", "n2", "n3"],
     "n[1,3],gpu1": ["n1", "n3", "gpu1"],
+    "n[1,03,5-7]": ["n1", "n03", "n5", "n6", "n7"],
     "n[007-010]": ["n007", "n008", "n009", "n010"],
     "rack[1-2]n[1-2]": ["rack1n1", "rack1n2", "rack2n1", "rack2n2"],
 }
@@ -30,7 +31,7 @@ def test_nobody(text: str) -> None:
     assert expand(text) == []
 
 
-@pytest.mark.parametrize("text", ["n[1-3", "n1]", "n[a-b]", "n[1,]", "n1,,n2"])
+@pytest.mark.parametrize("text", ["n[1-3", "n1]", "n[a-b]", "n[1,]", "n[1 ]", "n[\u0661]", "[1]n[", "n1,,n2"])
 def test_not_a_list(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011
         expand(text)

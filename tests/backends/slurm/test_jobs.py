@@ -11,7 +11,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobReport, JobState
 from backends.base import SchedulerError
 from backends.slurm.backend import SlurmBackend
-from tests.backends.slurm.answers import FIXTURES, MARK
+from tests.backends.slurm.answers import FIXTURES, MARK, squeue_line
 
 Fake = Callable[[str, str], Path]
 Printing = Callable[[str], Path]
@@ -29,8 +29,10 @@ def printing(fake: Fake, fake_squeue: Printing) -> None:
 
 def line(id: str, state: str, name: str) -> str:
     """As squeue prints it, for printf."""
-    values = [id, state, "1795250000", "1795250400", "batch", "4", "1", "30:00", "n1", "(null)", "9", "None"]
-    return "".join(f"{value}{MARK}" for value in [*values, name, *["(null)"] * 2, *["N/A"] * 4]) + "\\n"
+    values = {"JobArrayID": id, "State": state, "StartTime": "1795250000", "EndTime": "1795250400"}
+    values |= {"Partition": "batch", "NumCPUs": "4", "NumNodes": "1", "TimeLimit": "30:00", "NodeList": "n1"}
+    values |= {"SchedNodes": "(null)", "PriorityLong": "9", "Reason": "None", "Name": name}
+    return squeue_line(values).replace("\n", "\\n")
 
 
 def by_id(reports: list[JobReport]) -> dict[str, JobReport]:

@@ -33,7 +33,7 @@ SITE = SiteConfig(backend="slurm", partition="batch")
 
 @pytest.fixture
 def nodes(recorded: Recorded) -> PartitionNodes:
-    return find_site(parse.parse_nodes(recorded("plain/nodes.txt")), "batch")
+    return find_site(parse.parse_nodes(recorded("plain/nodes.txt").encode()), "batch")
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_an_unknown_partition_has_no_limits(terms: SlurmTerms, nodes: PartitionN
 def test_a_description_is_a_configuration(
     terms: SlurmTerms, nodes: PartitionNodes, recorded: Recorded
 ) -> None:
-    rows = parse.parse_nodes(recorded("plain/nodes.txt"))
+    rows = parse.parse_nodes(recorded("plain/nodes.txt").encode())
     text = describe_cluster(
         parse.parse_settings(recorded("plain/settings.txt")), [nodes, find_site(rows, "short")], terms
     )

@@ -13,27 +13,27 @@ from backends.base import SchedulerError
 from backends.slurm import parse
 from backends.slurm.placing.gres import License, gres_counts
 from backends.slurm.questions import Questions
-from tests.backends.slurm.answers import MARK
+from tests.backends.slurm.answers import MARK, squeue_line
 
 Recorded = Callable[[str], str]
 
 
 def test_a_running_job_that_has_its_nodes_alone(recorded: Recorded) -> None:
-    row = {row.id: row for row in parse.parse_queue(recorded("plain/queue.txt"), MARK)}["1"]
+    row = {row.id: row for row in parse.parse_queue(recorded("plain/queue.txt").encode(), MARK)}["1"]
     assert (row.state, row.processors, row.node_count, row.limit) == ("RUNNING", 8, 2, 3600)
     assert (row.start, row.end) == (1795250485, 1795254085)
     assert row.nodes == ("n1", "n2")
 
 
 def test_a_waiting_array_in_two_partitions(recorded: Recorded) -> None:
-    row = {row.id: row for row in parse.parse_queue(recorded("plain/queue.txt"), MARK)}["6_[1-4%2]"]
+    row = {row.id: row for row in parse.parse_queue(recorded("plain/queue.txt").encode(), MARK)}["6_[1-4%2]"]
     assert row.partitions == ("batch", "scavenger")
     assert (row.start, row.end, row.nodes) == (None, None, ())
     assert row.reason == "PartitionTimeLimit"
 
 
 def test_a_planned_job_tells_where(recorded: Recorded) -> None:
-    row = {row.id: row for row in parse.parse_queue(recorded("plain/queue.txt"), MARK)}["4"]
+    row = {row.id: row for row in parse.parse_queue(recorded("plain/queue.txt").encode(), MARK)}["4"]
     assert row.planned_nodes == ("n1", "n2", "n3", "n4")
     assert row.nodes == ()
 
@@ -51,10 +51,10 @@ def test_records_of_ended_jobs_whatever_their_names_hold() -> None:
 
 def test_names_of_jobs_may_hold_line_breaks_and_all_else(recorded: Recorded) -> None:
     text = recorded("plain/own_jobs.txt")
-    rows = parse.parse_queue(text, MARK)
+    rows = parse.parse_queue(text.encode(), MARK)
     assert len(rows) == 15
     assert {row.id: row.name for row in rows}["12"] == "line\nbreak"
-    (row,) = parse.parse_queue(text.splitlines()[0].replace("gone", "a|b|c") + "\n", MARK)
+    (row,) = parse.parse_queue(f"{text.splitlines()[0].replace('gone', 'a|b|c')}\n".encode(), MARK)
     assert (row.reason, row.name) == ("Resources", "a|b|c")
 
 
@@ -100,7 +100,7 @@ def test_every_release_tells_of_reservations_licences_and_settings(asked: Questi
 
 
 def test_nodes(recorded: Recorded) -> None:
-    rows = parse.parse_nodes(recorded("plain/nodes.txt"))
+    rows = parse.parse_nodes(recorded("plain/nodes.txt").encode())
     assert len(rows) == 18
     first = rows[0]
     assert (first.partition, first.default, first.node, first.state) == ("batch", True, "n1", "allocated")
@@ -109,7 +109,7 @@ def test_nodes(recorded: Recorded) -> None:
 
 @pytest.mark.parametrize(("text", "state", "flags"), [("idle~", "idle", "~"), ("mixed*", "mixed", "*")])
 def test_flags_of_nodes(text: str, state: str, flags: str) -> None:
-    (row,) = parse.parse_nodes(f"batch|up|n1|{text}|0/4/0/4|1")
+    (row,) = parse.parse_nodes(f"batch|up|n1|{text}|0/4/0/4|1".encode())
     assert (row.state, row.flags, row.default) == (state, flags, False)
 
 
@@ -143,21 +143,10 @@ def test_accounting(recorded: Recorded) -> None:
 
 
 def test_unlimited_jobs() -> None:
-    values = [
-        "7",
-        "RUNNING",
-        "1795250485",
-        "NONE",
-        "batch",
-        "2",
-        "1",
-        "UNLIMITED",
-        "n1",
-        "(null)",
-        "1",
-        "None",
-    ]
-    (row,) = parse.parse_queue("".join(f"{value}{MARK}" for value in [*values, *"nawjntm"]), MARK)
+    values = {"JobArrayID": "7", "State": "RUNNING", "StartTime": "1795250485", "EndTime": "NONE"}
+    values |= {"Partition": "batch", "NumCPUs": "2", "NumNodes": "1", "TimeLimit": "UNLIMITED"}
+    values |= {"NodeList": "n1", "SchedNodes": "(null)", "PriorityLong": "1", "Reason": "None"}
+    (row,) = parse.parse_queue(squeue_line(values).encode(), MARK)
     assert (row.end, row.limit) == (None, math.inf)
 
 
@@ -174,8 +163,8 @@ def test_no_job_id(text: str) -> None:
 
 
 PARSERS: list[Callable[[str], Sequence[object]]] = [
-    lambda text: parse.parse_queue(text, MARK),
-    parse.parse_nodes,
+    lambda text: parse.parse_queue(text.encode(), MARK),
+    lambda text: parse.parse_nodes(text.encode()),
     parse.parse_accounting,
     parse.parse_partitions,
 ]

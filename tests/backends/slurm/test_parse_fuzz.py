@@ -11,18 +11,18 @@ from hypothesis import given
 from backends.slurm import fields, parse
 from backends.slurm.parse import parse_associations, parse_qos
 from backends.slurm.placing.gres import gres_counts, parse_license_rows, parse_node_details
-from backends.slurm.placing.job_details import JobRecords
+from backends.slurm.placing.job_records import JobRecords
 from backends.slurm.placing.restriction import parse_licenses
 from tests.backends.slurm.answers import MARK, RELEASES
 from tests.backends.slurm.answers import recorded as answered
 from tests.fuzzing import damaged, fuzz, recorded, survives
 
 TEXTS = recorded("slurm/*/*.txt")
-ROWS = {row.id: row for row in parse.parse_queue(answered(RELEASES[0])("queue"), MARK)}
+ROWS = {row.id: row for row in parse.parse_queue(answered(RELEASES[0])("queue").encode(), MARK)}
 PARSERS: list[Callable[[str], Any]] = [
-    lambda text: parse.parse_queue(text, MARK),
+    lambda text: parse.parse_queue(text.encode(), MARK),
     parse.parse_preempted,
-    parse.parse_nodes,
+    lambda text: parse.parse_nodes(text.encode()),
     parse.parse_accounting,
     parse.parse_reservations,
     parse.parse_partitions,
@@ -30,8 +30,8 @@ PARSERS: list[Callable[[str], Any]] = [
     parse.job_id_of,
     parse_associations,
     parse_qos,
-    parse_node_details,
-    lambda text: JobRecords().read(text, ROWS),
+    lambda text: parse_node_details(text.encode()),
+    lambda text: JobRecords().read(text.encode(), ROWS),
     parse_license_rows,
 ]
 

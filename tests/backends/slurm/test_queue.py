@@ -39,8 +39,8 @@ def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
     state = queue_state(
         SlurmSeen(
             now=NOW,
-            site=find_site(parse.parse_nodes(recorded("plain/nodes.txt")), None),
-            jobs=parse.parse_queue(recorded("plain/queue.txt"), MARK),
+            site=find_site(parse.parse_nodes(recorded("plain/nodes.txt").encode()), None),
+            jobs=parse.parse_queue(recorded("plain/queue.txt").encode(), MARK),
             details={id: JobDetail(exclusive="NODE") for id in ("1", "4")},
             reservations=parse.parse_reservations(recorded("plain/reservations.txt")),
             tiers={partition.name: partition.tier for partition in partitions},

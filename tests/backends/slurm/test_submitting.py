@@ -17,6 +17,7 @@ from backends.donation import donation_terms
 from backends.slurm.ordering import slot_margin
 from backends.slurm.placing.shape import shape_of
 from backends.slurm.submitting import accepted_id, arguments_of, donated_options, own_reservation
+from tests.backends.answering import answer_of
 
 ORDER = PilotOrder(
     tag="adaptor-x-7",
@@ -118,7 +119,7 @@ def test_the_own_reservation_is_known() -> None:
 
 
 def test_an_accepted_request_has_an_id() -> None:
-    assert accepted_id(CommandAnswer(0, "12;cluster\n", "sbatch: lua: welcome\n")) == "12"
+    assert accepted_id(answer_of(0, "12;cluster\n", "sbatch: lua: welcome\n")) == "12"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ def test_an_accepted_request_has_an_id() -> None:
 )
 def test_a_refusal_says_why(complaint: str) -> None:
     with pytest.raises(SubmitRefused) as refusal:
-        accepted_id(CommandAnswer(1, "", complaint))
+        accepted_id(answer_of(1, "", complaint))
     assert complaint.splitlines()[0] in str(refusal.value)
 
 
@@ -144,13 +145,13 @@ FAILED = "sbatch: error: Batch job submission failed"
 @pytest.mark.parametrize(
     "answer",
     [
-        CommandAnswer(1, "", f"{FAILED}: Socket timed out on send/recv operation"),
-        CommandAnswer(1, "", f"{FAILED}: Zero Bytes were transmitted or received"),
-        CommandAnswer(1, "", f"{FAILED}: Unable to contact slurm controller (receive failure)"),
-        CommandAnswer(-9, "", ""),
-        CommandAnswer(1, "", ""),
-        CommandAnswer(0, "", ""),
-        CommandAnswer(0, "thank you for your job\n", ""),
+        answer_of(1, "", f"{FAILED}: Socket timed out on send/recv operation"),
+        answer_of(1, "", f"{FAILED}: Zero Bytes were transmitted or received"),
+        answer_of(1, "", f"{FAILED}: Unable to contact slurm controller (receive failure)"),
+        answer_of(-9, "", ""),
+        answer_of(1, "", ""),
+        answer_of(0, "", ""),
+        answer_of(0, "thank you for your job\n", ""),
     ],
 )  # fmt: skip
 def test_what_leaves_it_open_is_uncertain(answer: CommandAnswer) -> None:
@@ -168,7 +169,7 @@ def test_a_controller_that_was_never_reached_has_no_request() -> None:
         "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)"
     )
     with pytest.raises(SchedulerError) as failure:
-        accepted_id(CommandAnswer(1, "", complaint))
+        accepted_id(answer_of(1, "", complaint))
     assert type(failure.value) is SchedulerError
 
 

@@ -10,9 +10,9 @@ import pytest
 from adaptor.model import Request
 from adaptor.resources import TaskSize
 from backends.base import ChangeRefused, PilotOrder, SchedulerError
-from backends.commands import CommandAnswer
 from backends.slurm.placing.shape import SlurmShape
 from backends.slurm.submitting import changes, check_changed
+from tests.backends.answering import answer_of
 
 ORDER = PilotOrder(
     tag="adaptor-x.hpc.1",
@@ -54,9 +54,9 @@ def test_the_least_time_goes_with_the_limit_and_is_taken_back() -> None:
 )
 def test_what_an_answer_means(status: int, words: str, refused: bool) -> None:
     with pytest.raises(SchedulerError) as raised:
-        check_changed(CommandAnswer(status, "", words))
+        check_changed(answer_of(status, "", words))
     assert isinstance(raised.value, ChangeRefused) == refused
 
 
 def test_silence_is_consent() -> None:
-    check_changed(CommandAnswer(0, "", ""))
+    check_changed(answer_of(0, "", ""))

@@ -12,6 +12,7 @@ from backends.base import PilotOrder, SubmitRefused
 from backends.commands import CommandAnswer
 from backends.pbs.constraints import PbsShape
 from backends.slurm import submitting as sbatch
+from tests.backends.answering import answer_of
 
 
 def arguments_of(
@@ -62,4 +63,4 @@ def accepted_id(answer: CommandAnswer) -> str:
     """
     lines = [line.strip("' ") for line in answer.output.splitlines()]
     complaints = [line for line in lines if line.startswith("sbatch:")]
-    return sbatch.accepted_id(CommandAnswer(answer.status, answer.output, "\n".join(complaints)))
+    return sbatch.accepted_id(answer_of(answer.status, answer.output, "\n".join(complaints)))

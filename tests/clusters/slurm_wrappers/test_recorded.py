@@ -18,6 +18,7 @@ from backends.commands import CommandAnswer, Commands
 from backends.pbs.constraints import PbsShape
 from backends.pbs.fields import parse_time
 from backends.pbs.rows import PbsJob
+from tests.backends.answering import answer_of
 from tests.backends.pbs.pbs_rows import held, pbs_shape
 from tests.clusters.slurm_wrappers.dialect import SlurmWrappers
 from tests.clusters.slurm_wrappers.parse import parse_held_counts, parse_jobs, parse_nodes, parse_queues
@@ -170,7 +171,7 @@ def test_a_donated_node_is_asked_for_by_name() -> None:
 
 
 def test_the_id_is_what_qsub_prints() -> None:
-    assert accepted_id(CommandAnswer(0, "12\n", "")) == "12"
+    assert accepted_id(answer_of(0, "12\n", "")) == "12"
 
 
 @pytest.mark.parametrize(
@@ -183,22 +184,22 @@ def test_the_id_is_what_qsub_prints() -> None:
 )
 def test_a_refusal_is_told_in_the_words_of_slurm(name: str, words: str) -> None:
     with pytest.raises(SubmitRefused, match=words):
-        accepted_id(CommandAnswer(1, text(name), ""))
+        accepted_id(answer_of(1, text(name), ""))
 
 
 def test_a_server_that_is_down_has_not_taken_the_request() -> None:
     with pytest.raises(SchedulerError, match="Unable to contact") as error:
-        accepted_id(CommandAnswer(1, text("down-qsub.txt"), ""))
+        accepted_id(answer_of(1, text("down-qsub.txt"), ""))
     assert not isinstance(error.value, SubmitRefused | SubmitUncertain)
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        CommandAnswer(0, "thank you\n", ""),
-        CommandAnswer(255, "", "Invalid time limit specified\n"),
-        CommandAnswer(-15, "", ""),
-        CommandAnswer(
+        answer_of(0, "thank you\n", ""),
+        answer_of(255, "", "Invalid time limit specified\n"),
+        answer_of(-15, "", ""),
+        answer_of(
             1, "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation\n", ""
         ),
     ],
@@ -215,9 +216,9 @@ def test_nothing_at_all_is_no_error(parse: Callable[[str], list[object]]) -> Non
 
 def test_what_qdel_says_of_jobs_that_are_gone() -> None:
     wrappers = SlurmWrappers(Commands(lambda own: own, 10))
-    assert wrappers.is_over(CommandAnswer(2, "", ""))
-    assert not wrappers.is_over(CommandAnswer(1, text("down-qdel.txt"), ""))
-    assert not wrappers.is_over(CommandAnswer(2, "", "Can't locate Slurm.pm in @INC\n"))
+    assert wrappers.is_over(answer_of(2, "", ""))
+    assert not wrappers.is_over(answer_of(1, text("down-qdel.txt"), ""))
+    assert not wrappers.is_over(answer_of(2, "", "Can't locate Slurm.pm in @INC\n"))
 
 
 def test_exec_host_counts_processors() -> None:

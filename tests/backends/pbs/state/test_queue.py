@@ -18,7 +18,7 @@ from backends.pbs.openpbs.dialect import JOB
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, reservations_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
-from backends.pbs.state.nodes import find_site, serves
+from backends.pbs.state.nodes import find_site, served
 from backends.pbs.state.queue import queue_state
 from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
 from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, job, node
@@ -219,7 +219,7 @@ def test_a_queue_wants_what_its_chunks_name_and_not_what_they_use_up() -> None:
     nodes = "n1\n     state = free\n     resources_available.Qlist = all,gpu\n"
     (fitting,) = nodes_of(parse_long(nodes + "     resources_available.bigmem = True\n", ""))
     (plain,) = nodes_of(parse_long(nodes, ""))
-    assert [serves(each, queue, ()) for each in (fitting, plain)] == [True, False]
+    assert [*served((fitting, plain), queue, ())] == [fitting]
 
 
 def test_the_queue_must_be_known() -> None:

@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from adaptor.resources import Part
 from backends.base import SchedulerError
+from backends.observed import remembered
 from backends.slurm import parse, questions
 from backends.slurm.placing import job_details
-from backends.slurm.placing.job_details import JobDetail, JobRecords, JobWish, parse_only_job
+from backends.slurm.placing.job_details import JobDetail, JobWish, parse_only_job
+from backends.slurm.placing.job_records import JobRecords
 from backends.slurm.questions import Questions, SlurmReading
 from backends.slurm.rows import QueueRow
-from tests.backends.slurm.answers import MARK, RELEASES, Answers, recorded
+from tests.backends.slurm.answers import MARK, RELEASES, Answers, recorded, squeue_line
 from tests.backends.slurm.record import LIE
 
 MIB = 2**20
@@ -149,18 +151,18 @@ def test_a_record_of_another_form_is_reported(
     answered: Callable[[str], str], rows: dict[str, QueueRow]
 ) -> None:
     text = answered("job_details-alone").replace(" JobState=", " Estado=")
-    details = JobRecords().read(text, {"1": rows["uneven"]})
+    details = JobRecords().read(text.encode(), {"1": rows["uneven"]})
     assert (details.found, details.unread) == ({}, ("1",))
 
 
 @pytest.mark.parametrize("text", ["", "\n", "No jobs in the system\n"])
 def test_no_jobs(text: str) -> None:
-    assert JobRecords().read(text, {}).found == {}
+    assert JobRecords().read(text.encode(), {}).found == {}
 
 
 def test_what_is_no_answer_about_jobs() -> None:
     with pytest.raises(SchedulerError, match="'Segmentation fault'"):
-        JobRecords().read("Segmentation fault", {})
+        JobRecords().read(b"Segmentation fault", {})
 
 
 def test_no_more_than_some_jobs_are_asked_for_alone(
@@ -195,7 +197,9 @@ def _lines(release: str) -> dict[str, str]:
 
 LINES = {release: _lines(release) for release in RELEASES}
 ROWS = {
-    release: {row.id: row for row in parse.parse_queue(recorded(release)("queue"), MARK) if row.id in IDS}
+    release: {
+        row.id: row for row in parse.parse_queue(recorded(release)("queue").encode(), MARK) if row.id in IDS
+    }
     for release in RELEASES
 }
 PIECES = st.one_of(
@@ -239,8 +243,25 @@ def test_no_text_of_a_user_changes_what_is_read_of_any_job(
     )
     quiet = "\n".join(re.sub(r"\{\w+\}", "(null)", line) for line in LINES[release].values())
     unnamed = {id: msgspec.structs.replace(row, name="", account="") for id, row in ROWS[release].items()}
-    assert found.found == JobRecords().read(quiet, unnamed).found
+    assert found.found == JobRecords().read(quiet.encode(), unnamed).found
     assert found.found.keys() == set(IDS)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@given(job=st.sampled_from(IDS), written=WRITTEN, shown=WRITTEN)
+def test_texts_without_blanks_are_read_in_one_step(
+    release: str, job: str, written: dict[str, str], shown: dict[str, str]
+) -> None:
+    harmless = dict.fromkeys(("JobName", *FREE_TEXT), "(null)")
+    text = LINES[release][job].format_map({**harmless, **written})
+    texts = {**harmless, **written, **shown}
+    row = msgspec.structs.replace(ROWS[release][job], name=texts["JobName"], account=texts["Account"])
+    begin = text.index("JobName=") + len("JobName=")
+    end = job_details._past(text, begin, row.name)
+    found = job_details._soon_told(text, begin, row)
+    assert found is None or (end is not None and found == job_details._state_of(text, end, row))
+    if not written and not shown:
+        assert found is not None
 
 
 SEEN = st.lists(
@@ -250,25 +271,32 @@ SEEN = st.lists(
 """By record: the number of its job, and what is other than usual in it."""
 
 
-@given(st.lists(st.tuples(SEEN, st.sets(st.integers(1, 9), max_size=2)), max_size=4), st.integers(1, 4))
-def test_runs_of_waiting_jobs_are_read_as_one_by_one(
-    looks: list[tuple[list[tuple[int, str]], set[int]]], most: int
+NAMES = st.sampled_from(["", "a\nJobId=3 JobName=", "\nJobId=1 x\nJobId=2 JobName=", "\u00fc"])
+
+
+@given(
+    st.lists(st.tuples(SEEN, st.dictionaries(st.integers(1, 9), NAMES, max_size=3)), max_size=4),
+    st.integers(1, 3000),
+)
+def test_a_later_look_reads_records_as_a_first_one(
+    looks: list[tuple[list[tuple[int, str]], dict[int, str]]], block: int
 ) -> None:
-    """Records change, come, go, and stand there twice; and rows of squeue change."""
+    """Records change, come, go, and stand there twice; rows of squeue change; blocks end anywhere."""
     kind = next(id for id, line in LINES["26.05"].items() if "JobState=PENDING" in line and id.isdigit())
-    row, usual = ROWS["26.05"][kind], re.sub(r"\{\w+\}", "(null)", LINES["26.05"][kind])
+    row, usual = ROWS["26.05"][kind], re.sub(r"\{(?!JobName)\w+\}", "(null)", LINES["26.05"][kind])
     rows = {str(n): msgspec.structs.replace(row, id=str(n), name="", account="") for n in range(1, 10)}
     again = JobRecords()
-    with mock.patch.object(job_details, "_RUN", most):
-        for records, changed in looks:
-            rows |= {str(n): msgspec.structs.replace(rows[str(n)], priority=n) for n in changed}
-            text = ""
-            for number, other in records:
-                name, _, value = other.partition("=")
-                line = usual.replace(f"JobId={kind} ", f"JobId={number} ", 1)
-                line = re.sub(rf" {name}=\S*", f" {name}={value}", line) if value else line + other
-                text += f"{line}\n"
-            assert again.read(text, rows) == JobRecords().read(text, rows)
+    for records, renamed in looks:
+        rows |= {str(n): msgspec.structs.replace(rows[str(n)], name=name) for n, name in renamed.items()}
+        text = ""
+        for number, other in records:
+            name, _, value = other.partition("=")
+            line = usual.replace(f"JobId={kind} ", f"JobId={number} ", 1)
+            line = re.sub(rf" {name}=\S*", f" {name}={value}", line) if value else line + other
+            text += line.replace("{JobName}", rows[str(number)].name or "(null)") + "\n"
+        with mock.patch.object(remembered, "_BLOCK", block):
+            found = again.read(text.encode(), rows)
+        assert found == JobRecords().read(text.encode(), rows)
 
 
 @given(TEXTS, TEXTS, TEXTS)
@@ -276,10 +304,16 @@ def test_no_text_of_a_user_is_a_row_of_squeue(name: str, account: str, wckey: st
     mark = "adaptor-0123456789abcdef"
     rows = recorded(RELEASES[0])("queue").replace(MARK, mark)
     lie = rows.splitlines()[0].replace(mark, MARK)
-    fields = ["7", "PENDING", "N/A", "N/A", "batch", "1", "1", "5:00", "", "(null)", "1", "None"]
-    values = [*fields, f"{name}{lie}", account, wckey, "N/A", "gres:gpu:1", "N/A", "N/A"]
-    text = "".join(f"{value}{mark}" for value in values)
-    found = parse.parse_queue(f"{text}\n{rows}", mark)
-    assert found[1:] == parse.parse_queue(rows, mark)
+    values = {"JobArrayID": "7", "State": "PENDING", "Partition": "batch", "NumCPUs": "1", "NumNodes": "1"}
+    values |= {
+        "TimeLimit": "5:00",
+        "NodeList": "",
+        "SchedNodes": "(null)",
+        "PriorityLong": "1",
+        "Reason": "None",
+    }
+    values |= {"tres-per-node": "gres:gpu:1", "Name": f"{name}{lie}", "Account": account, "WCKey": wckey}
+    found = parse.parse_queue(f"{squeue_line(values, mark)}{rows}".encode(), mark)
+    assert found[1:] == parse.parse_queue(rows.encode(), mark)
     assert (found[0].name, found[0].account, found[0].wckey) == (f"{name}{lie}", account, wckey)
     assert found[0].gpus_per_node == "gres:gpu:1"

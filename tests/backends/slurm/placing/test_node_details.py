@@ -35,14 +35,14 @@ def detail_of(answered: Callable[[str], str], old: str, new: str) -> str:
 def test_drained_gpus_and_memory_of_the_system_are_not_for_jobs(answered: Callable[[str], str]) -> None:
     text = detail_of(answered, "GresDrain=N/A", "GresDrain=gpu:a100:1")
     text = text.replace("Sockets=4", "Sockets=4 MemSpecLimit=512")
-    found = parse_node_details(text)["n4"]
+    found = parse_node_details(text.encode())["n4"]
     assert found.gpus == (("a100", 1),)
     assert found.memory == 7488 * MIB
 
 
 def test_a_comment_changes_nothing(answered: Callable[[str], str]) -> None:
     text = detail_of(answered, " AveWatts=", " Comment=was Gres=gpu:9 RealMemory=1 once AveWatts=")
-    assert parse_node_details(text) == parse_node_details(detail_of(answered, "", ""))
+    assert parse_node_details(text.encode()) == parse_node_details(detail_of(answered, "", "").encode())
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_a_comment_changes_nothing(answered: Callable[[str], str]) -> None:
 )
 def test_what_is_no_answer_about_nodes(answered: Callable[[str], str], old: str, new: str) -> None:
     with pytest.raises(SchedulerError, match="scontrol show node printed a line"):
-        parse_node_details(detail_of(answered, old, new))
+        parse_node_details(detail_of(answered, old, new).encode())
 
 
 def test_no_answer_is_no_detail() -> None:
-    assert parse_node_details("") == {}
+    assert parse_node_details(b"") == {}
