@@ -101,6 +101,12 @@ class ThrowawaySlurm(Throwaway):
             raise ClusterError(f"{' '.join(command)}: exit status {done.returncode}: {done.stderr.strip()}")
         return done.stdout
 
+    def occupy(self, nodes: int, minutes: int, script: str = "sleep 3600", name: str = "local") -> str:
+        """Submit a local job that wants so many whole nodes; its number."""
+        size = [f"-N{nodes}", "--exclusive", f"-t{minutes}"]
+        rest = ["-o/dev/null", f"--job-name={name}", "--wrap", script]
+        return self.run(["sbatch", "--parsable", "-p", "batch", *size, *rest]).strip()
+
     def last_job(self) -> int:
         """The number of the last job that was submitted."""
         said = self.run(["scontrol", "show", "config"])

@@ -46,6 +46,32 @@ def found_below(folder: Path) -> list[tuple[Path, os.stat_result]]:
     return found
 
 
+Limits = tuple[int, int, str]
+"""Pending requests, processors, the longest request."""
+
+
+def site(backend: str, limits: Limits | None = None, /, **keys: Any) -> str:
+    """A configuration with one site; `name` and `daemon` are its name and what stands under `daemon`."""
+    name = keys.pop("name", "here" if backend == "local" else "hpc")
+    daemon = keys.pop("daemon", {})
+    return sites({name: keys_of(backend, limits, **keys)}, daemon=daemon)
+
+
+def sites(named: dict[str, dict[str, Any]], **others: Any) -> str:
+    """A configuration with these sites, of which `keys_of` gives the keys."""
+    return json.dumps({"sites": named, **others})
+
+
+def keys_of(backend: str, limits: Limits | None = None, /, **keys: Any) -> dict[str, Any]:
+    """Of one site; where it has a scheduler, that is asked every two seconds."""
+    usual: dict[str, Any] = {} if backend == "local" else {"poll_interval": 2}
+    if backend == "slurm":
+        usual["partition"] = "batch"
+    if limits:
+        usual["limits"] = dict(zip(("max_pending_requests", "max_proc", "max_tr"), limits, strict=True))
+    return {"backend": backend, **usual, **keys}
+
+
 class Lab:
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -123,6 +149,13 @@ class Lab:
 
     def submit(self, *arguments: str | Path) -> int:
         return int(self.ask("submit", *arguments)["bag"])
+
+    def begin(self, configuration: str, lines: Iterable[str], done: int = 5) -> None:
+        """Submit a bag, and wait until some of its tasks are done."""
+        self.configure(configuration)
+        self.bag(lines)
+        self.submit("tasks.bag")
+        until(lambda: self.status()["done"] >= done, "the bag is under way")
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """A command in the background."""

@@ -13,21 +13,13 @@ import pytest
 
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.journal.credits import entries
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site, until
 
 PRICE = 10
-SITE = f"""
-    sites:
-      here:
-        backend: local
-        processors: 3
-        limits: {{max_pending_requests: 2, max_proc: 2, max_tr: 2m}}
-        initial_tr: 5
-        pad: 3
-        idle_timeout: 2
-        overrun: 2
-        price: {{explicit: {PRICE}, donated: 2}}
-"""
+SITE = site(
+    "local", (2, 2, "2m"), processors=3, initial_tr=5, pad=3, idle_timeout=2, overrun=2,
+    price={"explicit": PRICE, "donated": 2},
+)  # fmt: skip
 
 
 @pytest.fixture

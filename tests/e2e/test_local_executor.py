@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients import cpython
-from tests.e2e.lab import LONG, Lab, until
+from tests.e2e.lab import LONG, Lab, site, until
 from tests.e2e.test_local_crashes import LOCAL, workers_of
 
 Program = Callable[[str], subprocess.Popen[str]]
@@ -165,9 +165,7 @@ def test_tests_of_python_itself(lab: Lab) -> None:
 
 
 def test_what_has_started_is_not_cancelled_and_what_waits_is(lab: Lab, program: Program) -> None:
-    lab.configure(
-        LOCAL.replace("max_pending_requests: 2", "max_pending_requests: 1")
-    )  # one worker of two slots
+    lab.configure(site("local", (1, 2, "1h"), processors=3))  # one worker of two slots
     out = said(
         program("""
             import adaptor, os, time

@@ -11,20 +11,11 @@ import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.systemd_user import SystemdUser, unavailable
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site, until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(300)]
 
-SITE = """
-    sites:
-      hpc:
-        backend: slurm
-        partition: batch
-        limits: {max_pending_requests: 2, max_proc: 4, max_tr: 20m}
-        initial_tr: 2m
-        idle_timeout: 10
-        poll_interval: 2
-"""
+SITE = site("slurm", (2, 4, "20m"), initial_tr="2m", idle_timeout=10)
 TASKS = 60
 
 
