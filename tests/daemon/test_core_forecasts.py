@@ -18,7 +18,7 @@ from adaptor.protocol.messages import Ending, Report, Result
 from adaptor.reports import JobState
 from tests.daemon.budgeted_site import credits_of, set_budget, steps, submit_budgeted
 from tests.daemon.fake_site import FakeSite
-from tests.daemon.test_core import hear, hello
+from tests.daemon.lived_bags import FREE, hear, hello
 
 TASKS = 12
 
@@ -29,7 +29,7 @@ def begin(site: FakeSite) -> int:
     steps(site)
     site.backend.say(site.backend.orders[0].tag, JobState.RUNNING)
     steps(site)
-    hear(site, hello(), Report(free_processors=2, free_memory=1 << 30))
+    hear(site, "w", hello(), FREE)
     return bag
 
 
@@ -38,7 +38,7 @@ def finish(site: FakeSite, tasks: int) -> None:
     for _ in range(tasks):
         key = next(iter(site.state.core.broker.state.workers["w"].held))
         result = Result(key=key, ending=Ending.EXITED, started=1.0, wall=2.0, exit_code=0)
-        hear(site, Report(results=[result], free_processors=2, free_memory=1 << 30))
+        hear(site, "w", Report(results=[result], free_processors=2, free_memory=1 << 30))
 
 
 def end(site: FakeSite) -> None:
@@ -54,9 +54,7 @@ def restart(site: FakeSite) -> None:
     """`kill -9` of the daemon, and a new one, which the worker greets."""
     held = list(site.state.core.broker.state.workers["w"].held)
     site.restart()
-    greeting = hello()
-    greeting.holding.extend(held)
-    hear(site, greeting, Report(free_processors=0, free_memory=1 << 30))
+    hear(site, "w", hello(holding=held), Report(free_processors=0, free_memory=1 << 30))
 
 
 def told(site: FakeSite, bag: int) -> tuple[FirstForecastView | None, Record | None]:

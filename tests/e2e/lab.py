@@ -10,8 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +18,12 @@ import psutil
 from click.testing import CliRunner
 
 from adaptor.cli.main import program
+from tests.living import until
 
 LONG = 150.0
 """Seconds after which a test has waited long enough for anything."""
 READING = {"status", "results", "report", "why", "credits"}
 """Commands that tests run often: `Lab.ask` starts no process for them."""
-
-
-def until(condition: Callable[[], Any], what: str, timeout: float = LONG, pause: float = 0.3) -> Any:
-    """The first true value of the condition."""
-    deadline = time.monotonic() + timeout
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"waited {timeout:.0f} s in vain: {what}"
-        time.sleep(pause)
-    return value
 
 
 def found_below(folder: Path) -> list[tuple[Path, os.stat_result]]:

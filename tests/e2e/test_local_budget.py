@@ -13,7 +13,8 @@ import pytest
 
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.journal.credits import entries
-from tests.e2e.lab import Lab, exactly_one_result_each, site, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.living import until
 
 PRICE = 10
 SITE = site(

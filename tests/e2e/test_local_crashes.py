@@ -11,7 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.e2e.lab import LONG, Lab, exactly_one_result_each, found_below, site, until
+from tests.e2e.lab import LONG, Lab, exactly_one_result_each, found_below, site
+from tests.living import until
 
 LOCAL = site("local", (2, 2, "1h"), processors=3, idle_timeout=5, daemon={"worker_timeout": 20})
 FREE = 8

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.clients import cpython
-from tests.e2e.lab import LONG, Lab, site, until
+from tests.e2e.lab import LONG, Lab, site
 from tests.e2e.test_local_crashes import LOCAL, workers_of
+from tests.living import until
 
 Program = Callable[[str], subprocess.Popen[str]]
 

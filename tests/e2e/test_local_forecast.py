@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.lab import Lab, exactly_one_result_each, site, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.living import until
 
 SITE = site(
     "local",

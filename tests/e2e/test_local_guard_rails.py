@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tests.e2e.lab import Lab, until
+from tests.e2e.lab import Lab
 from tests.e2e.test_local_trouble import local
+from tests.living import until
 
 
 def test_a_bag_of_typos_pauses_with_a_sentence_and_what_it_wrote(lab: Lab) -> None:

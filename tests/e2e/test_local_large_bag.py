@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.lab import Lab, site, until
+from tests.e2e.lab import Lab, site
+from tests.living import until
 
 SITE = site("local", processors=1)
 TASKS = 30_000

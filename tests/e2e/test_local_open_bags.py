@@ -7,7 +7,8 @@ import threading
 from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.client.bags import Client
-from tests.e2e.lab import LONG, Lab, exactly_one_result_each, site, until
+from tests.e2e.lab import LONG, Lab, exactly_one_result_each, site
+from tests.living import until
 
 
 def test_an_open_bag_is_fed_and_followed_over_a_crash(lab: Lab) -> None:

@@ -15,7 +15,8 @@ import pytest
 
 from adaptor.shims.serving import leave_behind
 from adaptor.shims.start import socket_name
-from tests.e2e.lab import Lab, until
+from tests.e2e.lab import Lab
+from tests.living import until
 
 AT_ONCE = int(os.environ.get("AT_ONCE", "40"))
 REAL = """#!/bin/sh

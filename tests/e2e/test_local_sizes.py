@@ -1,4 +1,4 @@
-"""Tasks and calls of several sizes: each gets its part, waits for what it needs, and fails if nothing has it."""
+"""Tasks and calls of several sizes: each gets its part, waits for what it needs, or fails at once."""
 
 from __future__ import annotations
 

@@ -7,8 +7,9 @@ import stat
 from pathlib import Path
 
 from adaptor.protocol.access import read_access, worker_access
-from tests.e2e.lab import Lab, exactly_one_result_each, found_below, site, until
+from tests.e2e.lab import Lab, exactly_one_result_each, found_below, site
 from tests.e2e.test_local_crashes import workers_of
+from tests.living import until
 
 
 def only_folders(spool: Path) -> list[os.stat_result]:

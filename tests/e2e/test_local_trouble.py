@@ -10,7 +10,8 @@ import psutil
 
 from adaptor.decisions.pilot_rules import UNREACHED
 from adaptor.protocol.access import read_access, worker_access, write_access
-from tests.e2e.lab import Lab, exactly_one_result_each, keys_of, site, sites, until
+from tests.e2e.lab import Lab, exactly_one_result_each, keys_of, site, sites
+from tests.living import until
 
 
 def local(limits: tuple[int, int, str] = (2, 2, "1h"), **keys: object) -> str:

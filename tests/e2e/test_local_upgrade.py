@@ -14,7 +14,8 @@ import pytest
 import adaptor
 import backends
 from adaptor import __version__, api
-from tests.e2e.lab import Lab, exactly_one_result_each, site, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.living import until
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "journals"
 SITE = site(

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.clusters.openpbs import ThrowawayOpenPbs
-from tests.e2e.lab import Lab, exactly_one_result_each, site, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.living import until
 
 pytestmark = [pytest.mark.pbs, pytest.mark.timeout(400)]
 

@@ -8,7 +8,8 @@ import pytest
 
 from backends.pbs.fields import parse_time
 from tests.clusters.openpbs import ThrowawayOpenPbs
-from tests.e2e.lab import Lab, site, until
+from tests.e2e.lab import Lab, site
+from tests.living import until
 
 pytestmark = [pytest.mark.pbs, pytest.mark.timeout(400)]
 

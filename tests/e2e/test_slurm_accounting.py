@@ -11,7 +11,8 @@ from tests.campaign.schedulers.on_slurm import SlurmCluster
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_accounting import available
 from tests.clusters.slurm_conf import ClusterOptions
-from tests.e2e.lab import Lab, site, until
+from tests.e2e.lab import Lab, site
+from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.nightly, pytest.mark.timeout(400)]
 

@@ -9,8 +9,9 @@ import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_wrappers.backend_type import python_path
-from tests.e2e.lab import Lab, exactly_one_result_each, site, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.e2e.watching import QueueWatch
+from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
 

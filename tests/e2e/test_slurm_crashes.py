@@ -8,8 +8,9 @@ import time
 import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm
-from tests.e2e.lab import Lab, exactly_one_result_each, site, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.e2e.test_local_crashes import workers_of
+from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
 

@@ -13,7 +13,8 @@ import pytest
 from adaptor.units import format_duration
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.dashboard.browser import chromium
-from tests.e2e.lab import Lab, site, until
+from tests.e2e.lab import Lab, site
+from tests.living import until
 from tests.security.world import as_mallory
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.systemd_user import SystemdUser, unavailable
-from tests.e2e.lab import Lab, exactly_one_result_each, site, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(300)]
 

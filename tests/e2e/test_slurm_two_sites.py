@@ -10,7 +10,8 @@ import pytest
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_conf import ClusterOptions
 from tests.clusters.sshd import ThrowawaySshd
-from tests.e2e.lab import Lab, exactly_one_result_each, keys_of, sites, until
+from tests.e2e.lab import Lab, exactly_one_result_each, keys_of, sites
+from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.ssh, pytest.mark.timeout(400)]
 

@@ -15,7 +15,7 @@ from adaptor.errors import AdaptorError
 from adaptor.protocol.access import CLIENT_ACCESS, AccessError, read_access, worker_access
 from adaptor.protocol.maildir import Envelope, Seal, file_name
 from adaptor.protocol.state_directory import private_directory
-from tests.e2e.lab import until
+from tests.living import until
 from tests.security.probe import probe
 from tests.security.world import MALLORY, World, all_below, as_mallory
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from backends.gridengine import backend as of_grid_engine
 from backends.scripts import render
-from tests.e2e.lab import until
+from tests.living import until
 
 TEMPLATE = Path(of_grid_engine.__file__).with_name("pilot.template")
 GOLDEN = Path(__file__).parents[3] / "fixtures" / "gridengine" / "pilot.sh"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -10,7 +9,6 @@ import pytest
 import yaml
 
 from adaptor.config.schema import SiteConfig
-from adaptor.model import Request
 from adaptor.resources import TaskSize
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandAnswer
@@ -20,6 +18,7 @@ from backends.gridengine.backend import accepted_id, choose_pe, deleted_waiting,
 from backends.gridengine.parse import Pe
 from backends.registry import backend_type
 from tests.backends.gridengine.recorded_cell import RecordedCell, backend, recorded, seen
+from tests.backends.orders import order
 
 
 def findings(**answers: CommandAnswer | str) -> list[Finding]:
@@ -99,18 +98,6 @@ def test_an_environment_that_gives_one_host_only_is_told(name: str) -> None:
     assert any("control_slaves TRUE" in each.text and each.level == "warning" for each in found)
 
 
-def order(p: int = 1, tr: int = 600, spread: int = 0, **task: Any) -> PilotOrder:
-    return PilotOrder(
-        tag="adaptor-x.hpc.7",
-        request=Request(p, tr),
-        task=TaskSize(**task),
-        directory=Path("/pilots/7"),
-        worker=("true",),
-        environment={},
-        spread=spread,
-    )
-
-
 def test_the_arguments_of_qsub() -> None:
     cell = RecordedCell()
     assert backend(cell, account="physics", extra_args=("-l", "arch=lx-amd64")).submit(order(6)) == "77"
@@ -122,7 +109,7 @@ def test_the_arguments_of_qsub() -> None:
 
 def test_memory_is_asked_for_each_slot() -> None:
     cell = RecordedCell()
-    backend(cell).submit(order(4, processors=2, memory=3 * 2**30))
+    backend(cell).submit(order(4, task=TaskSize(processors=2, memory=3 * 2**30)))
     words = cell.command("qsub")
     assert words[words.index("-l") + 1] == f"h_rt=600,h_vmem={3 * 2**20 // 2}K"
     assert words[words.index("-pe") + 1 :][:2] == ["smp", "4"]
@@ -133,10 +120,10 @@ def test_memory_is_asked_for_each_slot() -> None:
     [
         (order(17), {}, r"17 processors were asked for, .* gives at most 16 \(all slots of queue all\.q\)"),
         (order(2, 3600), {"partition": "short.q"}, "takes at most 1800 s"),
-        (order(6, processors=3), {}, "there are: smp .*lower `limits.max_proc`"),
+        (order(6, task=TaskSize(processors=3)), {}, "there are: smp .*lower `limits.max_proc`"),
         (order(8, spread=2), {}, "4 slots on each host"),
         (order(8), {"whole_nodes": True, "processors_per_node": 4}, "allocation_rule 4"),
-        (order(1, gpus=1), {}, "no common word for GPUs"),
+        (order(1, task=TaskSize(gpus=1)), {}, "no common word for GPUs"),
     ],
 )
 def test_what_can_never_start_is_refused_with_the_way_out(
@@ -163,8 +150,8 @@ PES = {
         (order(6), "one any four", "any"),
         (order(3), "one loose", "one"),
         (order(8), "one four loose", "four"),
-        (order(4, processors=2), "one any four", "one"),
-        (order(8, processors=2), "one any four", "four"),
+        (order(4, task=TaskSize(processors=2)), "one any four", "one"),
+        (order(8, task=TaskSize(processors=2)), "one any four", "four"),
         (order(8, spread=2), "one any four", "four"),
         (order(4, spread=1), "one any", "one"),
     ],

@@ -12,30 +12,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adaptor.config.schema import SiteConfig
-from adaptor.model import Request
 from adaptor.processes.devices import of_worker
 from adaptor.reports import JobState
 from adaptor.resources import Part, TaskSize
-from backends.base import PilotOrder, SubmitRefused
+from backends.base import SubmitRefused
 from backends.local.admission import LocalMachine, admit, check_site, devices, this_machine
 from tests.backends.local.local_site import LocalSite
+from tests.backends.orders import order
 
 GIB = 1024**3
-
-
-def order(
-    p: int,
-    tr: int = 60,
-    task: TaskSize = TaskSize(),  # noqa: B008 (it is frozen)
-) -> PilotOrder:
-    return PilotOrder(
-        tag="t",
-        request=Request(p, tr),
-        task=task,
-        directory=Path("/nowhere"),
-        worker=("true",),
-        environment={},
-    )
 
 
 @given(st.integers(1, 64), st.data())

@@ -17,8 +17,8 @@ from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobReport, JobState
 from backends.base import SchedulerError, SubmitRefused
 from backends.local.backend import LocalBackend
-from tests.backends.local.local_site import KILL_WAIT, PATIENT, LocalSite, wait_until, written_pid
-from tests.living import is_alive, is_gone
+from tests.backends.local.local_site import KILL_WAIT, PATIENT, LocalSite, written_pid
+from tests.living import is_alive, is_gone, until
 
 
 def test_a_job_runs_to_its_end(site: LocalSite) -> None:
@@ -175,7 +175,7 @@ def test_old_jobs_are_forgotten_and_their_ids_are_not_used_again(
 ) -> None:
     monkeypatch.setattr("backends.local.backend._KEPT_JOBS", 2)
     ids = [site.submit("true") for _ in range(4)]
-    wait_until(lambda: all(job.end for job in site.backend.jobs(ids, "-")))
+    until(lambda: all(job.end for job in site.backend.jobs(ids, "-")), "the end of all")
     running = site.submit("sleep 60", p=4)
     assert [job.id for job in site.backend.jobs([], "")] == ["3", "4", running]
     assert site.reopened().submit(site.order("true")) == "6"
@@ -253,7 +253,7 @@ def test_a_cancel_during_the_prologue_ends_it(make_site: Callable[..., LocalSite
     prologue = written_pid(site.directory() / "prologue")
     site.backend.cancel([id])
     site.reaches(id, JobState.CANCELLED)
-    wait_until(lambda: not is_alive(prologue))
+    until(lambda: not is_alive(prologue), "the end of the prologue")
 
 
 def test_cancelling_again_or_nothing_is_no_error(site: LocalSite) -> None:
@@ -289,6 +289,7 @@ from adaptor.resources import TaskSize
 from adaptor.units import Duration
 from backends.base import PilotOrder
 from backends.local.backend import LocalBackend
+from tests.living import until
 
 name, folder = sys.argv[1], Path(sys.argv[2])
 patient = SiteConfig(backend="local", processors=4, command_timeout=Duration(600))
@@ -324,7 +325,7 @@ def test_two_processes_share_a_site(site: LocalSite) -> None:
     commands = [[sys.executable, "-c", SUBMITTER, name, str(site.folder)] for name in names]
     processes = [subprocess.Popen(command) for command in commands]
     assert [process.wait(120) for process in processes] == [0, 0]
-    wait_until(lambda: all(report.end for report in site.backend.jobs([], "")), "the end of all jobs")
+    until(lambda: all(report.end for report in site.backend.jobs([], "")), "the end of all jobs")
     reports = site.backend.jobs([], "")
     tags = {f"{name}-{number}": 1 + number % 3 for name in names for number in range(6)}
     assert sorted(report.tag for report in reports) == sorted(tags)

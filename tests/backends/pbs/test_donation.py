@@ -12,12 +12,11 @@ import pytest
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
-from adaptor.model import Request
 from adaptor.reports import NodeReport
 from adaptor.resources import TaskSize
 from adaptor_torque import dialect as torque_dialect
 from adaptor_torque import parse as torque
-from backends.base import PilotOrder, SchedulerError
+from backends.base import SchedulerError
 from backends.donation import donation_terms
 from backends.observed.rows import ReservationRow
 from backends.pbs.constraints import shape_of
@@ -29,6 +28,7 @@ from backends.pbs.openpbs.hardware import nodes_of, queues_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
 from backends.pbs.reading import PbsAnswers, PbsTerms
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
+from tests.backends.orders import order
 from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
 from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, job, node
 
@@ -176,15 +176,8 @@ DONATING = SiteConfig(
     whole_nodes=True,
     donation=DonationConfig(mode="preemptible", partition="scavenger"),
 )
-ORDER = PilotOrder(
-    tag="adaptor-ab.hpc.7",
-    request=Request(4, 1800),
-    task=TaskSize(processors=2, memory=2**30),
-    directory=SCRIPT.parent,
-    worker=("worker",),
-    environment={},
-    node="node03",
-)
+TASK = TaskSize(processors=2, memory=2**30)
+ORDER = order(4, 1800, TASK, tag="adaptor-ab.hpc.7", directory=SCRIPT.parent, node="node03")
 
 
 def test_a_pilot_on_a_donated_node_asks_openpbs_for_one_whole_machine() -> None:

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.fits import tasks_on, unit_of, why_no_node_holds
-from adaptor.model import Limits, QueueState, Request
+from adaptor.model import Limits, QueueState
 from adaptor.resources import Node, TaskSize
-from backends.base import PilotOrder
 from backends.pbs.constraints import PbsShape, shape_of
 from backends.pbs.openpbs.dialect import OpenPbs
 from backends.pbs.openpbs.submitting import arguments_of
 from backends.pbs.state.nodes import misfit
 from backends.registry import site_rules
+from tests.backends.orders import order
 from tests.backends.pbs.pbs_rows import pbs_shape
 
 GB = 2**30
@@ -28,18 +28,6 @@ SITE = (
     Node(name="n3", processors=8, memory=16 * GB, gpus=(("v100", 1),)),
     Node(name="n4", processors=8, memory=64 * GB),
 )
-
-
-def order(p: int, task: TaskSize, node: str = "") -> PilotOrder:
-    return PilotOrder(
-        tag="t",
-        request=Request(p, 600),
-        task=task,
-        directory=Path("/pilots/7"),
-        worker=("worker",),
-        environment={},
-        node=node,
-    )
 
 
 @pytest.mark.parametrize(

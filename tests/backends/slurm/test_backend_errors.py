@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
-from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.machines.base import Machine
 from backends.machines.here import HERE
@@ -26,6 +25,7 @@ from backends.slurm.backend import SlurmBackend
 from backends.slurm.questions import Questions
 from backends.slurm.rows import QueueRow
 from tests.backends.hung import HereWithHung
+from tests.backends.orders import runnable
 from tests.backends.slurm.answers import FIXTURES, MARK, RELEASES, Answers, recorded
 
 Fake = Callable[[str, str], Path]
@@ -47,16 +47,7 @@ def answering(fake: Fake, fake_squeue: Callable[[str], Path]) -> None:
 
 @pytest.fixture
 def order(tmp_path: Path) -> PilotOrder:
-    directory = tmp_path / "pilot"
-    directory.mkdir(mode=0o700)
-    return PilotOrder(
-        tag="adaptor-x-1",
-        request=Request(4, 600),
-        task=TaskSize(),
-        directory=directory,
-        worker=("true",),
-        environment={},
-    )
+    return runnable(tmp_path, "adaptor-x-1", "true", 4)
 
 
 def backend(machine: Machine = HERE, **settings: object) -> SlurmBackend:

@@ -18,22 +18,16 @@ from adaptor.units import Duration
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
 from backends.slurm.backend import SlurmBackend
 from backends.slurm.discover import check_site, describe_sites
+from tests.backends.orders import runnable
 from tests.clusters.slurm import ThrowawaySlurm
+from tests.living import until
 
 pytestmark = pytest.mark.slurm
 
-DEADLINE = 120.0
 SITE = SiteConfig(backend="slurm", command_timeout=Duration(20))
 STAY = "trap 'touch \"$ADAPTOR_DIRECTORY/told-$ADAPTOR_NODE\"; exit 0' TERM; "
 STAY += 'touch "$ADAPTOR_DIRECTORY/up-$ADAPTOR_NODE"; sleep 600 & wait'
 """A worker that stays until it is told to leave."""
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    give_up = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < give_up, f"{what} did not come true within {DEADLINE:g} s"
-        time.sleep(0.2)
 
 
 class Pilots:
@@ -43,16 +37,8 @@ class Pilots:
         self._folder = folder
 
     def order(self, tag: str, p: int, tr: int, worker: str = STAY, per_task: int = 1) -> PilotOrder:
-        directory = self._folder / tag
-        directory.mkdir(mode=0o700)
-        return PilotOrder(
-            tag=tag,
-            request=Request(p, tr),
-            task=TaskSize(processors=per_task),
-            directory=directory,
-            worker=("/bin/sh", "-c", worker),
-            environment={"ADAPTOR_DIRECTORY": str(directory), "ADAPTOR_PILOT": "7"},
-        )
+        task = TaskSize(processors=per_task)
+        return runnable(self._folder, tag, worker, p, tr, task, environment={"ADAPTOR_PILOT": "7"})
 
     def has(self, tag: str, name: str) -> bool:
         return (self._folder / tag / name).exists()

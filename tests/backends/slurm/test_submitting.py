@@ -25,15 +25,13 @@ from backends.slurm.submitting import (
     own_reservation,
     step_gres,
 )
+from tests.backends.orders import order
 
-ORDER = PilotOrder(
-    tag="adaptor-x-7",
-    request=Request(6, 601),
-    task=TaskSize(processors=2),
-    directory=Path("/home/u/100% mine"),
-    worker=("python", "-m", "adaptor.worker"),
+WORKER = ("python", "-m", "adaptor.worker")
+ORDER = order(
+    6, 601, TaskSize(processors=2), tag="adaptor-x-7", directory=Path("/home/u/100% mine"), worker=WORKER,
     environment={"ADAPTOR_PILOT": "7"},
-)
+)  # fmt: skip
 SITE = SiteConfig(
     backend="slurm", partition="batch", account="phys", qos="long", extra_args=("--constraint=a&b", "--nice")
 )
@@ -221,14 +219,7 @@ def test_the_generic_resources_of_steps_are_those_of_the_request(arguments: list
     assert step_gres(arguments) == words
 
 
-QUEUED = PilotOrder(
-    tag="adaptor-x.hpc.1",
-    request=Request(6, 3540),
-    task=TaskSize(processors=2),
-    directory=Path("/p"),
-    worker=("w",),
-    environment={},
-)
+QUEUED = order(6, 3540, TaskSize(processors=2))
 
 
 def test_tasks_and_processors_go_together_and_nodes_never() -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from tests.clusters.narrow_srun import narrow_srun
 from tests.clusters.throwaway import Throwaway
-from tests.e2e.lab import LONG, Lab, until
+from tests.e2e.lab import LONG, Lab
+from tests.living import until
 
 
 @pytest.fixture

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.fits import tasks_on
-from adaptor.model import Request
 from adaptor.resources import Node, TaskSize
-from backends.base import PilotOrder
 from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.shape import misfit, shape_of
+from tests.backends.orders import order
 
 MIB = 2**20
 GIB = 2**30
-
-
-def order(p: int, task: TaskSize) -> PilotOrder:
-    return PilotOrder(
-        tag="t", request=Request(p, 600), task=task, directory=Path("/d"), worker=("w",), environment={}
-    )
 
 
 def asked(p: int, task: TaskSize, nodes: tuple[Node, ...] = (), per_node: int | None = None) -> str:

@@ -1,0 +1,38 @@
+"""Orders of pilots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from adaptor.model import Request
+from adaptor.resources import TaskSize
+from backends.base import PilotOrder
+
+
+def order(p: int = 1, tr: int = 600, task: TaskSize | None = None, **others: Any) -> PilotOrder:
+    """One that nothing runs."""
+    usual = {
+        "tag": "adaptor-x.hpc.7",
+        "directory": Path("/pilots/7"),
+        "worker": ("worker",),
+        "environment": {},
+    }
+    return PilotOrder(**{"request": Request(p, tr), "task": task or TaskSize(), **usual, **others})
+
+
+def runnable(
+    folder: Path,
+    tag: str,
+    command: str,
+    p: int = 1,
+    tr: int = 600,
+    task: TaskSize | None = None,
+    **others: Any,
+) -> PilotOrder:
+    """One whose worker is a shell command, with a folder of its own in `folder`."""
+    directory = folder / tag
+    directory.mkdir(mode=0o700)
+    environment = {"ADAPTOR_DIRECTORY": str(directory), **others.pop("environment", {})}
+    words = {"directory": directory, "worker": ("/bin/sh", "-c", command), "environment": environment}
+    return order(p, tr, task, tag=tag, **words, **others)
