@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,11 @@ def until(
             pytest.fail(f"waited {timeout:g} s in vain: {what if isinstance(what, str) else what()}")
         time.sleep(pause)
     return value
+
+
+def run_text(words: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
+    """A command that has ended, however it did, with what it printed."""
+    return subprocess.run(words, **{"capture_output": True, "text": True, "check": False, **options})
 
 
 def is_gone(process: psutil.Process | int, seconds: float = 30.0) -> bool:

@@ -8,15 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from adaptor import api
-from adaptor.api import (
-    BagReport,
-    CreditLine,
-    CreditsView,
-    ForecastView,
-    RemovedPilotView,
-    SitePrice,
-    Totals,
-)
+from adaptor.api import BagReport, CreditLine, CreditsView, ForecastView, RemovedPilotView, SitePrice, Totals
 from adaptor.api.question import Estimate
 from adaptor.units import format_instant
 from tests.cli.fake_control import bag_view, running_bag
@@ -68,9 +60,7 @@ def test_a_report_splits_what_was_spent(cli: Cli, serve: Serve) -> None:
 
 def test_the_forecast_of_a_bag_is_told_in_status(cli: Cli, serve: Serve) -> None:
     ahead = ForecastView(
-        cost=Estimate(11.0, 12.3, 14.25),
-        end=Estimate(1e9 - 60, 1e9, 1e9 + 60),
-        deadline=1e9 - 600,
+        cost=Estimate(11.0, 12.3, 14.25), end=Estimate(1e9 - 60, 1e9, 1e9 + 60), deadline=1e9 - 600
     )
     bag = running_bag(8, forecast=ahead)
     serve({api.GetBags: api.Bags([bag]), api.GetPilots: []})

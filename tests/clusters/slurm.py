@@ -63,20 +63,15 @@ class ThrowawaySlurm(Throwaway):
         """What a client of this cluster needs in its environment."""
         return {"SLURM_CONF": str(self.conf)}
 
-    def start(self) -> None:
-        """Raises ClusterError: it did not come up in time."""
-        try:
-            self._write_files()
-            self._start_munge()
-            if self.options.accounting:
-                self._start_accounting()
-            self.start_controller()
-            for name in self.options.node_names:
-                self.start_node(name)
-            self.wait_ready()
-        except BaseException:
-            self.stop()
-            raise
+    def _come_up(self) -> None:
+        self._write_files()
+        self._start_munge()
+        if self.options.accounting:
+            self._start_accounting()
+        self.start_controller()
+        for name in self.options.node_names:
+            self.start_node(name)
+        self.wait_ready()
 
     def run(
         self,
@@ -269,15 +264,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cpus", type=int, default=4, help="processors of a node (default 4)")
     parser.add_argument("--mixed", action="store_true", help="unequal nodes, with memory counted and GPUs")
     chosen = parser.parse_args(arguments)
-    reason = available()
-    if reason:
-        print(reason, file=sys.stderr)
-        return 1
     equal = ClusterOptions(nodes=chosen.nodes, cpus=chosen.cpus)
-    cluster = ThrowawaySlurm(MIXED if chosen.mixed else equal)
     sizes = "4 to 8" if chosen.mixed else chosen.cpus
-    told = _HOW_TO.format(conf=cluster.conf, nodes=cluster.options.nodes, cpus=sizes)
-    return play(cluster, told)
+
+    def how_to(cluster: ThrowawaySlurm) -> str:
+        return _HOW_TO.format(conf=cluster.conf, nodes=cluster.options.nodes, cpus=sizes)
+
+    return play(available(), lambda: ThrowawaySlurm(MIXED if chosen.mixed else equal), how_to)
 
 
 _HOW_TO = """\

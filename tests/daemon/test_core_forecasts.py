@@ -41,6 +41,14 @@ def finish(site: FakeSite, tasks: int) -> None:
         hear(site, "w", Report(results=[result], free_processors=2, free_memory=1 << 30))
 
 
+def forecast(site: FakeSite) -> int:
+    """A bag of which three tasks have ended, so that its first forecast is made; its number."""
+    bag = begin(site)
+    finish(site, 3)
+    steps(site)
+    return bag
+
+
 def end(site: FakeSite) -> None:
     """The rest of the tasks, then the pilots."""
     while site.state.core.broker.busy:
@@ -69,9 +77,7 @@ def first_of(site: FakeSite, bag: int) -> FirstForecastView:
 
 
 def test_a_forecast_is_judged_by_what_the_ledger_and_the_journal_say_in_the_end(site: FakeSite) -> None:
-    bag = begin(site)
-    finish(site, 3)
-    steps(site)
+    bag = forecast(site)
     first = first_of(site, bag)
     assert (first.finished, first.tasks, first.final_end) == (3, TASKS, None)
     assert site.state.core.scores == {}, "nothing has ended that calibrates forecasts"
@@ -92,9 +98,7 @@ def test_a_forecast_is_judged_by_what_the_ledger_and_the_journal_say_in_the_end(
 
 
 def test_a_daemon_that_is_killed_between_the_forecast_and_the_end_makes_no_other(site: FakeSite) -> None:
-    bag = begin(site)
-    finish(site, 3)
-    steps(site)
+    bag = forecast(site)
     first = first_of(site, bag)
     restart(site)
     finish(site, 2)
@@ -139,9 +143,7 @@ def test_after_an_outage_in_which_most_tasks_ended_it_does_not_count(site: FakeS
 
 
 def test_a_budget_that_is_changed_afterwards_is_told_apart_from_one_that_was_given(site: FakeSite) -> None:
-    bag = begin(site)
-    finish(site, 3)
-    steps(site)
+    bag = forecast(site)
     assert first_of(site, bag).not_counted == ""
     set_budget(site, bag, 5)
     end(site)
@@ -153,17 +155,13 @@ def test_a_budget_that_is_changed_afterwards_is_told_apart_from_one_that_was_giv
 
 
 def test_so_is_a_daemon_that_is_stopped_with_its_pilots(site: FakeSite) -> None:
-    bag = begin(site)
-    finish(site, 3)
-    steps(site)
+    bag = forecast(site)
     asyncio.run(end_pilots(site.state.core, [site.state]))
     assert first_of(site, bag).not_counted == "pilots cancelled"
 
 
 def test_a_bag_cannot_be_taken_out_of_the_record_when_its_outcome_is_known(site: FakeSite) -> None:
-    bag = begin(site)
-    finish(site, 3)
-    steps(site)
+    bag = forecast(site)
     end(site)
     set_budget(site, bag, 5)
     assert first_of(site, bag).not_counted == ""

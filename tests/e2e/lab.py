@@ -18,7 +18,7 @@ import psutil
 from click.testing import CliRunner
 
 from adaptor.cli.main import program
-from tests.living import until
+from tests.living import run_text, until
 
 LONG = 150.0
 """Seconds after which a test has waited long enough for anything."""
@@ -105,15 +105,7 @@ class Lab:
     def run(
         self, *arguments: str | Path, expect: int = 0, timeout: float = LONG
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            self.command(*arguments),
-            env=self.environment,
-            cwd=self.work,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+        done = run_text(self.command(*arguments), env=self.environment, cwd=self.work, timeout=timeout)
         assert done.returncode == expect, (
             f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}\n{self.log()}"
         )

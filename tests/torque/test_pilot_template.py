@@ -13,6 +13,7 @@ import pytest
 
 from adaptor_torque.dialect import TOLD, Torque
 from backends.scripts import render
+from tests.living import run_text
 
 Fake = Callable[[str, str], Path]
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "torque" / "pilot.sh"
@@ -192,13 +193,10 @@ def test_a_job_without_nodes_or_folder_says_so(job: Job) -> None:
     job.nodes = ""
     assert job.start("echo worked").wait(30) == 1
     job.folder.rename(job.folder.with_name("elsewhere"))
-    lost = subprocess.run(
+    lost = run_text(
         ["bash", str(job.folder.with_name("elsewhere") / "pilot.sh")],
         env={"PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
         timeout=30,
-        check=False,
     )
     assert lost.returncode == 1
     assert "No such file or directory" in lost.stderr

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from adaptor.protocol.messages import Ending, Leaving, Orders, Welcome, encode
-from tests.worker.fake_daemon import Harness, key, task, wait_for
+from tests.worker.fake_daemon import FakeDaemon, Harness, key, task, wait_for
 from tests.worker.spool_daemon import SpoolDaemon
 
 QUICK = Welcome(heartbeat=0.5, idle_timeout=60, grace_time=2, patience=60)
 
 
-@pytest.fixture(params=["socket", "spool"])
-def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
-    made = Harness(tmp_path, SpoolDaemon(tmp_path) if request.param == "spool" else None)
-    try:
-        yield made
-    finally:
-        made.stop()
+@pytest.fixture(params=[FakeDaemon, SpoolDaemon], ids=["socket", "spool"])
+def daemon(request: pytest.FixtureRequest, tmp_path: Path) -> FakeDaemon:
+    return request.param(tmp_path)  # type: ignore[no-any-return]
 
 
 def test_tasks_run_and_their_results_are_acknowledged(harness: Harness) -> None:

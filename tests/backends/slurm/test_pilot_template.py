@@ -13,6 +13,7 @@ import pytest
 
 from backends.scripts import render
 from backends.slurm.backend import TEMPLATE
+from tests.living import run_text
 
 Fake = Callable[[str, str], Path]
 GOLDEN = Path(__file__).parents[3] / "fixtures" / "slurm" / "pilot.sh"
@@ -68,13 +69,10 @@ def run(tmp_path: Path, fake: Fake) -> Callable[..., subprocess.CompletedProcess
             )
         )
         job = {"SLURM_JOB_ID": "9", "SLURM_JOB_CPUS_PER_NODE": "4,2", "SLURM_JOB_NODELIST": "n[1-2]"}
-        return subprocess.run(
+        return run_text(
             ["bash", str(script)],
             env={"PATH": os.environ["PATH"], "SLURM_TASKS_PER_NODE": "2,1", **job, **variables},
-            capture_output=True,
-            text=True,
             timeout=30,
-            check=False,
         )
 
     return run

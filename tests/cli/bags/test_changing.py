@@ -37,10 +37,7 @@ def test_bags_are_steered(
 
 
 def test_what_is_changed(cli: Cli, serve: Serve) -> None:
-    answers = {
-        api.GetBags: api.Bags([bag_view(3)]),
-        api.ChangeOptions: [3],
-    }
+    answers = {api.GetBags: api.Bags([bag_view(3)]), api.ChangeOptions: [3]}
     server = serve(answers)
     cli("change", "3", "--max-running", "0", "--retries", "2", "--max-fails", "5%")
     (asked,) = server.asked(api.ChangeOptions)
@@ -75,10 +72,7 @@ def test_what_is_changed(cli: Cli, serve: Serve) -> None:
 
 def test_it_asks_and_forgets(cli: Cli, serve: Serve) -> None:
     server = serve(
-        {
-            api.GetBags: api.Bags([bag_view(3), bag_view(4)]),
-            api.Forget: lambda question: len(question.bags),
-        }
+        {api.GetBags: api.Bags([bag_view(3), bag_view(4)]), api.Forget: lambda question: len(question.bags)}
     )
     refused = cli("forget", "3-4", input=b"n\n")
     assert refused.code != 0
@@ -90,22 +84,14 @@ def test_it_asks_and_forgets(cli: Cli, serve: Serve) -> None:
 
 
 def test_earlier_bags_are_counted(cli: Cli, serve: Serve) -> None:
-    serve(
-        {
-            api.GetBags: api.Bags([bag_view(9)], None, 8),
-            api.GetPilots: [],
-        }
-    )
+    serve({api.GetBags: api.Bags([bag_view(9)], None, 8), api.GetPilots: []})
     told = cli("status")
     assert "8 earlier bags: adaptor status all" in told.out
 
 
 @pytest.mark.parametrize(
     ("command", "question", "words"),
-    [
-        ("cancel", api.Cancel, "2 tasks cancelled"),
-        ("retry", api.Retry, "2 tasks put back into the queue"),
-    ],
+    [("cancel", api.Cancel, "2 tasks cancelled"), ("retry", api.Retry, "2 tasks put back into the queue")],
 )
 def test_cancel_and_retry(cli: Cli, serve: Serve, command: str, question: type, words: str) -> None:
     server = serve({api.GetBags: api.Bags([bag_view(3)]), question: 2})

@@ -24,12 +24,7 @@ def test_a_report_tells_what_was_forecast_and_what_came(cli: Cli, serve: Serve) 
     found = BagReport(
         bag=bag_view(), requests=[], totals=TOTALS, first_forecast=forecast, forecast_record=record()
     )
-    serve(
-        {
-            api.GetBags: api.Bags([bag_view()]),
-            api.GetReport: found,
-        }
-    )
+    serve({api.GetBags: api.Bags([bag_view()]), api.GetReport: found})
     lines = cli("report").lines
     assert lines[-3:] == [*first_forecast_lines(forecast), *record_lines(record())]
     value = cli("report", "--json").value
@@ -41,12 +36,7 @@ def test_a_report_tells_what_was_forecast_and_what_came(cli: Cli, serve: Serve) 
 
 def test_a_bag_without_a_forecast_has_no_lines_of_one(cli: Cli, serve: Serve) -> None:
     found = BagReport(bag=bag_view(), requests=[], totals=TOTALS)
-    serve(
-        {
-            api.GetBags: api.Bags([bag_view()]),
-            api.GetReport: found,
-        }
-    )
+    serve({api.GetBags: api.Bags([bag_view()]), api.GetReport: found})
     assert "forecast" not in cli("report").out
 
 

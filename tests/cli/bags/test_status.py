@@ -58,12 +58,7 @@ def test_a_bag_that_has_paused_says_why_and_what_its_task_wrote(
 
 
 def test_status_as_json(cli: Cli, serve: Serve) -> None:
-    serve(
-        {
-            api.GetBags: api.Bags([bag_view()]),
-            api.GetPilots: [pilot_view(predicted_start=None)],
-        }
-    )
+    serve({api.GetBags: api.Bags([bag_view()]), api.GetPilots: [pilot_view(predicted_start=None)]})
     value = cli("status", "--json").value
     assert value["bags"][0]["submitted"] == "2023-11-14T22:13:20.000Z"
     assert value["bags"][0]["running"] == 0
@@ -116,12 +111,6 @@ def test_status_where_nothing_was_ever_submitted(cli: Cli) -> None:
 def test_status_of_a_daemon_that_stalls(cli: Cli, serve: Serve) -> None:
     view = daemon_view()
     stalled = type(view)(**{**{f: getattr(view, f) for f in view.__struct_fields__}, "stalled": "disk full"})
-    serve(
-        {
-            api.GetBags: api.Bags([]),
-            api.GetPilots: [],
-            api.GetDaemon: stalled,
-        }
-    )
+    serve({api.GetBags: api.Bags([]), api.GetPilots: [], api.GetDaemon: stalled})
     assert "daemon stalled: disk full" in cli("status").out
     assert "stalled: disk full" in cli("status", "--daemon").out

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 from pathlib import Path
 
 import msgspec
@@ -18,6 +17,7 @@ from adaptor.cli.operating import daemon_install
 from adaptor.cli.operating.daemon_install import ServiceUnit, cron_line, unit, unit_in
 from tests.cli.fake_control import daemon_view
 from tests.cli.invoking import Cli, Serve
+from tests.living import run_text
 
 
 @pytest.fixture
@@ -105,12 +105,7 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
     path.write_text(
         unit(ServiceUnit(name="a", program=(str(program),), environment={"A": "50% \\ x"}, host="h"))
     )
-    told = subprocess.run(
-        ["systemd-analyze", "--user", "--recursive-errors=no", "verify", str(path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    told = run_text(["systemd-analyze", "--user", "--recursive-errors=no", "verify", str(path)])
     assert "adaptor.service:" not in told.stderr, told.stderr
 
 
