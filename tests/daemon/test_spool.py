@@ -148,29 +148,6 @@ def test_worker_files_are_heard_in_order_and_one_that_is_late_is_not(scene: Scen
     assert scene.files() == []
 
 
-def test_a_file_that_appears_again_is_not_heard_again(scene: Scene) -> None:
-    connection = scene.connection()
-    for number in (1, 2):
-        scene.write(connection, number, b"%d" % number)
-    scene.exchange()
-    scene.write(connection, 1, b"1")
-    assert scene.exchange() == []
-    scene.exchange()
-    assert scene.files() == []
-
-
-def test_a_restarted_daemon_goes_on_in_the_middle(scene: Scene) -> None:
-    connection = scene.connection()
-    scene.write(connection, 1, b"1")
-    scene.exchange()
-    scene.endpoint = scene.make_endpoint()
-    scene.write(connection, 2, b"2")
-    assert scene.exchange() == [b"2"]
-    scene.endpoint.send(WORKER, b"say hello")
-    scene.exchange()
-    assert scene.answers(connection) == [b"say hello"]
-
-
 def test_the_newest_connection_of_a_worker_counts(scene: Scene) -> None:
     old, new = scene.connection(1), scene.connection(2)
     scene.write(old, 1, b"hello")

@@ -30,7 +30,7 @@ from backends.pbs.reading import PbsAnswers, PbsTerms
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from tests.backends.orders import order
 from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
-from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, job, node
+from tests.backends.pbs.pbs_rows import NOW, QUEUES, job, node
 
 IDLE, TAKEN, AWAY = NodeUse.IDLE, NodeUse.TAKEN, NodeUse.AWAY
 SCRIPT = Path("/home/u/7/pilot.sh")
@@ -106,17 +106,6 @@ def test_torques_nodes() -> None:
         ("node04", AWAY),
     ]
     assert {each.processors for each in found} == {4}
-
-
-def test_a_donated_machine_is_idle_until_somebody_wants_it() -> None:
-    pilot = job("9.s", 4, "n1")
-    nodes = [node("n1", 4, "job-busy", jobs=("9.s",))]
-    assert look(nodes, [pilot], ("9.s",))["n1"].use is IDLE
-    assert look(nodes, [pilot])["n1"].use is TAKEN, "nobody told us that it is a pilot"
-    waiting = job("1.s", 4, planned_nodes=held({"n1": 4}), planned_start=NOW + 900)
-    assert look(nodes, [pilot, waiting], ("9.s",))["n1"].planned == NOW + 900
-    stale = msgspec.structs.replace(waiting, planned_start=NOW - 600)
-    assert look(nodes, [pilot, stale], ("9.s",))["n1"].planned == math.inf
 
 
 def test_half_of_a_machine_taken_is_all_of_it_taken() -> None:
