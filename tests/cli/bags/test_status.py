@@ -85,10 +85,12 @@ def test_a_forecast_is_shown_and_its_record_is_for_programs(cli: Cli, serve: Ser
     assert value["forecast_record"]["not_counted"] == {}
 
 
-def test_a_paused_bag_has_no_forecast(cli: Cli, serve: Serve) -> None:
-    paused = running_bag(8, forecast=AHEAD, paused="paused by you")
+def test_a_paused_bag_says_why_and_has_no_forecast(cli: Cli, serve: Serve) -> None:
+    paused = running_bag(8, forecast=AHEAD, paused="bag 8 is paused: 0.1 credits are left")
     serve({api.GetBags: api.Bags([paused], None), api.GetPilots: []})
-    assert not any(line.startswith("bag 8: done") for line in cli("status").lines)
+    lines = cli("status").lines
+    assert "bag 8 is paused: 0.1 credits are left" in lines
+    assert not any(line.startswith("bag 8: done") for line in lines)
 
 
 def test_one_list_at_a_time(cli: Cli) -> None:
