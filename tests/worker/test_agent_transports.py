@@ -81,7 +81,7 @@ def test_a_worker_that_is_left_alone_leaves(harness: Harness) -> None:
     go.touch()
     assert harness.exit_code(worker) == 0
     assert list(harness.pilot.glob("unsent-n1-*.msgpack"))
-    assert "no answer from the daemon" in (harness.pilot / "worker-n1.log").read_text()
+    assert "no answer from the daemon" in harness.log()
 
 
 def test_a_worker_is_told_to_leave(harness: Harness) -> None:
@@ -104,7 +104,7 @@ def test_a_worker_that_does_not_understand_its_daemon_leaves(harness: Harness, n
     harness.daemon.send_raw(nonsense)
     assert harness.exit_code(worker) == 0
     assert harness.daemon.results[key(1)].ending is Ending.ENDED
-    assert "cannot decode message" in (harness.pilot / "worker-n1.log").read_text()
+    assert "cannot decode message" in harness.log()
 
 
 def test_it_does_not_say_hello_again_while_its_hello_is_on_the_way(harness: Harness) -> None:
