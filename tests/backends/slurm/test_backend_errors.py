@@ -298,11 +298,3 @@ def test_a_name_that_begins_with_a_line_break_ends_no_row(answered: Callable[[st
     broken = parse.parse_queue(text.replace(f"{MARK}{name}{MARK}", f"{MARK}\n{name}{MARK}", 1), MARK)
     assert [row.id for row in broken] == [row.id for row in rows]
     assert f"\n{name}" in {row.name for row in broken}
-
-
-def test_what_two_looks_did_not_print_is_forgotten() -> None:
-    made = list[str]()
-    known = Remembered[str]()
-    for printed in (["a", "b"], ["a", "a"], ["a", "b"]):
-        assert known.of(printed, lambda text: made.append(text) or text) == printed  # type: ignore[func-returns-value]
-    assert made == ["a", "b", "b"]
