@@ -9,7 +9,7 @@ from adaptor.api import ErrorExample, ForecastView
 from adaptor.api.question import Estimate
 from tests.cli.fake_control import bag_view, daemon_view, pilot_view, running_bag
 from tests.cli.invoking import Cli, Serve
-from tests.cli.test_sentences_forecasts import record
+from tests.cli.test_sentences import record
 
 
 def test_status(cli: Cli, serve: Serve) -> None:
