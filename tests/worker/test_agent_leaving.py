@@ -19,7 +19,7 @@ from tests.worker.fake_daemon import Harness, key, task, wait_for
 STUBBORN = "trap '' TERM; echo $$ > {pid}; while :; do sleep 1; done"
 
 
-@pytest.mark.parametrize("why", [Leaving.SIGNAL, Leaving.TOLD, Leaving.TIME_UP])
+@pytest.mark.parametrize("why", [Leaving.SIGNAL, Leaving.TOLD, Leaving.TIME_UP], ids=lambda why: why.name)
 def test_a_worker_that_leaves_hands_everything_back(harness: Harness, why: Leaving) -> None:
     left = 10 if why is Leaving.TIME_UP else 3600
     worker = harness.started(ADAPTOR_PILOT_END=time.time() + left)

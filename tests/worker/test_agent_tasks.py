@@ -99,7 +99,9 @@ def test_exit_codes(harness: Harness, command: str | list[str], code: int) -> No
     assert (result.ending, result.exit_code) == (Ending.EXITED, code)
 
 
-@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGPIPE, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGSEGV, signal.SIGPIPE, signal.SIGTERM], ids=lambda number: number.name
+)
 def test_a_task_that_a_signal_ends(harness: Harness, number: signal.Signals) -> None:
     """SIGPIPE ends it as usual, and SIGTERM that the task alone got is a failure."""
     harness.started()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -22,7 +20,6 @@ from adaptor.config.schema import SshConfig
 from backends.base import SchedulerError
 from backends.machines import connection
 from backends.machines.base import CommandHung
-from backends.machines.connection import ControlFolder
 from backends.machines.distant import Distant
 from tests.backends.expiring import expired
 from tests.clusters.proxy import Proxy
@@ -278,35 +275,3 @@ def test_a_noisy_login_shell_does_not_get_into_the_answers(sshd: ThrowawaySshd) 
     finally:
         machine.close()
         startup.unlink()
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(connection, "_PLACE", str(tmp_path))
-    return tmp_path
-
-
-def test_what_a_killed_process_left_is_swept_away_and_what_is_held_stays(place: Path) -> None:
-    held, left = ControlFolder(), ControlFolder()
-    os.close(left._held)  # as the kernel does
-    new = ControlFolder()
-    assert {path.name for path in place.iterdir()} == {each.socket.parent.name for each in (held, new)}
-    held.remove()
-    new.remove()
-    assert list(place.iterdir()) == []
-
-
-def test_a_folder_is_not_swept_away_while_it_is_being_made(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    flock = fcntl.flock
-
-    def late(handle: int, operation: int) -> None:
-        monkeypatch.setattr(fcntl, "flock", flock)
-        ControlFolder().remove()  # of another process
-        flock(handle, operation)
-
-    monkeypatch.setattr(fcntl, "flock", late)
-    made = ControlFolder()
-    assert made.socket.parent.is_dir()
-    made.remove()
