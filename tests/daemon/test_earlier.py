@@ -20,7 +20,7 @@ from adaptor.protocol.messages import Ending, Report, Result
 from adaptor.resources import Node
 from adaptor.scheduling.bag import Bag
 from tests.daemon.budgeted_site import steps
-from tests.daemon.client.test_bags import Daemon
+from tests.daemon.client.asked_daemon import Daemon
 from tests.daemon.lived_bags import begin, end_pilots, forget, hear, keeper, leased
 
 MIB = 1 << 20

@@ -14,8 +14,9 @@ from adaptor.reports import JobReport, JobState
 from backends.base import ChangeRefused, PilotOrder
 from backends.pbs.backend import PbsBackend
 from tests.backends.orders import runnable
-from tests.backends.pbs.test_nodes_live import Site, until
+from tests.backends.pbs.test_nodes_live import Site
 from tests.clusters.openpbs import ThrowawayOpenPbs
+from tests.living import until
 
 pytestmark = pytest.mark.pbs
 
