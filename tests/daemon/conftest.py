@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.daemon.client.asked_daemon import Daemon
 from tests.daemon.fake_site import FakeSite
 
 
@@ -27,3 +28,11 @@ def site(tmp_path: Path) -> Iterator[FakeSite]:
     site = FakeSite(tmp_path / "state")
     yield site
     site.journal.close()
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    """As its clients meet it."""
+    daemon = Daemon(tmp_path / "state")
+    yield daemon
+    daemon.core.journal.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -26,11 +25,9 @@ class Killed(BaseException):
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[FakeSite]:
-    site = FakeSite(tmp_path / "state")
+def site(site: FakeSite) -> Iterator[FakeSite]:
     yield site
     in_every_past(site)
-    site.journal.close()
 
 
 @pytest.fixture
