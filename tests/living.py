@@ -1,12 +1,16 @@
-"""Looking at processes that may end at any moment, also during the look."""
+"""Waiting, and looking at processes that may end at any moment, also during the look."""
 
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
+import pytest
 
 
 def is_alive(process: psutil.Process | int) -> bool:
@@ -15,6 +19,23 @@ def is_alive(process: psutil.Process | int) -> bool:
         found = psutil.Process(process) if isinstance(process, int) else process
         return found.is_running() and bool(found.status() != psutil.STATUS_ZOMBIE)
     return False
+
+
+def until(
+    condition: Callable[[], Any], what: str | Callable[[], str], timeout: float = 150.0, pause: float = 0.1
+) -> Any:
+    """The first true value of the condition; `what` says in vain for what was waited."""
+    give_up = time.monotonic() + timeout
+    while not (value := condition()):
+        if time.monotonic() > give_up:
+            pytest.fail(f"waited {timeout:g} s in vain: {what if isinstance(what, str) else what()}")
+        time.sleep(pause)
+    return value
+
+
+def run_text(words: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
+    """A command that has ended, however it did, with what it printed."""
+    return subprocess.run(words, **{"capture_output": True, "text": True, "check": False, **options})
 
 
 def is_gone(process: psutil.Process | int, seconds: float = 30.0) -> bool:

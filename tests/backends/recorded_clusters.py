@@ -18,9 +18,8 @@ import msgspec
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import LimitsConfig, SiteConfig
 from adaptor.errors import AdaptorError
-from adaptor.model import Request
 from adaptor.resources import TaskSize
-from backends.base import Backend, PilotOrder
+from backends.base import Backend
 from backends.commands import CommandAnswer, Commands
 from backends.machines.base import Machine
 from backends.machines.here import Here
@@ -29,6 +28,7 @@ from backends.pbs.backend import PbsBackend
 from backends.slurm import discover as slurm
 from backends.slurm.backend import SlurmBackend
 from tests.backends.answering import answer_of
+from tests.backends.orders import order
 from tests.backends.pbs.openpbs_recordings import dsv_line, flat, recorded_jobs, recorded_nodes
 from tests.backends.pbs.openpbs_recordings import recorded as of_openpbs
 from tests.backends.slurm.answers import FIXTURES as SLURM
@@ -233,16 +233,7 @@ _SIZES = {
 
 def _submitted(backend: Backend, machine: Recorded, size: str) -> str:
     processors, task, node = _SIZES[size]
-    order = PilotOrder(
-        tag="adaptor-x.hpc.1",
-        request=Request(processors, 600),
-        task=task,
-        directory=Path("/pilot"),
-        worker=("true",),
-        environment={},
-        node=node,
-    )
-    backend.submit(order)
+    backend.submit(order(processors, task=task, tag="adaptor-x.hpc.1", directory=Path("/pilot"), node=node))
     return machine.submitted
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
@@ -16,7 +15,6 @@ from adaptor.config.schema import SiteConfig, SshConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from adaptor.reports import JobReport, JobState
-from adaptor.resources import TaskSize
 from backends.base import Backend, ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
 from backends.gridengine.backend import GridEngineBackend
 from backends.local.backend import LocalBackend
@@ -24,22 +22,15 @@ from backends.machines.distant import Distant
 from backends.pbs.backend import PbsBackend
 from backends.slurm.backend import SlurmBackend
 from tests.backends.expiring import expired
+from tests.backends.orders import runnable
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_wrappers import backend_type as slurm_wrappers
 from tests.clusters.sshd import ThrowawaySshd
+from tests.living import until
 
-DEADLINE = 120.0
 PATIENT = 'trap \'echo told > "$ADAPTOR_DIRECTORY/told"; exit 0\' TERM; echo up > "$ADAPTOR_DIRECTORY/up"; '
 WAIT = PATIENT + "sleep 300 & wait $!; sleep 1"
 """A worker that waits until it is told to leave; its first `sleep` may be told before it is itself."""
-
-
-def wait_until(condition: Callable[[], bool], what: str, instead: Callable[[], str] = str) -> None:
-    give_up = time.monotonic() + DEADLINE
-    while not condition():
-        if time.monotonic() > give_up:
-            pytest.fail(f"{what} did not come true within {DEADLINE:g} s {instead()}")
-        time.sleep(0.1)
 
 
 class Site:
@@ -52,16 +43,7 @@ class Site:
         self._submitted: list[str] = []
 
     def order(self, tag: str, command: str, p: int = 1, tr: int = 120) -> PilotOrder:
-        directory = self._folder / tag
-        directory.mkdir(mode=0o700)
-        return PilotOrder(
-            tag=tag,
-            request=Request(p, tr),
-            task=TaskSize(),
-            directory=directory,
-            worker=("/bin/sh", "-c", command),
-            environment={"ADAPTOR_DIRECTORY": str(directory)},
-        )
+        return runnable(self._folder, tag, command, p, tr)
 
     def submit(self, tag: str, command: str, p: int = 1, tr: int = 120) -> str:
         id = self.backend.submit(self.order(tag, command, p, tr))
@@ -80,19 +62,18 @@ class Site:
         return found
 
     def reaches(self, id: str, state: JobState) -> JobReport:
-        wait_until(
+        until(
             lambda: self.report(id).state is state,
-            f"job {id} being {state.value}",
-            lambda: str(self.report(id)),
+            lambda: f"job {id} being {state.value}: {self.report(id)}",
         )
         return self.report(id)
 
     def is_up(self, tag: str) -> None:
-        wait_until(self.path(tag, "up").exists, f"the worker of {tag}")
+        until(self.path(tag, "up").exists, f"the worker of {tag}")
 
     def close(self) -> None:
         self.backend.cancel(self._submitted)
-        wait_until(lambda: all(self._has_ended(id) for id in self._submitted), "the end of all jobs")
+        until(lambda: all(self._has_ended(id) for id in self._submitted), "the end of all jobs")
 
     def _has_ended(self, id: str) -> bool:
         return all(job.state.ended for job in self.backend.jobs([id], "no such tag"))
@@ -324,10 +305,10 @@ def test_nodes_are_idle_unless_somebody_else_has_them(site: Site) -> None:
     def uses(*donated: str) -> set[NodeUse]:
         return {node.use for node in site.backend.nodes(donated)} - {NodeUse.AWAY}
 
-    wait_until(lambda: uses() == {NodeUse.IDLE}, "all nodes idle")
+    until(lambda: uses() == {NodeUse.IDLE}, "all nodes idle")
     pilot = site.submit("donated", WAIT, p=site.processors)
     site.reaches(pilot, JobState.RUNNING)
-    wait_until(lambda: uses() == {NodeUse.TAKEN}, "all nodes taken")
+    until(lambda: uses() == {NodeUse.TAKEN}, "all nodes taken")
     assert uses(pilot) == {NodeUse.IDLE}
     used = [node for node in site.backend.nodes([]) if node.use is NodeUse.TAKEN]
     assert sum(node.processors for node in used) == site.processors

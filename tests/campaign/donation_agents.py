@@ -33,8 +33,7 @@ from tests.campaign.lending.on_openpbs import openpbs_scene
 from tests.campaign.lending.on_slurm import slurm_scene
 from tests.campaign.lending.scene import LendingScene
 from tests.clusters import openpbs, slurm
-from tests.e2e.lab import until
-from tests.living import oldest_child
+from tests.living import oldest_child, until
 
 JOB = """#!/bin/sh
 touch {folder}/started.{name}

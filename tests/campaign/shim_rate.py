@@ -24,7 +24,8 @@ import psutil
 from tests.campaign.shim_clients import SITE
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_conf import ClusterOptions
-from tests.e2e.lab import Lab, until
+from tests.e2e.lab import Lab
+from tests.living import until
 
 TURN = 50
 ARRAY = 1_000

@@ -8,18 +8,9 @@ from datetime import datetime
 from pathlib import Path
 
 from adaptor import api
-from adaptor.api import (
-    BagReport,
-    CreditLine,
-    CreditsView,
-    ForecastView,
-    RemovedPilotView,
-    SitePrice,
-    Totals,
-)
-from adaptor.api.question import Estimate
+from adaptor.api import BagReport, CreditLine, CreditsView, RemovedPilotView, SitePrice, Totals
 from adaptor.units import format_instant
-from tests.cli.fake_control import bag_view, running_bag
+from tests.cli.fake_control import bag_view
 from tests.cli.invoking import Cli, Serve
 
 LINE = CreditLine(bag=7, budget=10.0, used=1.25, wasted=0.35, reserved=0.5, left=8.25)
@@ -53,31 +44,11 @@ def test_nothing_was_ever_paid(cli: Cli) -> None:
     assert "no credits used yet" in cli("credits").out
 
 
-def test_a_paused_bag_is_told_in_status(cli: Cli, serve: Serve) -> None:
-    paused = running_bag(8, paused="bag 8 is paused: 0.1 credits are left")
-    serve({api.GetBags: api.Bags([paused]), api.GetPilots: []})
-    assert "bag 8 is paused: 0.1 credits are left" in cli("status").lines
-
-
 def test_a_report_splits_what_was_spent(cli: Cli, serve: Serve) -> None:
     sums = Totals(requests=0, paid=0, used=0, wasted=0, turnaround=None, first_result=None)
     report = BagReport(bag=bag_view(), requests=[], totals=sums, credits=LINE)
     serve({api.GetBags: api.Bags([bag_view()]), api.GetReport: report})
     assert cli("report", "7").lines[-1].startswith("credits: used 1.25 (0.9 for results, 0.35 wasted)")
-
-
-def test_the_forecast_of_a_bag_is_told_in_status(cli: Cli, serve: Serve) -> None:
-    ahead = ForecastView(
-        cost=Estimate(11.0, 12.3, 14.25),
-        end=Estimate(1e9 - 60, 1e9, 1e9 + 60),
-        deadline=1e9 - 600,
-    )
-    bag = running_bag(8, forecast=ahead)
-    serve({api.GetBags: api.Bags([bag]), api.GetPilots: []})
-    line = next(line for line in cli("status").lines if line.startswith("bag 8:"))
-    assert "will cost about 12.3 credits (11 to 14.25)" in line
-    assert line.endswith("about 10m late")
-    assert json.loads(cli("status", "--json").out)["bags"][0]["forecast"]["deadline"].startswith("2001-09-")
 
 
 def test_a_new_bag_says_what_it_wants(cli: Cli, serve: Serve, tmp_path: Path) -> None:

@@ -56,12 +56,7 @@ def journal(monkeypatch: pytest.MonkeyPatch, state: Any) -> Callable[[list[BagVi
 
 
 def test_a_quiet_watch_is_silent_and_succeeds(cli: Cli, serve: Serve) -> None:
-    server = serve(
-        {
-            api.GetBags: in_turn([running_bag()], [running_bag()], [bag_view()]),
-            api.GetPilots: [],
-        }
-    )
+    server = serve({api.GetBags: in_turn([running_bag()], [running_bag()], [bag_view()]), api.GetPilots: []})
     outcome = cli("watch", "--quiet")
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
     assert server.asked(api.GetBags)[0] == api.GetBags("last")

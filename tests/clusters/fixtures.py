@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import pytest
@@ -22,21 +22,13 @@ from tests.clusters.sshd import available as sshd_available
 @pytest.fixture(scope="session")
 def slurm_cluster() -> Iterator[ThrowawaySlurm]:
     """One real Slurm of 4 nodes with 4 processors for the whole test run."""
-    reason = available()
-    if reason:
-        pytest.skip(reason)
-    with ThrowawaySlurm() as cluster:
-        yield cluster
+    yield from _started(available(), ThrowawaySlurm)
 
 
 @pytest.fixture(scope="session")
 def mixed_slurm_cluster() -> Iterator[ThrowawaySlurm]:
     """One real Slurm of 4 nodes of different size, with memory counted and GPUs, for the whole test run."""
-    reason = available()
-    if reason:
-        pytest.skip(reason)
-    with ThrowawaySlurm(MIXED) as cluster:
-        yield cluster
+    yield from _started(available(), lambda: ThrowawaySlurm(MIXED))
 
 
 @pytest.fixture
@@ -50,11 +42,7 @@ def mixed_slurm(
 @pytest.fixture(scope="session")
 def sshd_server() -> Iterator[ThrowawaySshd]:
     """One real sshd for this user on the loopback, for the whole test run."""
-    reason = sshd_available()
-    if reason:
-        pytest.skip(reason)
-    with ThrowawaySshd() as server:
-        yield server
+    yield from _started(sshd_available(), ThrowawaySshd)
 
 
 @pytest.fixture
@@ -89,11 +77,7 @@ def slurm_wrappers(slurm_wrappers_cluster: ThrowawaySlurm, slurm: ThrowawaySlurm
 @pytest.fixture(scope="session")
 def openpbs_cluster() -> Iterator[ThrowawayOpenPbs]:
     """One real OpenPBS of 4 nodes with 4 processors and 2 GPUs, the third in two vnodes, for all tests."""
-    reason = openpbs_unavailable()
-    if reason:
-        pytest.skip(reason)
-    with ThrowawayOpenPbs(ClusterOptions(split=(3,), gpus=2)) as cluster:
-        yield cluster
+    yield from _started(openpbs_unavailable(), lambda: ThrowawayOpenPbs(ClusterOptions(split=(3,), gpus=2)))
 
 
 @pytest.fixture
@@ -105,11 +89,7 @@ def openpbs(openpbs_cluster: ThrowawayOpenPbs, monkeypatch: pytest.MonkeyPatch) 
 @pytest.fixture(scope="session")
 def gridengine_cluster() -> Iterator[ThrowawayGridEngine]:
     """One real Grid Engine of 4 hosts with 4 slots and 4 GB for all tests."""
-    reason = grid_engine_unavailable()
-    if reason:
-        pytest.skip(reason)
-    with ThrowawayGridEngine() as cluster:
-        yield cluster
+    yield from _started(grid_engine_unavailable(), ThrowawayGridEngine)
 
 
 @pytest.fixture
@@ -120,7 +100,22 @@ def gridengine(
     yield from _at_hand(gridengine_cluster, monkeypatch)
 
 
+@pytest.fixture
+def own_slurm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThrowawaySlurm]:
+    """A Slurm of the test's own, by the options that are the parameter."""
+    for cluster in _started(available(), lambda: ThrowawaySlurm(request.param)):
+        yield from _at_hand(cluster, monkeypatch)
+
+
+_Made = TypeVar("_Made", ThrowawaySlurm, ThrowawayOpenPbs, ThrowawayGridEngine, ThrowawaySshd)
 _Cluster = TypeVar("_Cluster", ThrowawaySlurm, ThrowawayOpenPbs, ThrowawayGridEngine)
+
+
+def _started(unavailable: str | None, make: Callable[[], _Made]) -> Iterator[_Made]:
+    if unavailable:
+        pytest.skip(unavailable)
+    with make() as made:
+        yield made
 
 
 def _at_hand(cluster: _Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Cluster]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -30,8 +29,8 @@ from tests.clusters.grid_engine_conf import (
     with_memory,
 )
 from tests.clusters.pbs_network import Network
-from tests.clusters.processes import kill_all
-from tests.clusters.throwaway import ClusterError, Throwaway, play
+from tests.clusters.throwaway import ClusterError, OnNetwork, play
+from tests.living import run_text
 
 _SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MASTER = "sge_qmaster"
@@ -44,7 +43,7 @@ def unavailable() -> str:
     return pbs_network.unavailable()
 
 
-class ThrowawayGridEngine(Throwaway):
+class ThrowawayGridEngine(OnNetwork):
     """See `Throwaway`.
 
     Raises:
@@ -59,10 +58,6 @@ class ThrowawayGridEngine(Throwaway):
         self.network = Network(self.options.nodes, self.root)
 
     @property
-    def nodes(self) -> tuple[str, ...]:
-        return self.network.nodes
-
-    @property
     def env(self) -> dict[str, str]:
         """What a client of this cluster needs in its environment."""
         return {
@@ -73,19 +68,14 @@ class ThrowawayGridEngine(Throwaway):
             "PATH": f"{BINARIES}:{os.environ.get('PATH', _SEARCH_PATH)}",
         }
 
-    def start(self) -> None:
-        """Raises ClusterError: it did not come up in time."""
-        try:
-            self.network.start()
-            self._make_cell()
-            self.start_master()
-            self._configure()
-            for node in self.nodes:
-                self.start_node(node)
-            self.wait_ready()
-        except BaseException:
-            self.stop()
-            raise
+    def _come_up(self) -> None:
+        self.network.start()
+        self._make_cell()
+        self.start_master()
+        self._configure()
+        for node in self.nodes:
+            self.start_node(node)
+        self.wait_ready()
 
     def run(self, command: Sequence[str], *, check: bool = True, user: int | None = None) -> str:
         """Standard output of a command on this machine as a client, by root or another user."""
@@ -125,18 +115,6 @@ class ThrowawayGridEngine(Throwaway):
     def start_node(self, node: str) -> None:
         """Its daemon takes up the jobs that still run."""
         self._spawn(node, node)
-
-    def stop_node(self, node: str) -> None:
-        """End a node's daemon and all that runs on the node, as a power cut does."""
-        self._end(node)
-        kill_all(self.network.processes(node))
-
-    def stop(self) -> None:
-        """End every process of the cluster, its jobs included, and remove its folder."""
-        for name in list(self._daemons):
-            self._end(name)
-        self.network.stop()
-        shutil.rmtree(self.root, ignore_errors=True)
 
     def _make_cell(self) -> None:
         common = self.root / "default" / "common"
@@ -188,12 +166,6 @@ class ThrowawayGridEngine(Throwaway):
         environment = {**self._environment(), "SGE_ND": "true"}
         self._begin(name, self.network.on(host, [str(BINARIES / program)]), environment, self.root)
 
-    def _end(self, name: str) -> None:
-        daemon = self._daemons.pop(name, None)
-        if daemon is not None:
-            daemon.kill()
-            daemon.wait()
-
     def _environment(self) -> dict[str, str]:
         return {**self.env, "LD_LIBRARY_PATH": str(BINARIES), "HOME": "/", "LC_ALL": "C"}
 
@@ -201,16 +173,13 @@ class ThrowawayGridEngine(Throwaway):
         return self._run(self.network.on(self.network.head, command))
 
     def _run(self, command: Sequence[str], *, check: bool = True, user: int | None = None) -> str:
-        done = subprocess.run(
+        done = run_text(
             list(command),
             env=self._environment(),
             cwd=self.root,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
             errors="replace",
             timeout=2 * self.patience,
-            check=False,
             user=user,
             group=user,
         )
@@ -236,12 +205,9 @@ Ctrl-C here stops it and ends its jobs."""
 
 def main() -> int:
     """A throwaway Grid Engine for a person to play with: `python -m tests.clusters.grid_engine`."""
-    reason = unavailable()
-    if reason:
-        print(reason, file=sys.stderr)
-        return 1
-    cluster = ThrowawayGridEngine()
-    return play(cluster, _HOW_TO.format(cluster=cluster, binaries=BINARIES))
+    return play(
+        unavailable(), ThrowawayGridEngine, lambda cluster: _HOW_TO.format(cluster=cluster, binaries=BINARIES)
+    )
 
 
 if __name__ == "__main__":

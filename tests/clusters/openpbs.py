@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
-import shutil
 import signal
 import stat
 import subprocess
@@ -30,8 +29,7 @@ from tests.clusters.openpbs_conf import (
 )
 from tests.clusters.openpbs_home import SEARCH_PATH, make_home
 from tests.clusters.pbs_network import Network
-from tests.clusters.processes import kill_all
-from tests.clusters.throwaway import ClusterError, Throwaway
+from tests.clusters.throwaway import ClusterError, OnNetwork
 
 
 def unavailable() -> str:
@@ -47,7 +45,7 @@ def unavailable() -> str:
     return pbs_network.unavailable()
 
 
-class ThrowawayOpenPbs(Throwaway):
+class ThrowawayOpenPbs(OnNetwork):
     """See `Throwaway`.
 
     Raises:
@@ -63,10 +61,6 @@ class ThrowawayOpenPbs(Throwaway):
         self.network = Network(self.options.nodes, self.root)
 
     @property
-    def nodes(self) -> tuple[str, ...]:
-        return self.network.nodes
-
-    @property
     def conf(self) -> Path:
         return self.root / "pbs.conf"
 
@@ -75,26 +69,21 @@ class ThrowawayOpenPbs(Throwaway):
         """What a client of this cluster needs in its environment."""
         return {"PBS_CONF_FILE": str(self.conf), "PATH": f"{EXEC}/bin:{os.environ.get('PATH', SEARCH_PATH)}"}
 
-    def start(self) -> None:
-        """Raises ClusterError: it did not come up in time."""
-        try:
-            self.network.start()
-            self._make_head()
-            self._start_daemon("pbs_comm")
-            self.start_server()
-            self._on_head(["pbs_sched"])
-            self._on_head(["qmgr", "-a"], settings(self.options, self.nodes))
-            self._add_hook("accepts", ACCEPTS)
-            if self.options.cgroups:
-                self._enable_cgroups()
-            for number, node in enumerate(self.nodes, start=1):
-                self._make_node(node, split=number in self.options.split)
-                self.start_mom(node)
-            self._until(lambda: self._nodes_have_hook("accepts"), "the nodes have no hook")
-            self.wait_ready()
-        except BaseException:
-            self.stop()
-            raise
+    def _come_up(self) -> None:
+        self.network.start()
+        self._make_head()
+        self._start_daemon("pbs_comm")
+        self.start_server()
+        self._on_head(["pbs_sched"])
+        self._on_head(["qmgr", "-a"], settings(self.options, self.nodes))
+        self._add_hook("accepts", ACCEPTS)
+        if self.options.cgroups:
+            self._enable_cgroups()
+        for number, node in enumerate(self.nodes, start=1):
+            self._make_node(node, split=number in self.options.split)
+            self.start_mom(node)
+        self._until(lambda: self._nodes_have_hook("accepts"), "the nodes have no hook")
+        self.wait_ready()
 
     def run(
         self,
@@ -176,18 +165,9 @@ class ThrowawayOpenPbs(Throwaway):
         """`kill -9`; its jobs go on running."""
         self._end(node)
 
-    def stop_node(self, node: str) -> None:
-        """End a node's mom and all that runs on the node, as a power cut does."""
-        self._end(node)
-        kill_all(self.network.processes(node))
-
     def stop(self) -> None:
-        """End every process of the cluster, its jobs included, and remove its folder."""
-        for name in list(self._daemons):
-            self._end(name)
-        self.network.stop()
+        super().stop()
         self._remove_cgroups()
-        shutil.rmtree(self.root, ignore_errors=True)
 
     def _make_head(self) -> None:
         self.conf.write_text(head_conf(self.root, self.network.head), encoding="utf-8")
@@ -251,12 +231,6 @@ class ThrowawayOpenPbs(Throwaway):
     def _spawn(self, name: str, host: str, command: Sequence[str], conf: Path) -> None:
         environment = {"PATH": SEARCH_PATH, "PBS_CONF_FILE": str(conf), "LC_ALL": "C"}
         self._begin(name, self.network.on(host, command), environment, self.root)
-
-    def _end(self, name: str) -> None:
-        daemon = self._daemons.pop(name, None)
-        if daemon is not None:
-            daemon.kill()
-            daemon.wait()
 
     def _server_processes(self) -> list[psutil.Process]:
         return [each for each in self.network.processes(self.network.head) if "pbs_server" in each.name()]

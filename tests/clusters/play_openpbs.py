@@ -23,10 +23,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--cgroups", nargs="*", default=[], help="controllers of the hook pbs_cgroups: cpuset memory cpuacct"
     )
     chosen = parser.parse_args(arguments)
-    reason = unavailable()
-    if reason:
-        print(reason, file=sys.stderr)
-        return 1
     options = ClusterOptions(
         nodes=chosen.nodes,
         cpus=chosen.cpus,
@@ -36,8 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         gpus=chosen.gpus,
         cgroups=tuple(chosen.cgroups),
     )
-    cluster = ThrowawayOpenPbs(options)
-    return play(cluster, _HOW_TO.format(cluster=cluster, exec=EXEC, options=options))
+    return play(
+        unavailable(),
+        lambda: ThrowawayOpenPbs(options),
+        lambda cluster: _HOW_TO.format(cluster=cluster, exec=EXEC, options=options),
+    )
 
 
 _HOW_TO = """\

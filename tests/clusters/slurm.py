@@ -63,20 +63,15 @@ class ThrowawaySlurm(Throwaway):
         """What a client of this cluster needs in its environment."""
         return {"SLURM_CONF": str(self.conf)}
 
-    def start(self) -> None:
-        """Raises ClusterError: it did not come up in time."""
-        try:
-            self._write_files()
-            self._start_munge()
-            if self.options.accounting:
-                self._start_accounting()
-            self.start_controller()
-            for name in self.options.node_names:
-                self.start_node(name)
-            self.wait_ready()
-        except BaseException:
-            self.stop()
-            raise
+    def _come_up(self) -> None:
+        self._write_files()
+        self._start_munge()
+        if self.options.accounting:
+            self._start_accounting()
+        self.start_controller()
+        for name in self.options.node_names:
+            self.start_node(name)
+        self.wait_ready()
 
     def run(
         self,
@@ -100,6 +95,12 @@ class ThrowawaySlurm(Throwaway):
         if check and done.returncode:
             raise ClusterError(f"{' '.join(command)}: exit status {done.returncode}: {done.stderr.strip()}")
         return done.stdout
+
+    def occupy(self, nodes: int, minutes: int, script: str = "sleep 3600", name: str = "local") -> str:
+        """Submit a local job that wants so many whole nodes; its number."""
+        size = [f"-N{nodes}", "--exclusive", f"-t{minutes}"]
+        rest = ["-o/dev/null", f"--job-name={name}", "--wrap", script]
+        return self.run(["sbatch", "--parsable", "-p", "batch", *size, *rest]).strip()
 
     def last_job(self) -> int:
         """The number of the last job that was submitted."""
@@ -263,15 +264,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cpus", type=int, default=4, help="processors of a node (default 4)")
     parser.add_argument("--mixed", action="store_true", help="unequal nodes, with memory counted and GPUs")
     chosen = parser.parse_args(arguments)
-    reason = available()
-    if reason:
-        print(reason, file=sys.stderr)
-        return 1
     equal = ClusterOptions(nodes=chosen.nodes, cpus=chosen.cpus)
-    cluster = ThrowawaySlurm(MIXED if chosen.mixed else equal)
     sizes = "4 to 8" if chosen.mixed else chosen.cpus
-    told = _HOW_TO.format(conf=cluster.conf, nodes=cluster.options.nodes, cpus=sizes)
-    return play(cluster, told)
+
+    def how_to(cluster: ThrowawaySlurm) -> str:
+        return _HOW_TO.format(conf=cluster.conf, nodes=cluster.options.nodes, cpus=sizes)
+
+    return play(available(), lambda: ThrowawaySlurm(MIXED if chosen.mixed else equal), how_to)
 
 
 _HOW_TO = """\

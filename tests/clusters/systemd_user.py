@@ -11,6 +11,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.living import run_text
+
 _SYSTEMD = Path("/lib/systemd/systemd")
 _CGROUPS = (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
 """Where the second version of cgroups is: on a machine that has the first one too, and on others."""
@@ -76,14 +78,7 @@ class SystemdUser:
     def run(
         self, arguments: Sequence[str], environment: Mapping[str, str], timeout: float = 120
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(arguments),
-            env=self._environment(environment),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+        return run_text(self.command(arguments), env=self._environment(environment), timeout=timeout)
 
     def _environment(self, given: Mapping[str, str]) -> dict[str, str]:
         kept = {name: value for name, value in given.items() if not name.startswith(("XDG_", "DBUS_"))}

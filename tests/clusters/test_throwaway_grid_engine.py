@@ -9,7 +9,7 @@ import pytest
 from adaptor.processes.identity import process_of
 from tests.clusters.grid_engine import ThrowawayGridEngine, unavailable
 from tests.clusters.grid_engine_conf import GridOptions
-from tests.e2e.lab import until
+from tests.living import until
 
 pytestmark = [pytest.mark.gridengine, pytest.mark.skipif(bool(unavailable()), reason=unavailable())]
 

@@ -10,7 +10,7 @@ from adaptor.processes.identity import process_of
 from tests.clusters.openpbs import ThrowawayOpenPbs, unavailable
 from tests.clusters.openpbs_conf import ClusterOptions
 from tests.clusters.throwaway import ClusterError
-from tests.e2e.lab import until
+from tests.living import until
 
 pytestmark = [pytest.mark.pbs, pytest.mark.skipif(bool(unavailable()), reason=unavailable())]
 

@@ -15,8 +15,8 @@ import pytest
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.clusters.slurm_conf import ClusterOptions, Partition
 from tests.clusters.throwaway import ClusterError
-from tests.e2e.lab import LONG, until
-from tests.living import is_gone
+from tests.e2e.lab import LONG
+from tests.living import is_gone, until
 
 pytestmark = [
     pytest.mark.slurm,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,11 +11,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import psutil
 
-from tests.clusters.processes import dying_with_us
+from tests.clusters.pbs_network import Network
+from tests.clusters.processes import dying_with_us, kill_all
 
 Self = TypeVar("Self", bound="Throwaway")
 
@@ -45,9 +47,17 @@ class Throwaway(abc.ABC):
     ) -> None:
         self.stop()
 
-    @abc.abstractmethod
     def start(self) -> None:
         """Raises ClusterError: it did not come up in time."""
+        try:
+            self._come_up()
+        except BaseException:
+            self.stop()
+            raise
+
+    @abc.abstractmethod
+    def _come_up(self) -> None:
+        """Start the daemons, and wait until the nodes are in service."""
 
     @abc.abstractmethod
     def stop(self) -> None:
@@ -85,6 +95,34 @@ class Throwaway(abc.ABC):
         return "\n".join(f"{log.name}: {log.read_text(errors='replace')[-800:]}" for log in logs)
 
 
+class OnNetwork(Throwaway):
+    """A cluster whose hosts are namespaces of a network."""
+
+    network: Network
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return self.network.nodes
+
+    def stop_node(self, node: str) -> None:
+        """End a node's daemon and all that runs on the node, as a power cut does."""
+        self._end(node)
+        kill_all(self.network.processes(node))
+
+    def stop(self) -> None:
+        """End every process of the cluster, its jobs included, and remove its folder."""
+        for name in list(self._daemons):
+            self._end(name)
+        self.network.stop()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def _end(self, name: str) -> None:
+        daemon = self._daemons.pop(name, None)
+        if daemon is not None:
+            daemon.kill()
+            daemon.wait()
+
+
 def _holds(condition: Callable[[], bool]) -> bool:
     try:
         return condition()
@@ -92,12 +130,16 @@ def _holds(condition: Callable[[], bool]) -> bool:
         return False
 
 
-def play(cluster: Throwaway, how_to: str) -> int:
+def play(unavailable: str | None, make: Callable[[], Throwaway], how_to: Callable[[Any], str]) -> int:
     """Run a cluster for a person, told `how_to` use it, until Ctrl-C or SIGTERM; the exit code."""
+    if unavailable:
+        print(unavailable, file=sys.stderr)
+        return 1
+    cluster = make()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         with cluster:
-            print(how_to, flush=True)
+            print(how_to(cluster), flush=True)
             signal.pause()
     except KeyboardInterrupt:
         print("\nstopped")

@@ -7,26 +7,20 @@ import math
 import time
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from adaptor.api import TaskInput
-from adaptor.bag_spec import BagSpec
 from adaptor.config.donation import DonationConfig
-from adaptor.config.schema import SiteConfig
-from adaptor.daemon.core import Core
-from adaptor.daemon.site import Site
-from adaptor.daemon.sites import terms_of
 from adaptor.daemon.step import step
-from adaptor.daemon.treasury import costs_of
 from adaptor.decisions.pilots import Arrival, Pilot
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Limits
-from adaptor.protocol.messages import Hello, Leaving, Report
+from adaptor.protocol.messages import Leaving, Report
 from adaptor.reports import JobState, NodeReport
-from adaptor.scheduling.bag import Bag
 from adaptor.units import Duration
-from tests.daemon.fake_site import FakeBackend, FakeServer, FakeSite
+from tests.daemon.fake_site import CONFIG, FakeBackend, FakeSite
+from tests.daemon.lived_bags import hello
 
 LIMITS = Limits(max_pending_requests=2, max_proc=8, max_tr=7200)
 PREEMPTIBLE = DonationConfig(mode="preemptible", partition="scavenger")
@@ -64,49 +58,15 @@ class DonatingSite(FakeSite):
 
     backend: DonatingBackend
 
+    limits = LIMITS
+
     def __init__(self, directory: Path, donation: DonationConfig = PREEMPTIBLE, **config: object) -> None:
-        self.config = SiteConfig(
-            backend="slurm",
-            heuristic="adaptive",
-            initial_tr=Duration(60),
-            pad=Duration(10),
-            donation=donation,
-        )
-        self.config = msgspec.structs.replace(self.config, **config)
-        super().__init__(directory)
-        self.backend = DonatingBackend()
-        self.state = self._state()
+        own = {"backend": "slurm", "pad": Duration(10), "donation": donation, **config}
+        self.config = msgspec.structs.replace(CONFIG, **own)
+        super().__init__(directory, DonatingBackend())
 
-    def _state(self) -> Site:
-        terms = {"here": terms_of(self.config, LIMITS)}
-        costs = costs_of({"here": self.config})
-        core = Core(self.directory, self.journal, FakeServer(), terms, costs)  # type: ignore[arg-type]
-        state = Site("here", self.config, self.backend, LIMITS, core)
-        state.load_pilots()
-        return state
-
-    def submit(
-        self, tasks: int, allocation: str = "transparent", budget: int | None = None, **options: object
-    ) -> int:
-        """`budget` in millionths of a credit."""
-        spec = BagSpec(
-            name="b",
-            cwd="/",
-            output="/nowhere",
-            environment={},
-            allocation=allocation,  # type: ignore[arg-type]
-            **options,  # type: ignore[arg-type]
-        )
-        id = self.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time())
-        bag = Bag(id, spec, tasks)
-        bag.fill()
-        core = self.state.core
-        if budget is not None:
-            core.treasury.set_budget(id, budget)
-        if budget is not None or spec.aims:
-            core.broker.keep_apart(id)
-        core.broker.add_bag(bag, time.time())
-        return id
+    def submit(self, tasks: int, allocation: str = "transparent", **options: Any) -> int:
+        return self.submit_bag(tasks, allocation=allocation, **options)
 
     def step(self) -> None:
         asyncio.run(step(self.state))
@@ -122,16 +82,8 @@ class DonatingSite(FakeSite):
         broker, now, node = self.state.core.broker, time.time(), pilot.node
         worker = f"w-{node}"
         self.state.memory.keep(pilot.heard(now, node, Arrival(pilot.request.p)))
-        hello = Hello(
-            pilot=pilot.id,
-            node=node,
-            pid=1,
-            version="test",
-            processors=pilot.request.p,
-            memory=1 << 30,
-            deadline=now + pilot.request.tr,
-        )
-        broker.hello(worker, hello, "here", now)
+        size = {"processors": pilot.request.p, "deadline": now + pilot.request.tr}
+        broker.hello(worker, hello(pilot.id, node=node, **size), "here", now)
         broker.report(worker, Report(free_processors=pilot.request.p, free_memory=1 << 30), now)
         asyncio.run(self.state.core.commit())
         return worker

@@ -16,6 +16,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
+from adaptor.daemon.treasury import costs_of
 from adaptor.journal.journal import Journal
 from adaptor.model import EndedJob, Limits, PendingJob, QueueState, Request, RunningJob
 from adaptor.reports import JobReport, JobState, NodeReport
@@ -155,19 +156,23 @@ class FakeServer:
         """Nobody is there."""
 
 
+CONFIG = SiteConfig(backend="local", heuristic="adaptive", initial_tr=Duration(60))
+
+
 class FakeSite:
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        directory.mkdir(mode=0o700, exist_ok=True)
-        (directory / "pilots").mkdir(mode=0o700, exist_ok=True)
-        self.backend = FakeBackend()
+    limits = LIMITS
+    config = CONFIG
+
+    def __init__(self, directory: Path, backend: FakeBackend | None = None) -> None:
+        self.directory = state_directory(directory)
+        self.backend = backend or FakeBackend()
         self.journal = Journal(directory)
         self.state = self._state()
 
     def _state(self) -> Site:
-        config = SiteConfig(backend="local", heuristic="adaptive", initial_tr=Duration(60))
-        core = Core(self.directory, self.journal, FakeServer(), {"here": terms_of(config, LIMITS)})  # type: ignore[arg-type]
-        state = Site("here", config, self.backend, LIMITS, core)
+        terms, costs = {"here": terms_of(self.config, self.limits)}, costs_of({"here": self.config})
+        core = Core(self.directory, self.journal, FakeServer(), terms, costs)  # type: ignore[arg-type]
+        state = Site("here", self.config, self.backend, self.limits, core)
         state.load_pilots()
         return state
 
@@ -177,14 +182,9 @@ class FakeSite:
         self.journal = Journal(self.directory)
         self.state = self._state()
 
-    def submit_bag(self, tasks: int, **options: Any) -> int:
-        """Its number; `options` are those of the bag."""
-        spec = BagSpec(**{"name": "b", "cwd": "/", "output": "/nowhere", "environment": {}, **options})
-        id = self.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time())
-        bag = Bag(id, spec, tasks)
-        bag.fill()
-        self.state.core.broker.add_bag(bag, time.time())
-        return id
+    def submit_bag(self, tasks: int, budget: int | None = None, **options: Any) -> int:
+        """Its number; `budget` in millionths of a credit, `options` are those of the bag."""
+        return submit_bag(self.state.core, tasks, budget, **options).id
 
     def pilots(self) -> list[tuple[int, str, str]]:
         """Number, state and end reason of every pilot, from the journal."""
@@ -195,7 +195,28 @@ class FakeSite:
         return [state for _, state, _ in self.pilots()]
 
     def told(self, kind: str) -> list[str]:
-        rows = self.journal.connection.execute(
-            "SELECT text FROM decision WHERE kind = ? ORDER BY id", (kind,)
-        )
-        return [text for (text,) in rows]
+        return told(self.journal, kind)
+
+
+def state_directory(directory: Path) -> Path:
+    directory.mkdir(mode=0o700, exist_ok=True)
+    (directory / "pilots").mkdir(mode=0o700, exist_ok=True)
+    return directory
+
+
+def submit_bag(core: Core, tasks: int, budget: int | None = None, **options: Any) -> Bag:
+    spec = BagSpec(**{"name": "b", "cwd": "/", "output": "/nowhere", "environment": {}, **options})
+    bag = Bag(core.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time()), spec, tasks)
+    bag.fill()
+    if budget is not None:
+        core.treasury.set_budget(bag.id, budget)
+    if budget is not None or spec.aims:
+        core.broker.keep_apart(bag.id)
+    core.broker.add_bag(bag, time.time())
+    return bag
+
+
+def told(journal: Journal, kind: str, site: str = "%") -> list[str]:
+    """What was decided, in words."""
+    select = "SELECT text FROM decision WHERE kind = ? AND site LIKE ? ORDER BY id"
+    return [text for (text,) in journal.connection.execute(select, (kind, site))]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from adaptor.api import TaskInput
-from adaptor.bag_spec import BagSpec
-from adaptor.config.schema import SiteConfig
 from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
@@ -21,7 +18,7 @@ from adaptor.journal.journal import Journal
 from adaptor.model import Limits
 from adaptor.scheduling.bag import Bag
 from adaptor.units import Duration
-from tests.daemon.fake_site import FakeBackend, FakeServer
+from tests.daemon.fake_site import CONFIG, FakeBackend, FakeServer, state_directory, submit_bag, told
 
 LIMITS = Limits(max_pending_requests=2, max_proc=8, max_tr=3600)
 
@@ -35,9 +32,8 @@ class FakeSites:
         names: Iterable[str] = ("near", "far"),
         costs: Mapping[str, Costs] | None = None,
     ) -> None:
-        directory.mkdir(mode=0o700)
-        (directory / "pilots").mkdir(mode=0o700)
-        config = SiteConfig(backend="local", heuristic="adaptive", initial_tr=Duration(60), pad=Duration(0))
+        state_directory(directory)
+        config = msgspec.structs.replace(CONFIG, pad=Duration(0))
         self.journal = Journal(directory)
         self.backends = {name: FakeBackend() for name in names}
         terms = dict.fromkeys(names, terms_of(config, LIMITS))
@@ -46,20 +42,9 @@ class FakeSites:
             name: Site(name, config, backend, LIMITS, core) for name, backend in self.backends.items()
         }
 
-    def submit_bag(self, tasks: int, *sites: str, budget: int | None = None, **wishes: object) -> Bag:
+    def submit_bag(self, tasks: int, *sites: str, budget: int | None = None, **wishes: Any) -> Bag:
         """`budget` in millionths of a credit."""
-        spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={}, sites=sites)
-        spec = msgspec.structs.replace(spec, **wishes)
-        core = next(iter(self.sites.values())).core
-        id = self.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time())
-        bag = Bag(id, spec, tasks)
-        bag.fill()
-        if budget is not None:
-            core.treasury.set_budget(id, budget)
-        if budget is not None or spec.aims:
-            core.broker.keep_apart(id)
-        core.broker.add_bag(bag, time.time())
-        return bag
+        return submit_bag(next(iter(self.sites.values())).core, tasks, budget, sites=sites, **wishes)
 
     def step(self, *names: str) -> None:
         for name in names:
@@ -72,7 +57,4 @@ class FakeSites:
         }
 
     def told(self, site: str, kind: str) -> list[str]:
-        rows = self.journal.connection.execute(
-            "SELECT text FROM decision WHERE site = ? AND kind = ? ORDER BY id", (site, kind)
-        )
-        return [text for (text,) in rows]
+        return told(self.journal, kind, site)

@@ -24,25 +24,25 @@ from tests.daemon.budgeted_site import set_budget, steps
 from tests.daemon.fake_site import FakeSite
 
 
-def hear(site: FakeSite, worker: str, *messages: FromWorker) -> None:
+def endpoint_of(site: FakeSite) -> WorkerEndpoint:
     def stall(error: Exception) -> None:
         raise error
 
-    endpoint = WorkerEndpoint(site.state.core, {"here": site.state}, stall)
+    return WorkerEndpoint(site.state.core, {"here": site.state}, stall)
+
+
+def hear(site: FakeSite, worker: str, *messages: FromWorker) -> None:
     for message in messages:
-        asyncio.run(endpoint.hear([(worker.encode(), encode(message))]))
+        asyncio.run(endpoint_of(site).hear([(worker.encode(), encode(message))]))
 
 
-def hello(pilot: int) -> Hello:
-    return Hello(
-        pilot=pilot,
-        node="n",
-        pid=1,
-        version="test",
-        processors=2,
-        memory=1 << 30,
-        deadline=time.time() + 3600,
-    )
+def hello(pilot: int = 1, **others: Any) -> Hello:
+    known = {"node": "n", "pid": 1, "version": "test", "processors": 2, "memory": 1 << 30}
+    return Hello(**{"pilot": pilot, "deadline": time.time() + 3600, **known, **others})
+
+
+FREE = Report(free_processors=2, free_memory=1 << 30)
+"""A worker of two processors is idle."""
 
 
 def leased(site: FakeSite, worker: str) -> list[AttemptKey]:
@@ -63,7 +63,7 @@ def begin(site: FakeSite) -> int:
     pilot = max(site.state.pilots)
     site.backend.say(site.state.pilots[pilot].tag, JobState.RUNNING)
     steps(site)
-    hear(site, f"w{pilot}", hello(pilot), Report(free_processors=2, free_memory=1 << 30))
+    hear(site, f"w{pilot}", hello(pilot), FREE)
     return pilot
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.living import run_text
+
 _WITHOUT = """
 import sys
 for name in ("numpy", "scipy", "numba", "matplotlib", "starlette", "uvicorn", "prometheus_client"):
@@ -33,9 +35,7 @@ def test_a_quote_says_what_it_needs_before_it_starts_anything(tmp_path: Path) ->
     asked = f"sys.argv = ['adaptor', 'quote', {str(bag)!r}]"
     code = f"{_WITHOUT}\n{asked}\nfrom adaptor.cli.main import main\nmain()"
     environment = {**os.environ, "HOME": str(tmp_path), "ADAPTOR_DIR": str(tmp_path / "state")}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment
-    )
+    done = run_text([sys.executable, "-c", code], timeout=60, env=environment)
     assert done.returncode != 0
     assert "python -m pip install 'request-adaptor[quotes]'" in done.stderr
     assert sorted(each.name for each in tmp_path.iterdir()) == ["tasks.bag"]
@@ -45,8 +45,6 @@ def test_a_quote_says_what_it_needs_before_it_starts_anything(tmp_path: Path) ->
 def test_the_page_says_what_it_needs(tmp_path: Path, command: str) -> None:
     code = f"{_WITHOUT}\nsys.argv = ['adaptor', {command!r}]\nfrom adaptor.cli.main import main\nmain()"
     environment = {**os.environ, "HOME": str(tmp_path), "ADAPTOR_DIR": str(tmp_path / "state")}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment
-    )
+    done = run_text([sys.executable, "-c", code], timeout=60, env=environment)
     assert done.returncode != 0
     assert "python -m pip install 'request-adaptor[web]'" in done.stderr

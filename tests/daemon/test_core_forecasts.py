@@ -18,7 +18,7 @@ from adaptor.protocol.messages import Ending, Report, Result
 from adaptor.reports import JobState
 from tests.daemon.budgeted_site import credits_of, set_budget, steps, submit_budgeted
 from tests.daemon.fake_site import FakeSite
-from tests.daemon.test_core import hear, hello
+from tests.daemon.lived_bags import FREE, hear, hello
 
 TASKS = 12
 
@@ -29,7 +29,7 @@ def begin(site: FakeSite) -> int:
     steps(site)
     site.backend.say(site.backend.orders[0].tag, JobState.RUNNING)
     steps(site)
-    hear(site, hello(), Report(free_processors=2, free_memory=1 << 30))
+    hear(site, "w", hello(), FREE)
     return bag
 
 
@@ -38,7 +38,15 @@ def finish(site: FakeSite, tasks: int) -> None:
     for _ in range(tasks):
         key = next(iter(site.state.core.broker.state.workers["w"].held))
         result = Result(key=key, ending=Ending.EXITED, started=1.0, wall=2.0, exit_code=0)
-        hear(site, Report(results=[result], free_processors=2, free_memory=1 << 30))
+        hear(site, "w", Report(results=[result], free_processors=2, free_memory=1 << 30))
+
+
+def forecast(site: FakeSite) -> int:
+    """A bag of which three tasks have ended, so that its first forecast is made; its number."""
+    bag = begin(site)
+    finish(site, 3)
+    steps(site)
+    return bag
 
 
 def end(site: FakeSite) -> None:
@@ -54,9 +62,7 @@ def restart(site: FakeSite) -> None:
     """`kill -9` of the daemon, and a new one, which the worker greets."""
     held = list(site.state.core.broker.state.workers["w"].held)
     site.restart()
-    greeting = hello()
-    greeting.holding.extend(held)
-    hear(site, greeting, Report(free_processors=0, free_memory=1 << 30))
+    hear(site, "w", hello(holding=held), Report(free_processors=0, free_memory=1 << 30))
 
 
 def told(site: FakeSite, bag: int) -> tuple[FirstForecastView | None, Record | None]:
@@ -71,9 +77,7 @@ def first_of(site: FakeSite, bag: int) -> FirstForecastView:
 
 
 def test_a_forecast_is_judged_by_what_the_ledger_and_the_journal_say_in_the_end(site: FakeSite) -> None:
-    bag = begin(site)
-    finish(site, 3)
-    steps(site)
+    bag = forecast(site)
     first = first_of(site, bag)
     assert (first.finished, first.tasks, first.final_end) == (3, TASKS, None)
     assert site.state.core.scores == {}, "nothing has ended that calibrates forecasts"
@@ -94,9 +98,7 @@ def test_a_forecast_is_judged_by_what_the_ledger_and_the_journal_say_in_the_end(
 
 
 def test_a_daemon_that_is_killed_between_the_forecast_and_the_end_makes_no_other(site: FakeSite) -> None:
-    bag = begin(site)
-    finish(site, 3)
-    steps(site)
+    bag = forecast(site)
     first = first_of(site, bag)
     restart(site)
     finish(site, 2)
@@ -141,9 +143,7 @@ def test_after_an_outage_in_which_most_tasks_ended_it_does_not_count(site: FakeS
 
 
 def test_a_budget_that_is_changed_afterwards_is_told_apart_from_one_that_was_given(site: FakeSite) -> None:
-    bag = begin(site)
-    finish(site, 3)
-    steps(site)
+    bag = forecast(site)
     assert first_of(site, bag).not_counted == ""
     set_budget(site, bag, 5)
     end(site)
@@ -155,17 +155,13 @@ def test_a_budget_that_is_changed_afterwards_is_told_apart_from_one_that_was_giv
 
 
 def test_so_is_a_daemon_that_is_stopped_with_its_pilots(site: FakeSite) -> None:
-    bag = begin(site)
-    finish(site, 3)
-    steps(site)
+    bag = forecast(site)
     asyncio.run(end_pilots(site.state.core, [site.state]))
     assert first_of(site, bag).not_counted == "pilots cancelled"
 
 
 def test_a_bag_cannot_be_taken_out_of_the_record_when_its_outcome_is_known(site: FakeSite) -> None:
-    bag = begin(site)
-    finish(site, 3)
-    steps(site)
+    bag = forecast(site)
     end(site)
     set_budget(site, bag, 5)
     assert first_of(site, bag).not_counted == ""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
 from adaptor import api
 from adaptor.api import BagInput, TaskInput
@@ -20,17 +17,10 @@ from adaptor.protocol.messages import Ending, Report, Result
 from adaptor.resources import Node
 from adaptor.scheduling.bag import Bag
 from tests.daemon.budgeted_site import steps
-from tests.daemon.client.test_bags import Daemon
+from tests.daemon.client.asked_daemon import Daemon
 from tests.daemon.lived_bags import begin, end_pilots, forget, hear, keeper, leased
 
 MIB = 1 << 20
-
-
-@pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    daemon = Daemon(tmp_path / "state")
-    yield daemon
-    daemon.fake.journal.close()
 
 
 def submit(daemon: Daemon, tasks: int = 4, command: str = "./fit {}", **options: Any) -> int:

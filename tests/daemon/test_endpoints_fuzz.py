@@ -15,8 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.daemon.client.commands import ClientEndpoint
-from adaptor.daemon.worker_endpoint import WorkerEndpoint
-from adaptor.errors import JournalError
 from adaptor.model import CraftedRequest, Request
 from adaptor.protocol.messages import (
     AttemptKey,
@@ -30,6 +28,7 @@ from adaptor.protocol.messages import (
     encode,
 )
 from tests.daemon.fake_site import FakeSite
+from tests.daemon.lived_bags import endpoint_of
 from tests.examples import examples
 from tests.protocol.test_frames_fuzz import QUESTIONS, damaged
 
@@ -108,12 +107,9 @@ def site_with_a_bag(folder: str) -> FakeSite:
 @given(SAID)
 @examples(100)
 def test_what_a_confused_worker_says_breaks_nothing(said: list[tuple[bytes, bytes]]) -> None:
-    def stall(error: JournalError) -> None:
-        raise error
-
     with tempfile.TemporaryDirectory(dir=_IN_MEMORY) as folder:
         site = site_with_a_bag(folder)
-        endpoint = WorkerEndpoint(site.state.core, {"here": site.state}, stall)
+        endpoint = endpoint_of(site)
 
         async def hear() -> None:
             site.state.core.deciding = asyncio.Lock()

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.daemon.removed_sites import (
-    removed_pilots,
-    settle_removed,
-    settle_site,
-    view_of,
-)
+from adaptor.daemon.removed_sites import removed_pilots, settle_removed, settle_site, view_of
 from adaptor.errors import UsageError
 from adaptor.journal.credits import entries
+from adaptor.model import AttemptOutcome, CraftedRequest, Request
 from adaptor.processes.identity import Identity, own_identity
 from adaptor.processes.notes import JOB, START
+from adaptor.protocol.messages import AttemptKey, Ending, Goodbye, Leaving, Report, Result
 from adaptor.reports import JobState
 from adaptor.resources import Part
 from backends.local.backend_type import folder_of
 from backends.local.store import Job, Start, Store
 from tests.daemon.budgeted_site import credits_of, in_every_past, steps, submit_budgeted
 from tests.daemon.fake_site import FakeSite
+from tests.daemon.lived_bags import endpoint_of, hear, hello
 
 
 @pytest.fixture
@@ -236,3 +235,56 @@ def test_a_settlement_is_written_whole_or_not_at_all(site: FakeSite, monkeypatch
     asyncio.run(settle_site(site.state.core, "gone", None))
     assert credits_of(site, bag)[1] == 0
     assert recounts(site)
+
+
+WORKER = "1-n1-1"
+
+
+@pytest.fixture
+def left_site(tmp_path: Path) -> FakeSite:
+    """One task runs at a site that is gone after the daemon's restart."""
+    made = FakeSite(tmp_path / "state")
+    made.submit_bag(2)
+    crafted = CraftedRequest(Request(1, 600), None, 1, "because")
+    made.journal.add_pilot("here", made.state.tag_prefix, crafted, time.time())
+    made.state.load_pilots()
+    hear(made, WORKER, hello(processors=1), Report(free_processors=1, free_memory=1 << 30))
+    with made.journal.transaction() as db:
+        db.execute("UPDATE pilot SET site = 'gone'")
+    made.restart()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("ending", "why", "state"),
+    [
+        (Ending.EXITED, Leaving.IDLE, "done"),
+        (Ending.RETURNED, Leaving.TOLD, "waiting"),
+        (Ending.ENDED, Leaving.TIME_UP, "waiting"),
+        (None, Leaving.SIGNAL, "waiting"),
+    ],
+)
+def test_the_farewell_of_a_worker(
+    left_site: FakeSite, ending: Ending | None, why: Leaving, state: str
+) -> None:
+    key, now = AttemptKey(1, 0, 1), time.time()
+    results = [Result(key, ending, started=now - 5, wall=5.0, exit_code=0)] if ending else []
+    hear(left_site, WORKER, Goodbye(why=why, results=results))
+    assert WORKER not in left_site.state.core.broker.state.workers
+    (found,) = left_site.journal.connection.execute("SELECT state FROM task WHERE number = 0").fetchone()
+    assert found == state
+
+
+def test_a_worker_that_falls_silent(left_site: FakeSite) -> None:
+    left_site.state.core.broker.state.workers[WORKER].seen = time.time() - 1000
+    asyncio.run(endpoint_of(left_site).miss_silent(30.0))
+    assert WORKER not in left_site.state.core.broker.state.workers
+
+
+def test_results_that_a_worker_brings_along_count(left_site: FakeSite) -> None:
+    """It calls again after the restart, with a result that nobody has acknowledged."""
+    left_site.state.core.broker.lost(WORKER, AttemptOutcome.LOST, time.time(), time.time())
+    result = Result(AttemptKey(1, 0, 1), Ending.EXITED, started=time.time() - 5, wall=5.0, exit_code=0)
+    hear(left_site, WORKER, hello(processors=1, unacknowledged=[result]))
+    (found,) = left_site.journal.connection.execute("SELECT state FROM task WHERE number = 0").fetchone()
+    assert found == "done"

@@ -19,7 +19,7 @@ from adaptor.daemon.server import FOREIGN, PeerMessage, PortLimits, Server, port
 from adaptor.protocol.access import Credentials
 from adaptor.protocol.keys import Keys, load_or_make_keys
 from adaptor.protocol.listener import OUT_OF_DESCRIPTORS, ConnectionRoom
-from tests.e2e.lab import until
+from tests.living import until
 from tests.protocol.peers import RECORD, call, client_hello, closed_by_peer, peer
 
 MB = 2**20

@@ -10,7 +10,7 @@ from typing import NoReturn
 import pytest
 
 from adaptor.api import GetTasks
-from adaptor.daemon.step import cancel_all, step
+from adaptor.daemon.step import cancel_all
 from adaptor.decisions.pilot_rules import ARRIVAL, LEFT
 from adaptor.decisions.pilots import Arrival
 from adaptor.errors import JournalError
@@ -22,14 +22,10 @@ from adaptor.shortfalls import Shortfall
 from adaptor.units import format_duration
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from tests.alike import alike
+from tests.daemon.budgeted_site import steps
 from tests.daemon.fake_site import FakeSite
 
 GIB = 2**30
-
-
-def steps(site: FakeSite, count: int = 1) -> None:
-    for _ in range(count):
-        asyncio.run(step(site.state))
 
 
 def test_without_tasks_nothing_is_asked_or_requested(site: FakeSite) -> None:
@@ -84,14 +80,6 @@ def test_a_refused_request_is_told_and_not_repeated_at_once(site: FakeSite) -> N
     assert "next try at" in site.told("withheld")[-1]
 
 
-def test_a_refused_bag_holds_up_no_other(site: FakeSite) -> None:
-    site.backend.refuses = lambda order: bool(order.task.memory)
-    site.submit_bag(1, memory=GIB)
-    site.submit_bag(20)
-    steps(site)
-    assert sorted(site.states()) == ["queued", "refused"]
-
-
 def test_a_bag_that_was_refused_and_cancelled_leaves_no_trace(site: FakeSite) -> None:
     site.backend.refuses = lambda order: bool(order.task.memory)
     bad = site.submit_bag(1, memory=GIB)
@@ -125,15 +113,6 @@ def test_tasks_that_no_node_can_hold_fail_with_the_reason(site: FakeSite) -> Non
     ]
     assert set(site.states()) == {"queued"}
     assert good in site.state.core.broker.state.bags
-
-
-def test_a_request_that_can_never_start_is_not_repeated_at_once(site: FakeSite) -> None:
-    site.submit_bag(1)
-    steps(site)
-    site.backend.say(site.backend.orders[0].tag, JobState.QUEUED, never="Can Never Run")
-    steps(site, 5)
-    assert len(site.backend.orders) == 1
-    assert "next try at" in site.told("withheld")[-1]
 
 
 def test_nodes_that_give_less_or_nothing_are_named_once(site: FakeSite) -> None:
@@ -270,14 +249,15 @@ def test_a_scheduler_that_is_silent_in_two_ways_is_told_of_once_in_each(site: Fa
     assert sorted(site.told("problem")) == ["sacct: connection refused", "squeue: connection refused"]
 
 
-def test_a_request_that_can_never_start_is_withdrawn_and_told(site: FakeSite) -> None:
+def test_a_request_that_can_never_start_is_withdrawn_told_and_not_repeated_at_once(site: FakeSite) -> None:
     site.submit_bag(1)
     steps(site)
     site.backend.say(site.backend.orders[0].tag, JobState.QUEUED, never="the walltime is over MaxTime")
-    steps(site, 2)
-    (first, *_) = site.pilots()
-    assert first[1] == "withdrawn"
-    assert "MaxTime" in first[2]
+    steps(site, 5)
+    ((_, state, reason),) = site.pilots()
+    assert state == "withdrawn"
+    assert "MaxTime" in reason
+    assert "next try at" in site.told("withheld")[-1]
 
 
 def test_a_job_that_was_given_up_and_turns_up_is_cancelled(site: FakeSite) -> None:

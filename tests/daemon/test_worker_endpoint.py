@@ -14,7 +14,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.daemon import worker_endpoint
 from adaptor.daemon.sites import terms_of
 from adaptor.daemon.spool import SpoolEndpoint
-from adaptor.daemon.worker_endpoint import HEARTBEAT, WORKER_PATIENCE, WorkerEndpoint
+from adaptor.daemon.worker_endpoint import HEARTBEAT, WORKER_PATIENCE
 from adaptor.journal.pilot_rows import pilots_in_system
 from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.protocol.maildir import LATENCY, Seal
@@ -36,6 +36,7 @@ from adaptor.protocol.messages import (
 from adaptor.protocol.spool import Spool
 from adaptor.scheduling.broker import NO_TIME
 from tests.daemon.fake_site import LIMITS, FakeSite
+from tests.daemon.lived_bags import endpoint_of
 
 TIMEOUT = 30.0
 WORKER = "1-n1-1"
@@ -96,13 +97,6 @@ def say(site: FakeSite, *messages: FromWorker, worker: str = WORKER) -> list[ToW
     site.state.core.server.send_worker = send_worker  # type: ignore[method-assign]
     asyncio.run(endpoint_of(site).hear([(worker.encode(), encode(message)) for message in messages]))
     return told
-
-
-def endpoint_of(site: FakeSite) -> WorkerEndpoint:
-    def stall(error: Exception) -> None:
-        raise error
-
-    return WorkerEndpoint(site.state.core, {"here": site.state}, stall)
 
 
 def test_a_pilot_whose_worker_has_called_is_shown_as_running(site: FakeSite) -> None:

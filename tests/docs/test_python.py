@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 from tests.e2e.conftest import lab as lab
 from tests.e2e.lab import LONG, Lab
+from tests.living import run_text
 from tests.source_tree import ROOT
 
 
@@ -19,13 +19,10 @@ def test_the_example_prints_what_the_page_says(lab: Lab) -> None:
     lab.configure("sites: {here: {backend: local, processors: 2}}\n")
     program = lab.work / "example.py"
     program.write_text(example[1], encoding="utf-8")
-    done = subprocess.run(
+    done = run_text(
         [sys.executable, str(program)],
         cwd=lab.work,
         env={**lab.environment, "ADAPTOR_CONFIG": str(lab.config)},
-        capture_output=True,
-        text=True,
         timeout=LONG,
-        check=False,
     )
     assert (done.stdout, done.returncode) == (example[2], 0), done.stderr

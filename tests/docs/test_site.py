@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.living import run_text
 from tests.source_tree import ROOT
 
 pytest.importorskip("sphinx", reason="needs the extra `docs`")
@@ -16,15 +16,12 @@ pytestmark = pytest.mark.timeout(900)
 
 
 def build(kind: str, into: Path) -> None:
-    done = subprocess.run(
+    done = run_text(
         [
             *(sys.executable, "-m", "sphinx", "-b", kind, "-n", "-W", "--keep-going", "-q"),
             *("-d", str(into / "doctrees"), str(ROOT / "docs"), str(into / kind)),
         ],
-        capture_output=True,
-        text=True,
         timeout=600,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
 

@@ -7,12 +7,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
-import pytest
 
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
@@ -25,7 +24,7 @@ from adaptor_donation_agents.agents import Agents
 from adaptor_donation_agents.records import marker
 from backends.base import PilotOrder
 from backends.donation import agent_id
-from tests.living import names_below, oldest_child, read_pids
+from tests.living import names_below, oldest_child, read_pids, until
 
 DEADLINE = 30.0
 TIMEOUT = 5.0
@@ -44,18 +43,10 @@ while :; do sleep 1000; done
 """Ignores signals, and has fled into another session, without a parent, without its environment."""
 
 
-def wait_until(condition: Callable[[], object], what: str) -> None:
-    give_up = time.monotonic() + DEADLINE
-    while not condition():
-        if time.monotonic() > give_up:
-            pytest.fail(f"{what} did not come true within {DEADLINE:g} s")
-        time.sleep(0.02)
-
-
 def worker_of(keeper: int, sleeping: int = 1) -> psutil.Process:
     """The worker that a keeper has started, when so many processes of the use have come to their `sleep`."""
     top = psutil.Process(keeper)
-    wait_until(lambda: names_below(top).count("sleep") >= sleeping, f"{sleeping} of the use sleep")
+    until(lambda: names_below(top).count("sleep") >= sleeping, f"{sleeping} of the use sleep")
     worker = oldest_child(top)
     assert worker is not None
     return worker

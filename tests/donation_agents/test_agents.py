@@ -23,9 +23,9 @@ from backends.base import SchedulerError, SubmitUncertain
 from backends.donation import agent_id, is_agent, node_and_tag
 from backends.machines.base import CommandAnswer, CommandHung
 from backends.machines.here import Here
-from tests.donation_agents.donated_nodes import TIMEOUT, DonatedNodes, wait_until
+from tests.donation_agents.donated_nodes import TIMEOUT, DonatedNodes
 from tests.donation_agents.patience import PATIENCE, be_patient
-from tests.living import is_alive, is_gone
+from tests.living import is_alive, is_gone, until
 
 
 def test_a_pilot_from_its_start_to_its_end(nodes: DonatedNodes) -> None:
@@ -57,14 +57,14 @@ def test_a_worker_that_leaves_by_itself(
     nodes: DonatedNodes, command: str, state: JobState, reason: str
 ) -> None:
     tag = nodes.lend("n1", command)
-    wait_until(lambda: nodes.report(tag).end is not None, "it has ended")
+    until(lambda: nodes.report(tag).end is not None, "it has ended")
     assert nodes.report(tag).state is state
     assert reason in nodes.report(tag).reason
 
 
 def test_a_pilot_does_not_outlast_its_time(nodes: DonatedNodes) -> None:
     tag = nodes.lend("n1", "trap '' TERM; while :; do sleep 1000; done", tr=1)
-    wait_until(lambda: nodes.report(tag).end is not None, "it has ended")
+    until(lambda: nodes.report(tag).end is not None, "it has ended")
     assert (nodes.report(tag).state, nodes.report(tag).reason) == (JobState.WALLTIME, "its time limit of 1 s")
 
 
@@ -92,7 +92,7 @@ def test_a_launcher_is_called_with_the_nodes_name(tmp_path: Path) -> None:
     nodes = DonatedNodes(tmp_path, launcher=("/usr/bin/env", "NAME={node}"))
     seen = tmp_path / "seen"
     nodes.lend("n7", f"echo $NAME > {seen}")
-    wait_until(lambda: seen.exists() and seen.read_text(), "it has told")
+    until(lambda: seen.exists() and seen.read_text(), "it has told")
     assert seen.read_text() == "n7\n"
     nodes.end_all()
 
@@ -188,7 +188,7 @@ def test_it_ends_while_it_is_being_cancelled_and_reclaimed(nodes: DonatedNodes) 
 
 def test_a_damaged_note_is_left_out(nodes: DonatedNodes, caplog: pytest.LogCaptureFixture) -> None:
     tag = nodes.lend("n1", "exit 0")
-    wait_until(lambda: nodes.report(tag).end is not None, "it has ended")
+    until(lambda: nodes.report(tag).end is not None, "it has ended")
     note_path(nodes.notes, tag, END).write_text("{")
     again = nodes.reopened()
     assert again.reports([], tag)[0].state is JobState.RUNNING, "what is unreadable is no end"
@@ -213,7 +213,7 @@ def test_the_prologue_of_the_site_comes_before_the_worker(tmp_path: Path) -> Non
     nodes = DonatedNodes(tmp_path, prologue="export GREETING=hello")
     seen = tmp_path / "seen"
     nodes.lend("n1", f"echo $GREETING > {seen}")
-    wait_until(lambda: seen.exists() and seen.read_text(), "it has told")
+    until(lambda: seen.exists() and seen.read_text(), "it has told")
     assert seen.read_text() == "hello\n"
     nodes.end_all()
 

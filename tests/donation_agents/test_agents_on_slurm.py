@@ -17,9 +17,9 @@ from adaptor.reports import JobState
 from backends.base import SubmitRefused
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.clusters.slurm_conf import ClusterOptions
-from tests.donation_agents.donated_nodes import DonatedNodes, wait_until
+from tests.donation_agents.donated_nodes import DonatedNodes
 from tests.donation_agents.patience import PATIENCE
-from tests.living import is_alive
+from tests.living import is_alive, until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(300)]
 NODES = ("n1", "n2", "n3")
@@ -63,6 +63,7 @@ def job(slurm: ThrowawaySlurm, folder: Path, nodes: str, processes: list[tuple[i
 import os, sys
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from adaptor.processes.identity import start_ticks
+from tests.living import until
 alive = [pid for pid, ticks in {processes!r} if start_ticks(pid) == ticks]
 with open({str(seen) + ".new"!r}, "w") as file:
     print(os.environ["SLURM_JOB_ID"], *alive, file=file)
@@ -91,7 +92,7 @@ def test_a_local_job_finds_its_nodes_free(hooked: ThrowawaySlurm, lent: DonatedN
     assert states(hooked) == dict.fromkeys(NODES, "idle"), "what is lent still shows as idle"
     wanted = [pid for node in ("n1", "n2") for pid in (keepers[node], *leases[node][1])]
     seen = job(hooked, folder, "n1,n2", [(pid, start_ticks(pid)) for pid in wanted])
-    wait_until(seen.exists, "the local job has started")
+    until(seen.exists, "the local job has started")
     number, *alive = seen.read_text().split()
     assert alive == [], "processes of ours that the job's script has met"
     for node in ("n1", "n2"):
@@ -102,7 +103,7 @@ def test_a_local_job_finds_its_nodes_free(hooked: ThrowawaySlurm, lent: DonatedN
     with pytest.raises(SubmitRefused, match=f"taken by local job {number}"):
         lent.agents.start(lent.order("n1", "exit 0"))
     (folder / "look-n1,n2.py").unlink()
-    wait_until(lambda: not list(lent.own.glob("taken@*")), "the epilogs have offered the nodes again")
+    until(lambda: not list(lent.own.glob("taken@*")), "the epilogs have offered the nodes again")
     lent.lend("n1")
     assert states(hooked)["n1"] in ("idle", "completing")
     lent.reclaim("n1")
@@ -113,9 +114,9 @@ def test_a_node_that_is_not_donated_starts_its_job(
     hooked: ThrowawaySlurm, lent: DonatedNodes, folder: Path
 ) -> None:
     seen = job(hooked, folder, "n2", [(os.getpid(), start_ticks(os.getpid()))])
-    wait_until(seen.exists, "the local job has started")
+    until(seen.exists, "the local job has started")
     assert seen.read_text().split()[1:] == [str(os.getpid())], "it sees who lives"
     (folder / "look-n2.py").unlink()
-    wait_until(lambda: not hooked.run(["squeue", "-h"]), "it has ended")
-    wait_until(lambda: set(states(hooked).values()) == {"idle"}, "no prolog has taken a node out of service")
+    until(lambda: not hooked.run(["squeue", "-h"]), "it has ended")
+    until(lambda: set(states(hooked).values()) == {"idle"}, "no prolog has taken a node out of service")
     assert is_alive(os.getpid())

@@ -16,9 +16,9 @@ from backends.base import SchedulerError
 from backends.donation import agent_id
 from backends.machines.distant import Distant
 from tests.clusters.sshd import ThrowawaySshd
-from tests.donation_agents.donated_nodes import DonatedNodes, wait_until
+from tests.donation_agents.donated_nodes import DonatedNodes
 from tests.donation_agents.patience import PATIENCE, be_patient
-from tests.living import is_alive
+from tests.living import is_alive, until
 
 pytestmark = pytest.mark.ssh
 
@@ -44,7 +44,7 @@ def test_a_keeper_outlives_the_ssh_that_started_it(sshd: ThrowawaySshd, tmp_path
     nodes = DonatedNodes(tmp_path, launcher=launcher(sshd))
     try:
         tag, pids = nodes.lend_stubborn()
-        wait_until(lambda: not sshd.sessions(), "the connection has ended")
+        until(lambda: not sshd.sessions(), "the connection has ended")
         assert all(is_alive(pid) for pid in pids)
         be_patient(nodes)
         nodes.agents.end([agent_id("n1", tag)])

@@ -17,8 +17,8 @@ from adaptor.processes.trees import find
 from adaptor.reports import JobState
 from adaptor_donation_agents.records import marker
 from backends.base import PilotOrder, SubmitRefused
-from tests.donation_agents.donated_nodes import DonatedNodes, wait_until
-from tests.living import is_alive, is_gone
+from tests.donation_agents.donated_nodes import DonatedNodes
+from tests.living import is_alive, is_gone, until
 
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to give a folder to somebody else")
 
@@ -89,10 +89,10 @@ def test_what_a_killed_keeper_left_is_cleared_away_by_the_next(nodes: DonatedNod
     tag = nodes.lend("n1", "trap '' TERM; while :; do sleep 1000; done")
     worker = nodes.worker()
     os.kill(nodes.keeper(), signal.SIGKILL)
-    wait_until(lambda: not is_alive(nodes.keeper()), "the keeper is dead")
+    until(lambda: not is_alive(nodes.keeper()), "the keeper is dead")
     assert is_alive(worker.pid)
     nodes.lend("n1")
-    wait_until(lambda: not is_alive(worker.pid), "the old worker is dead")
+    until(lambda: not is_alive(worker.pid), "the old worker is dead")
     report = nodes.report(tag)
     assert (report.state, report.reason) == (JobState.NODE_FAILED, "its agent was killed")
 
@@ -103,7 +103,7 @@ def test_an_order_is_carried_out_once(nodes: DonatedNodes) -> None:
     nodes.agents.start(order)
     keeper = nodes.keeper()
     go.touch()
-    wait_until(lambda: nodes.report(order.tag).end is not None, "it ends")
+    until(lambda: nodes.report(order.tag).end is not None, "it ends")
     assert is_gone(keeper), "it has the node up to its own end"
     with pytest.raises(SubmitRefused, match="withdrawn before it began"):
         nodes.agents.start(order)
@@ -170,7 +170,7 @@ def test_what_the_worker_is_told(nodes: DonatedNodes, monkeypatch: pytest.Monkey
     monkeypatch.setenv("SLURM_JOB_ID", "99")
     seen = nodes.folder / "seen"
     tag = nodes.lend("n1", f"env > {seen}.new; mv {seen}.new {seen}", tr=100)
-    wait_until(seen.exists, "it has told")
+    until(seen.exists, "it has told")
     told = dict(line.split("=", 1) for line in seen.read_text().splitlines() if "=" in line)
     assert told["ADAPTOR_NODE"] == "n1"
     assert told["ADAPTOR_PROCESSORS"] == "2"

@@ -18,7 +18,8 @@ import adaptor
 import adaptor_donation_agents
 from adaptor_donation_agents.install_hooks import changeable_by_others
 from tests.cli.invoking import Cli
-from tests.donation_agents.donated_nodes import DonatedNodes, wait_until
+from tests.donation_agents.donated_nodes import DonatedNodes
+from tests.living import until
 
 AGENT = "donation: {mode: agent, reclaim_timeout: 60, runtime_directory: %s}"
 
@@ -318,4 +319,4 @@ def test_reclaim_by_its_own_program(tmp_path: Path, nodes: DonatedNodes) -> None
     tag = nodes.lend("n1")
     words = [sys.executable, "-m", "adaptor.cli", "reclaim", "n1", "--runtime", str(nodes.runtime)]
     assert subprocess.run(words, timeout=60, check=False).returncode == 0
-    wait_until(lambda: nodes.report(tag).end is not None, "it has ended")
+    until(lambda: nodes.report(tag).end is not None, "it has ended")

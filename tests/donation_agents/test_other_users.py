@@ -11,9 +11,9 @@ import pytest
 
 from adaptor.processes.identity import own_identity, start_ticks
 from adaptor_donation_agents.records import marker
-from tests.donation_agents.donated_nodes import DonatedNodes, wait_until, worker_of
+from tests.donation_agents.donated_nodes import DonatedNodes, worker_of
 from tests.donation_agents.users import OTHER, USER, as_user, forged, lend_as, needs_root, open_to_all
-from tests.living import is_alive
+from tests.living import is_alive, until
 
 pytestmark = needs_root
 
@@ -127,4 +127,4 @@ def test_a_process_of_root_is_never_signalled_by_a_users_record(open_nodes: Dona
     worker = worker_of(keeper)
     assert worker.uids().real == USER
     open_nodes.reclaim("n1")
-    wait_until(lambda: not is_alive(worker.pid), "the worker is dead")
+    until(lambda: not is_alive(worker.pid), "the worker is dead")

@@ -13,11 +13,12 @@ import pytest
 
 from adaptor.processes.identity import start_ticks
 from adaptor.reports import JobState
-from tests.donation_agents.donated_nodes import IMPATIENT, DonatedNodes, wait_until
-from tests.living import hold, is_alive, is_gone, oldest_child
+from tests.donation_agents.donated_nodes import IMPATIENT, DonatedNodes
+from tests.living import hold, is_alive, is_gone, oldest_child, until
 
 _GREEDY = """
 import signal, time
+from tests.living import until
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 memory = bytearray(300 * 2**20)
 memory[::4096] = b"x" * len(memory[::4096])
@@ -68,7 +69,7 @@ def test_a_record_of_another_host_is_not_closed(nodes: DonatedNodes) -> None:
 def test_a_task_that_has_filled_its_memory_is_gone(nodes: DonatedNodes) -> None:
     output = nodes.folder / "greedy"
     tag = nodes.lend("n1", f"exec {sys.executable} -c '{_GREEDY}' > {output}")
-    wait_until(lambda: "full" in output.read_text() if output.exists() else False, "the memory is full")
+    until(lambda: "full" in output.read_text() if output.exists() else False, "the memory is full")
     worker = oldest_child(psutil.Process(nodes.keeper()))
     assert worker is not None
     nodes.reclaim()
@@ -99,7 +100,7 @@ def test_a_keeper_that_hangs_is_killed_with_its_processes(nodes: DonatedNodes) -
     record = nodes.record()
     deaf = subprocess.Popen(["/bin/sh", "-c", "trap '' TERM; while :; do sleep 1000; done"])
     try:
-        wait_until(lambda: psutil.Process(deaf.pid).children(), "it does not hear any more")
+        until(lambda: psutil.Process(deaf.pid).children(), "it does not hear any more")
         keeper = record["keeper"]
         record["keeper"] = {**keeper, "pid": deaf.pid, "ticks": start_ticks(deaf.pid)}
         (nodes.own / "use@n1").write_text(json.dumps(record))
@@ -125,7 +126,7 @@ def test_a_record_that_is_damaged_or_gone(nodes: DonatedNodes, damage: str | Non
         record.write_text(damage)
     nodes.reclaim()
     assert not is_alive(worker.pid)
-    wait_until(lambda: not is_alive(keeper), "the keeper has left")
+    until(lambda: not is_alive(keeper), "the keeper has left")
     assert nodes.report(tag).state is JobState.PREEMPTED
     nodes.lend("n1")
 
@@ -133,14 +134,14 @@ def test_a_record_that_is_damaged_or_gone(nodes: DonatedNodes, damage: str | Non
 def test_a_killed_keeper_leaves_nothing_behind(nodes: DonatedNodes) -> None:
     tag, pids = nodes.lend_stubborn()
     os.kill(nodes.keeper(), signal.SIGKILL)
-    wait_until(lambda: not is_alive(nodes.keeper()), "the keeper is dead")
+    until(lambda: not is_alive(nodes.keeper()), "the keeper is dead")
     # What has shed its environment and lost all its ancestors cannot be known for ours any more.
     marked = [pid for pid in pids if "ADAPTOR_SUPERVISED" in psutil.Process(pid).environ()]
     done = nodes.reclaim("n1", "--job=3", f"--timeout={IMPATIENT}")
     assert marked
     assert not any(is_alive(pid) for pid in marked)
     assert "did not end it" in done.stderr
-    wait_until(lambda: nodes.report(tag).end is not None, "its end was written down")
+    until(lambda: nodes.report(tag).end is not None, "its end was written down")
     assert nodes.report(tag).state is JobState.PREEMPTED
     for pid in pids:
         if is_alive(pid):

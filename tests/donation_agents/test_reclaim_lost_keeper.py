@@ -17,7 +17,7 @@ import pytest
 
 from adaptor.processes.identity import own_identity, start_ticks
 from adaptor_donation_agents import free_node
-from tests.donation_agents.donated_nodes import IMPATIENT, DonatedNodes, wait_until
+from tests.donation_agents.donated_nodes import IMPATIENT, DonatedNodes
 from tests.donation_agents.users import (
     DEAF,
     QUIET,
@@ -28,7 +28,7 @@ from tests.donation_agents.users import (
     needs_root,
     open_to_all,
 )
-from tests.living import is_alive, read_pids
+from tests.living import is_alive, read_pids, until
 
 pytestmark = needs_root
 
@@ -52,6 +52,7 @@ while time.monotonic() < limit:
 
 HUNTER = """
 import os, signal, sys, time
+from tests.living import until
 known = {os.getpid(), *map(int, sys.argv[1:])}
 print("ready", flush=True)
 while True:
@@ -103,7 +104,7 @@ def test_processes_that_are_hard_to_see(open_nodes: DonatedNodes, code: str) -> 
     command = f"setsid {python} -c '{code}' & echo $! >{open_nodes.folder}/home-{USER}-n1/pid; {QUIET}"
     _, worker = lend_and_lose_keeper(open_nodes, command)
     pid = pid_of(open_nodes)
-    wait_until(lambda: is_hard_to_see(pid), "it is hard to see")
+    until(lambda: is_hard_to_see(pid), "it is hard to see")
     worker.kill()  # what it started has no parent of the use any more
     take_back(open_nodes)
     assert not has_threads(pid)
@@ -150,7 +151,7 @@ def test_what_has_shed_its_environment_is_mentioned(open_nodes: DonatedNodes) ->
     assert "freed" not in done.stdout
     assert f"no environment can be read of {pid}" in done.stderr
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not is_alive(pid), "it is dead")
+    until(lambda: not is_alive(pid), "it is dead")
     assert f"freed of {tag}" in take_back(open_nodes).stdout
 
 
@@ -169,7 +170,7 @@ def test_a_chain_of_forks_is_ended(open_nodes: DonatedNodes) -> None:
         open_nodes, f"{open_nodes.interpreter[0]} {open_nodes.folder}/chain.py & {DEAF}"
     )
     worker.kill()
-    wait_until(lambda: newest_of_chain(open_nodes), "the chain has begun")
+    until(lambda: newest_of_chain(open_nodes), "the chain has begun")
     open_nodes.reclaim("n1", "--job=2", f"--timeout={IMPATIENT}")
     assert not any(newest_of_chain(open_nodes) for _ in range(3000))
 

@@ -19,8 +19,8 @@ import pytest
 import adaptor
 import adaptor_donation_agents
 from adaptor_donation_agents.records import Order
-from tests.donation_agents.donated_nodes import DonatedNodes, wait_until, worker_of
-from tests.living import hold, is_alive
+from tests.donation_agents.donated_nodes import DonatedNodes, worker_of
+from tests.living import hold, is_alive, until
 
 USER = 100_000 + 2 * (os.getpid() % 100_000)
 """Of these tests alone: others may run beside them, and some of them kill all that this user runs."""
@@ -104,7 +104,7 @@ def lend_and_lose_keeper(
     worker = worker_of(keeper, sleeping)
     hold(worker)  # the kernel sends it SIGTERM when its keeper is killed
     os.kill(keeper, signal.SIGKILL)
-    wait_until(lambda: not is_alive(keeper), "the keeper is dead")
+    until(lambda: not is_alive(keeper), "the keeper is dead")
     return tag, worker
 
 

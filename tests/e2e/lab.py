@@ -10,8 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +18,12 @@ import psutil
 from click.testing import CliRunner
 
 from adaptor.cli.main import program
+from tests.living import run_text, until
 
 LONG = 150.0
 """Seconds after which a test has waited long enough for anything."""
 READING = {"status", "results", "report", "why", "credits"}
 """Commands that tests run often: `Lab.ask` starts no process for them."""
-
-
-def until(condition: Callable[[], Any], what: str, timeout: float = LONG, pause: float = 0.3) -> Any:
-    """The first true value of the condition."""
-    deadline = time.monotonic() + timeout
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"waited {timeout:.0f} s in vain: {what}"
-        time.sleep(pause)
-    return value
 
 
 def found_below(folder: Path) -> list[tuple[Path, os.stat_result]]:
@@ -44,6 +35,32 @@ def found_below(folder: Path) -> list[tuple[Path, os.stat_result]]:
                 path = Path(above, name)
                 found.append((path, path.lstat()))
     return found
+
+
+Limits = tuple[int, int, str]
+"""Pending requests, processors, the longest request."""
+
+
+def site(backend: str, limits: Limits | None = None, /, **keys: Any) -> str:
+    """A configuration with one site; `name` and `daemon` are its name and what stands under `daemon`."""
+    name = keys.pop("name", "here" if backend == "local" else "hpc")
+    daemon = keys.pop("daemon", {})
+    return sites({name: keys_of(backend, limits, **keys)}, daemon=daemon)
+
+
+def sites(named: dict[str, dict[str, Any]], **others: Any) -> str:
+    """A configuration with these sites, of which `keys_of` gives the keys."""
+    return json.dumps({"sites": named, **others})
+
+
+def keys_of(backend: str, limits: Limits | None = None, /, **keys: Any) -> dict[str, Any]:
+    """Of one site; where it has a scheduler, that is asked every two seconds."""
+    usual: dict[str, Any] = {} if backend == "local" else {"poll_interval": 2}
+    if backend == "slurm":
+        usual["partition"] = "batch"
+    if limits:
+        usual["limits"] = dict(zip(("max_pending_requests", "max_proc", "max_tr"), limits, strict=True))
+    return {"backend": backend, **usual, **keys}
 
 
 class Lab:
@@ -88,15 +105,7 @@ class Lab:
     def run(
         self, *arguments: str | Path, expect: int = 0, timeout: float = LONG
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            self.command(*arguments),
-            env=self.environment,
-            cwd=self.work,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+        done = run_text(self.command(*arguments), env=self.environment, cwd=self.work, timeout=timeout)
         assert done.returncode == expect, (
             f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}\n{self.log()}"
         )
@@ -123,6 +132,13 @@ class Lab:
 
     def submit(self, *arguments: str | Path) -> int:
         return int(self.ask("submit", *arguments)["bag"])
+
+    def begin(self, configuration: str, lines: Iterable[str], done: int = 5) -> None:
+        """Submit a bag, and wait until some of its tasks are done."""
+        self.configure(configuration)
+        self.bag(lines)
+        self.submit("tasks.bag")
+        until(lambda: self.status()["done"] >= done, "the bag is under way")
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """A command in the background."""

@@ -5,23 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.clusters.grid_engine import ThrowawayGridEngine
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.living import until
 
 pytestmark = [pytest.mark.gridengine, pytest.mark.timeout(400)]
 
-SITE = """
-    sites:
-      hpc:
-        backend: gridengine
-        partition: all.q
-        limits: {max_pending_requests: 3, max_proc: 8, max_tr: 20m}
-        initial_tr: 30s
-        idle_timeout: 10
-        poll_interval: 2
-        command_timeout: 10
-    daemon:
-      worker_timeout: 8
-"""
+TERMS = {"partition": "all.q", "initial_tr": "30s", "idle_timeout": 10, "command_timeout": 10}
+SITE = site("gridengine", (3, 8, "20m"), **TERMS, daemon={"worker_timeout": 8})
 TASKS = 40
 FREE = 12
 """Tasks that run at once; the others wait until they are released."""
@@ -29,10 +19,7 @@ FREE = 12
 
 @pytest.fixture
 def busy(gridengine: ThrowawayGridEngine, lab: Lab) -> Lab:
-    lab.configure(SITE)
-    lab.bag([f"{lab.hold_after(FREE)}; sleep 1; echo $ADAPTOR_TASK_ID"] * TASKS)
-    lab.submit("tasks.bag")
-    until(lambda: lab.status()["done"] >= 5, "the bag is under way")
+    lab.begin(SITE, [f"{lab.hold_after(FREE)}; sleep 1; echo $ADAPTOR_TASK_ID"] * TASKS)
     return lab
 
 
@@ -85,7 +72,7 @@ def test_tasks_of_which_few_fit_on_a_host_run(
     gridengine: ThrowawayGridEngine, lab: Lab, options: tuple[str, ...]
 ) -> None:
     """Slots are of one host where a task needs several, and each has as much `h_vmem` as its task needs."""
-    lab.configure(SITE.replace("max_proc: 8", "max_proc: 4"))
+    lab.configure(site("gridengine", (3, 4, "20m"), **TERMS))
     lab.bag(["sleep 1"] * 12)
     lab.submit(*options, "tasks.bag")
     lab.wait(timeout=200)

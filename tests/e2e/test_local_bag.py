@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.e2e.lab import Lab, exactly_one_result_each
+from tests.e2e.lab import Lab, exactly_one_result_each, site
 
 
 def test_a_bag_runs_to_its_end_and_says_what_it_took(lab: Lab) -> None:
-    lab.configure(
-        """
-        sites:
-          here:
-            backend: local
-            processors: 2
-            limits: {max_pending_requests: 2, max_proc: 2, max_tr: 1h}
-        """
-    )
+    lab.configure(site("local", (2, 2, "1h"), processors=2))
     lab.bag(f"echo {number}" for number in range(20))
     lab.run("run", "tasks.bag")
     exactly_one_result_each(lab, 1, 20)

@@ -1,4 +1,4 @@
-"""A budget on the local site, with `kill -9` of the daemon in between."""
+"""A budget on the local site; `test_slurm_budget.py` kills the daemon in between and counts as Slurm does."""
 
 from __future__ import annotations
 
@@ -6,28 +6,20 @@ import math
 import sqlite3
 import time
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.journal.credits import entries
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, site
+from tests.living import until
 
 PRICE = 10
-SITE = f"""
-    sites:
-      here:
-        backend: local
-        processors: 3
-        limits: {{max_pending_requests: 2, max_proc: 2, max_tr: 2m}}
-        initial_tr: 5
-        pad: 3
-        idle_timeout: 2
-        overrun: 2
-        price: {{explicit: {PRICE}, donated: 2}}
-"""
+SITE = site(
+    "local", (2, 2, "2m"), processors=3, initial_tr=5, pad=3, idle_timeout=2, overrun=2,
+    price={"explicit": PRICE, "donated": 2},
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -41,28 +33,9 @@ def has_done(lab: Lab, results: int) -> bool:
     return int(lab.status()["done"]) >= results
 
 
-def has_done_or_pauses(lab: Lab, results: int) -> bool:
-    """Where workers start slowly, their starts may use the budget up."""
-    return has_done(lab, results) or bool(why_paused(lab))
-
-
 def used(lab: Lab, bag: int = 1) -> dict[str, float]:
     (line,) = lab.ask("credits", str(bag))["bags"]
     return dict(line)
-
-
-def recount(lab: Lab) -> float:
-    """Credits by the times that the scheduler told of each pilot."""
-    with closing(sqlite3.connect(lab.state / "journal.sqlite")) as db:
-        rows = db.execute("SELECT p, started, ended FROM pilot WHERE started IS NOT NULL").fetchall()
-    seconds = [p * math.ceil(round(ended - started, 3)) for p, started, ended in rows]
-    return float(sum(math.ceil(each * PRICE * 1e6 / 3600) for each in seconds)) / 1e6
-
-
-def why_paused(lab: Lab, bag: int = 1) -> str:
-    """Why a bag is paused; empty while it runs, and while it waits for pilots that may give credits back."""
-    reason = str(lab.status(bag)["paused"] or "")
-    return reason if "is paused" in reason else ""
 
 
 def never_above_budget(path: Path) -> None:
@@ -72,38 +45,6 @@ def never_above_budget(path: Path) -> None:
     for until_now in range(len(written) + 1):
         for balance in Ledger(written[:until_now]).balances(time.time()):
             assert balance.left >= 0
-
-
-@pytest.mark.nightly
-def test_a_budget_is_kept_across_kills_and_the_credits_are_those_of_a_recount(priced: Lab) -> None:
-    priced.submit("tasks.bag", "--budget", "0.06")
-    for results in (3, 10):
-        until(partial(has_done_or_pauses, priced, results), "the bag goes on")
-        priced.kill_daemon()
-        priced.run("daemon", "start")
-    paused = until(partial(why_paused, priced), "the budget is spent")
-    assert priced.status()["done"] < 40
-    line = used(priced)
-    assert line["reserved"] == 0
-    assert 0 < line["used"] <= line["budget"]
-    assert "is paused" in priced.run("status").stdout
-    assert "is paused" in priced.run("why").stdout
-    assert "above 0" in priced.run("change", "1", "--budget", "-3", expect=2).stderr
-    priced.run("change", "1", "--budget", paused.rpartition("--budget ")[2])
-    until(lambda: not why_paused(priced), "it goes on")
-    priced.run("change", "1", "--budget", "10")
-    priced.wait()
-    exactly_one_result_each(priced, 1, 40)
-    until(lambda: used(priced)["reserved"] == 0, "all pilots have ended")
-    line = used(priced)
-    told = priced.run("report", "1").stdout
-    assert "for results" in told
-    assert "left" in told
-    priced.run("daemon", "stop")
-    assert line["used"] == pytest.approx(recount(priced), abs=1e-6)
-    assert 0 < line["wasted"] < line["used"]
-    assert used(priced) == line, "the journal alone says the same"
-    never_above_budget(priced.state / "journal.sqlite")
 
 
 def test_a_budget_that_holds_no_request_is_refused_with_the_number_needed(priced: Lab) -> None:

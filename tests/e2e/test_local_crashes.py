@@ -11,18 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.e2e.lab import LONG, Lab, exactly_one_result_each, found_below, until
+from tests.e2e.lab import LONG, Lab, exactly_one_result_each, found_below, site
+from tests.living import until
 
-LOCAL = """
-    sites:
-      here:
-        backend: local
-        processors: 3
-        limits: {max_pending_requests: 2, max_proc: 2, max_tr: 1h}
-        idle_timeout: 5
-    daemon:
-      worker_timeout: 20
-"""
+LOCAL = site("local", (2, 2, "1h"), processors=3, idle_timeout=5, daemon={"worker_timeout": 20})
 FREE = 8
 """Tasks that run at once; the others wait until they are released."""
 
@@ -40,10 +32,6 @@ def workers_of(lab: Lab) -> list[psutil.Process]:
     return found
 
 
-def done(lab: Lab) -> int:
-    return int(lab.status()["done"])
-
-
 def runs(lab: Lab) -> list[str]:
     """One line per execution of a task, from a file that the tasks write themselves."""
     path = lab.work / "runs"
@@ -52,10 +40,7 @@ def runs(lab: Lab) -> list[str]:
 
 @pytest.fixture
 def busy(lab: Lab) -> Lab:
-    lab.configure(LOCAL)
-    lab.bag([f"{lab.hold_after(FREE)}; sleep 0.3; echo $ADAPTOR_TASK_ID >> runs"] * 40)
-    lab.submit("tasks.bag")
-    until(lambda: done(lab) >= 5, "the bag is under way")
+    lab.begin(LOCAL, [f"{lab.hold_after(FREE)}; sleep 0.3; echo $ADAPTOR_TASK_ID >> runs"] * 40)
     return lab
 
 

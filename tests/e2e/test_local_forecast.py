@@ -7,20 +7,19 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.living import until
 
-SITE = """
-    sites:
-      here:
-        backend: local
-        processors: 3
-        limits: {max_pending_requests: 2, max_proc: 2, max_tr: 2m}
-        initial_tr: 5
-        pad: 3
-        idle_timeout: 2
-        overrun: 2
-        price: {explicit: 10, donated: 2}
-"""
+SITE = site(
+    "local",
+    (2, 2, "2m"),
+    processors=3,
+    initial_tr=5,
+    pad=3,
+    idle_timeout=2,
+    overrun=2,
+    price={"explicit": 10, "donated": 2},
+)
 TASKS = 40
 FREE = 15
 """Tasks that run at once; the others wait until they are released."""

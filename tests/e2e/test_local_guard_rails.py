@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tests.e2e.lab import Lab, until
+from tests.e2e.lab import Lab
 from tests.e2e.test_local_trouble import local
+from tests.living import until
 
 
 def test_a_bag_of_typos_pauses_with_a_sentence_and_what_it_wrote(lab: Lab) -> None:
@@ -27,9 +28,7 @@ def test_a_bag_of_typos_pauses_with_a_sentence_and_what_it_wrote(lab: Lab) -> No
 
 def test_a_task_that_checkpoints_finishes_beyond_max_tr(lab: Lab) -> None:
     """It works for more than twice as long as one request can give: 4 s of 14, the end is told 5 s before."""
-    lab.configure(
-        local("{max_pending_requests: 2, max_proc: 2, max_tr: 14}", "initial_tr: 6\n        pad: 8")
-    )
+    lab.configure(local((2, 2, "14s"), initial_tr=6, pad=8))
     work = lab.work / "work"
     lab.bag(
         [
@@ -51,7 +50,7 @@ def test_a_task_that_checkpoints_finishes_beyond_max_tr(lab: Lab) -> None:
 
 
 def test_a_pause_and_a_hung_task(lab: Lab) -> None:
-    lab.configure(local("{max_pending_requests: 2, max_proc: 2, max_tr: 1h}"))
+    lab.configure(local())
     begun = lab.work / "begun"
     lab.bag([f"touch {begun}; {lab.hold()}", "true", "true"])
     held = lab.submit("tasks.bag", "--max-running", "1")

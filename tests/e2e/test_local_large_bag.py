@@ -8,14 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.lab import Lab, until
+from tests.e2e.lab import Lab, site
+from tests.living import until
 
-SITE = """
-sites:
-  here:
-    backend: local
-    processors: 1
-"""
+SITE = site("local", processors=1)
 TASKS = 30_000
 MB = 2**20
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.daemon.upkeep.web import SECRET, Web
-from tests.e2e.lab import Lab, until
+from tests.e2e.lab import Lab
+from tests.living import until
 
 
 @pytest.fixture

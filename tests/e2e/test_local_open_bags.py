@@ -7,16 +7,12 @@ import threading
 from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.client.bags import Client
-from tests.e2e.lab import LONG, Lab, exactly_one_result_each, until
+from tests.e2e.lab import LONG, Lab, exactly_one_result_each, site
+from tests.living import until
 
 
 def test_an_open_bag_is_fed_and_followed_over_a_crash(lab: Lab) -> None:
-    lab.configure(
-        """
-        sites:
-          here: {backend: local, processors: 2, initial_tr: 5m, pad: 5s, idle_timeout: 1s}
-        """
-    )
+    lab.configure(site("local", processors=2, initial_tr="5m", pad="5s", idle_timeout="1s"))
     lab.run("daemon", "start")
     spec = BagSpec(name="fed", cwd=str(lab.work), output=str(lab.work / "out"), environment={})
     seen: list[int] = []

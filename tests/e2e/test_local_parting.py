@@ -7,34 +7,20 @@ from contextlib import closing
 
 import pytest
 
-from tests.e2e.lab import Lab, exactly_one_result_each
+from tests.e2e.lab import Lab, exactly_one_result_each, keys_of, sites
 from tests.e2e.test_local_budget import never_above_budget
 
 pytestmark = pytest.mark.timeout(300)
 
-SITES = """
-    sites:
-      fast:
-        backend: local
-        processors: 4
-        limits: {max_pending_requests: 4, max_proc: 4, max_tr: 5m}
-        initial_tr: 2
-        pad: 3
-        idle_timeout: 2
-        overrun: 2
-        prologue: export NAP=0.5
-        price: {explicit: 40}
-      cheap:
-        backend: local
-        processors: 2
-        limits: {max_pending_requests: 4, max_proc: 2, max_tr: 5m}
-        initial_tr: 2
-        pad: 3
-        idle_timeout: 2
-        overrun: 2
-        prologue: export NAP=1
-        price: {explicit: 4}
-"""
+SHORT = {"initial_tr": 2, "pad": 3, "idle_timeout": 2, "overrun": 2}
+FAST = {"processors": 4, "prologue": "export NAP=0.5", "price": {"explicit": 40}}
+CHEAP = {"processors": 2, "prologue": "export NAP=1", "price": {"explicit": 4}}
+SITES = sites(
+    {
+        "fast": keys_of("local", (4, 4, "5m"), **FAST, **SHORT),
+        "cheap": keys_of("local", (4, 2, "5m"), **CHEAP, **SHORT),
+    }
+)
 TASKS = 40
 
 

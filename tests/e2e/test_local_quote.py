@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.lab import Lab, exactly_one_result_each
+from tests.e2e.lab import Lab, exactly_one_result_each, keys_of, sites
 from tests.e2e.test_local_budget import never_above_budget
 
 pytestmark = pytest.mark.timeout(300)
 
-SITE = """
-    sites:
-      near:
-        backend: local
-        processors: 2
-        limits: {max_pending_requests: 2, max_proc: 2, max_tr: 5m}
-        initial_tr: 4
-        pad: 3
-        idle_timeout: 2
-        overrun: 2
-        price: {explicit: 10}
-      far:
-        backend: local
-        processors: 3
-        limits: {max_pending_requests: 2, max_proc: 3, max_tr: 5m}
-        initial_tr: 4
-        pad: 3
-        idle_timeout: 2
-        overrun: 2
-        price: {explicit: 100}
-"""
+SHORT = {"initial_tr": 4, "pad": 3, "idle_timeout": 2, "overrun": 2}
+SITES = sites(
+    {
+        "near": keys_of("local", (2, 2, "5m"), processors=2, price={"explicit": 10}, **SHORT),
+        "far": keys_of("local", (2, 3, "5m"), processors=3, price={"explicit": 100}, **SHORT),
+    }
+)
 TASKS = 60
 
 
 def test_the_menu_of_two_sites_and_its_cheapest_line(lab: Lab) -> None:
-    lab.configure(SITE)
+    lab.configure(SITES)
     lab.bag(["sleep 0.3"] * TASKS)
     lab.run("daemon", "start")
     looked = lab.ask("quote", "tasks.bag")

@@ -15,7 +15,8 @@ import pytest
 
 from adaptor.shims.serving import leave_behind
 from adaptor.shims.start import socket_name
-from tests.e2e.lab import Lab, until
+from tests.e2e.lab import Lab
+from tests.living import run_text, until
 
 AT_ONCE = int(os.environ.get("AT_ONCE", "40"))
 REAL = """#!/bin/sh
@@ -48,15 +49,7 @@ class Shell:
     def run(
         self, *words: str, expect: int = 0, input: str = "", **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            words,
-            cwd=self.lab.work,
-            env={**self.environment, **variables},
-            input=input,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_text(words, cwd=self.lab.work, env={**self.environment, **variables}, input=input)
         assert done.returncode == expect, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
@@ -287,14 +280,7 @@ class Person:
         self.run(*self.adaptor, "shims", str(self.shims))
 
     def run(self, *words: str) -> str:
-        done = subprocess.run(
-            [*self.become, *words],
-            cwd=self.work,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_text([*self.become, *words], cwd=self.work, env=self.environment)
         assert not done.returncode, f"{words}: {done.stdout}\n{done.stderr}"
         return done.stdout
 

@@ -7,18 +7,9 @@ import stat
 from pathlib import Path
 
 from adaptor.protocol.access import read_access, worker_access
-from tests.e2e.lab import Lab, exactly_one_result_each, found_below, until
+from tests.e2e.lab import Lab, exactly_one_result_each, found_below, site
 from tests.e2e.test_local_crashes import workers_of
-
-HERE = """
-    sites:
-      here:
-        backend: local
-        spool: {spool}
-        processors: 3
-        limits: {{max_pending_requests: 2, max_proc: 2, max_tr: 1h}}
-        idle_timeout: 5
-"""
+from tests.living import until
 
 
 def only_folders(spool: Path) -> list[os.stat_result]:
@@ -29,10 +20,10 @@ def only_folders(spool: Path) -> list[os.stat_result]:
 
 def test_a_bag_runs_through_a_spool_although_the_daemon_is_killed(lab: Lab) -> None:
     spool = lab.root / "spool"
-    lab.configure(HERE.format(spool=spool))
-    lab.bag([f"{lab.hold_after(20)}; sleep 0.3; echo $ADAPTOR_TASK_ID >> runs"] * 60)
-    lab.submit("tasks.bag")
-    until(lambda: lab.status()["done"] >= 10, "the bag is under way")
+    configuration = site("local", (2, 2, "1h"), spool=str(spool), processors=3, idle_timeout=5)
+    lab.begin(
+        configuration, [f"{lab.hold_after(20)}; sleep 0.3; echo $ADAPTOR_TASK_ID >> runs"] * 60, done=10
+    )
     (address,) = read_access(lab.state / worker_access("here")).addresses
     assert address.startswith(f"spool://{spool}/"), "no port is told to anybody"
     workers = workers_of(lab)

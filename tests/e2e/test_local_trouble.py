@@ -5,20 +5,17 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import psutil
 
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from adaptor.decisions.pilot_rules import UNREACHED
+from adaptor.protocol.access import read_access, worker_access, write_access
+from tests.e2e.lab import Lab, exactly_one_result_each, keys_of, site, sites
+from tests.living import until
 
 
-def local(limits: str = "{max_pending_requests: 2, max_proc: 2, max_tr: 1h}", more: str = "") -> str:
-    return f"""
-    sites:
-      here:
-        backend: local
-        processors: 2
-        limits: {limits}
-        {more}
-    """
+def local(limits: tuple[int, int, str] = (2, 2, "1h"), **keys: object) -> str:
+    return site("local", limits, processors=2, **keys)
 
 
 def test_tasks_that_fail_each_in_their_own_way(lab: Lab) -> None:
@@ -51,8 +48,7 @@ def sleepers(lab: Lab) -> list[psutil.Process]:
 
 
 def test_the_walltime_is_met_tr_grows_and_nothing_is_charged(lab: Lab) -> None:
-    more = "heuristic: adaptive\n        initial_tr: 2\n        pad: 6\n        growth_factor: 3"
-    lab.configure(local("{max_pending_requests: 1, max_proc: 2, max_tr: 1h}", more))
+    lab.configure(local((1, 2, "1h"), heuristic="adaptive", initial_tr=2, pad=6, growth_factor=3))
     lab.bag(["sleep 7"] * 2)
     lab.run("run", "tasks.bag")
     exactly_one_result_each(lab, 1, 2)
@@ -63,9 +59,7 @@ def test_the_walltime_is_met_tr_grows_and_nothing_is_charged(lab: Lab) -> None:
 
 
 def test_a_task_longer_than_any_request_is_told_and_not_tried_for_ever(lab: Lab) -> None:
-    lab.configure(
-        local("{max_pending_requests: 1, max_proc: 2, max_tr: 10}", "initial_tr: 4\n        pad: 6")
-    )
+    lab.configure(local((1, 2, "10s"), initial_tr=4, pad=6))
     lab.bag(["sleep 60", "true"])
     lab.run("run", "tasks.bag", expect=3)
     slow, quick = lab.results()
@@ -76,10 +70,7 @@ def test_a_task_longer_than_any_request_is_told_and_not_tried_for_ever(lab: Lab)
 
 
 def test_a_full_disk_loses_nothing(lab: Lab) -> None:
-    lab.configure(local())
-    lab.bag([lab.hold_after(4)] * 40)
-    lab.submit("tasks.bag")
-    until(lambda: lab.status()["done"] >= 3, "the bag is under way")
+    lab.begin(local(), [lab.hold_after(4)] * 40, done=3)
     daemon = psutil.Process(lab.daemon_pid())
     unlimited = daemon.rlimit(psutil.RLIMIT_FSIZE)
     daemon.rlimit(psutil.RLIMIT_FSIZE, (4096, unlimited[1]))  # every write beyond 4 KiB fails
@@ -111,7 +102,7 @@ def test_two_bags_share_and_bags_can_be_cancelled_and_retried(lab: Lab) -> None:
 
 
 def test_why_explains_that_nothing_can_be_submitted_and_an_idle_daemon_holds_nothing(lab: Lab) -> None:
-    lab.configure(local("{max_pending_requests: 1, max_proc: 1, max_tr: 1h}"))
+    lab.configure(local((1, 1, "1h")))
     lab.bag(["sleep 1"] * 4)
     lab.submit("tasks.bag")
 
@@ -128,9 +119,43 @@ def test_why_explains_that_nothing_can_be_submitted_and_an_idle_daemon_holds_not
 
 
 def test_a_site_that_cannot_be_reached_leaves_the_bag_to_the_others(lab: Lab) -> None:
-    far = "far: {backend: slurm, ssh: {host: nowhere.invalid}}"
-    lab.configure(local() + f"  {far}\n")
+    far = {"backend": "slurm", "ssh": {"host": "nowhere.invalid"}}
+    lab.configure(sites({"here": keys_of("local", (2, 2, "1h"), processors=2), "far": far}))
     lab.bag(["true"] * 4)
     lab.run("run", "tasks.bag")
     exactly_one_result_each(lab, 1, 4)
     assert {request["site"] for request in lab.ask("report", "1")["requests"]} == {"here"}
+
+
+def test_workers_that_cannot_reach_the_daemon_are_told_of_within_a_minute(lab: Lab) -> None:
+    lab.configure(site("local", (1, 1, "1h")))
+    lab.bag(["true"])
+    lab.run("daemon", "start")
+    path = lab.state / worker_access("here")
+    write_access(path, msgspec.structs.replace(read_access(path), addresses=("tcp://127.0.0.1:9",)))
+    lab.submit("tasks.bag")
+
+    def said() -> list[str]:
+        return [line["text"] for line in lab.ask("why", "--pilot", "1") if "reach" in line["text"]]
+
+    (text, *_) = until(said, "the daemon says that nobody has reached it")
+    assert UNREACHED <= 45, "with the start of the pilot, a minute"
+    assert "tcp://127.0.0.1:9" in text or "open from the nodes" in text
+
+
+LOCAL = site("local", (2, 4, "1h"), processors=4, idle_timeout=5, daemon={"worker_timeout": 20})
+
+
+def test_a_task_that_ends_its_worker_fails_and_the_others_are_done(lab: Lab) -> None:
+    """By SIGTERM; on a real Slurm it is SIGKILL."""
+    lab.configure(LOCAL)
+    lab.bag(["kill -TERM $PPID; sleep 5", *["sleep 1"] * 19])
+    lab.submit("tasks.bag")
+    lab.wait(expect=3)
+    found = lab.results()
+    assert [task["state"] for task in found] == ["failed"] + ["done"] * 19
+    assert found[0]["error"].startswith("its worker died under it 3 times (last: node ")
+    assert "not tried again; adaptor retry 1" in found[0]["error"]
+    assert found[0]["attempts"] <= 6
+    assert not any(task["retries"] for task in found)
+    assert len(lab.pilots()) <= 12

@@ -5,22 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.clusters.openpbs import ThrowawayOpenPbs
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.living import until
 
 pytestmark = [pytest.mark.pbs, pytest.mark.timeout(400)]
 
-SITE = """
-    sites:
-      hpc:
-        backend: pbs
-        limits: {max_pending_requests: 3, max_proc: 8, max_tr: 20m}
-        initial_tr: 30s
-        idle_timeout: 10
-        poll_interval: 2
-        command_timeout: 10
-    daemon:
-      worker_timeout: 8
-"""
+TERMS = {"initial_tr": "30s", "idle_timeout": 10, "command_timeout": 10}
+SITE = site("pbs", (3, 8, "20m"), **TERMS, daemon={"worker_timeout": 8})
 TASKS = 80
 FREE = 20
 """Tasks that run at once; the others wait until they are released."""
@@ -28,10 +19,7 @@ FREE = 20
 
 @pytest.fixture
 def busy(openpbs: ThrowawayOpenPbs, lab: Lab) -> Lab:
-    lab.configure(SITE)
-    lab.bag([f"{lab.hold_after(FREE)}; sleep 2; echo $ADAPTOR_TASK_ID"] * TASKS)
-    lab.submit("tasks.bag")
-    until(lambda: lab.status()["done"] >= 5, "the bag is under way")
+    lab.begin(SITE, [f"{lab.hold_after(FREE)}; sleep 2; echo $ADAPTOR_TASK_ID"] * TASKS)
     return lab
 
 
@@ -69,14 +57,12 @@ def test_a_node_loses_its_power(openpbs: ThrowawayOpenPbs, busy: Lab) -> None:
     until(lambda: not jobs(openpbs), "no pilot is left in the queue", timeout=100)
 
 
-@pytest.mark.parametrize(
-    ("options", "most"), [(("--mem", "2G"), 2), (("--cpus", "3"), 2)], ids=["memory", "processors"]
-)
+@pytest.mark.parametrize("options", [("--mem", "2G"), ("--cpus", "3")], ids=["memory", "processors"])
 def test_tasks_of_which_few_fit_on_a_node_run(
-    openpbs: ThrowawayOpenPbs, lab: Lab, options: tuple[str, ...], most: int
+    openpbs: ThrowawayOpenPbs, lab: Lab, options: tuple[str, ...]
 ) -> None:
     """No request is for more of them than the empty nodes hold, so none waits for ever."""
-    lab.configure(SITE.replace("max_proc: 8", "max_proc: 12"))
+    lab.configure(site("pbs", (3, 12, "20m"), **TERMS))
     lab.bag(["sleep 1"] * 12)
     lab.submit(*options, "tasks.bag")
     lab.wait(timeout=120)

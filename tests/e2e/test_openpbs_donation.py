@@ -7,23 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.clusters.openpbs import ThrowawayOpenPbs
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.living import until
 
 pytestmark = [pytest.mark.pbs, pytest.mark.timeout(400)]
 
-PREEMPTIBLE = """
-sites:
-  hpc:
-    backend: pbs
-    partition: workq
-    limits: {max_pending_requests: 2, max_proc: 16, max_tr: 30m}
-    initial_tr: 2m
-    idle_timeout: 3
-    poll_interval: 2
-    donation: {mode: preemptible, partition: scavenger}
-daemon:
-  worker_timeout: 8
-"""
+SCAVENGER = {"mode": "preemptible", "partition": "scavenger"}
+TERMS = {"partition": "workq", "initial_tr": "2m", "idle_timeout": 3, "donation": SCAVENGER}
+PREEMPTIBLE = site("pbs", (2, 16, "30m"), **TERMS, daemon={"worker_timeout": 8})
 
 
 def donated(lab: Lab) -> list[str]:

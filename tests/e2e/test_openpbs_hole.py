@@ -8,18 +8,12 @@ import pytest
 
 from backends.pbs.fields import parse_time
 from tests.clusters.openpbs import ThrowawayOpenPbs
-from tests.e2e.lab import Lab, until
+from tests.e2e.lab import Lab, site
+from tests.living import until
 
 pytestmark = [pytest.mark.pbs, pytest.mark.timeout(400)]
 
-SITE = """
-    sites:
-      hpc:
-        backend: pbs
-        heuristic: adaptive
-        limits: {max_pending_requests: 2, max_proc: 16, max_tr: 4h}
-        poll_interval: 2
-"""
+SITE = site("pbs", (2, 16, "4h"), heuristic="adaptive")
 
 
 def qsub(cluster: ThrowawayOpenPbs, nodes: int, seconds: int) -> str:

@@ -12,20 +12,10 @@ import pytest
 
 from tests.clusters.openpbs import ThrowawayOpenPbs, unavailable
 from tests.clusters.openpbs_conf import ClusterOptions
-from tests.e2e.lab import Lab, exactly_one_result_each
+from tests.e2e.lab import Lab, exactly_one_result_each, site
 
 pytestmark = [pytest.mark.pbs, pytest.mark.timeout(400)]
 
-SITE = """
-    sites:
-      hpc:
-        backend: pbs
-        limits: {max_pending_requests: 1, max_proc: PROCESSORS, max_tr: 20m}
-        initial_tr: 5m
-        idle_timeout: 10
-        poll_interval: 2
-        command_timeout: 10
-"""
 DEVICES = r"""
 import re
 import pbs
@@ -39,6 +29,10 @@ event.env["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
 event.accept()
 """
 """Names the devices of the job on each node in the way of pbs_cgroups, which would need real ones."""
+
+
+def configure(lab: Lab, processors: int) -> None:
+    lab.configure(site("pbs", (1, processors, "20m"), initial_tr="5m", idle_timeout=10, command_timeout=10))
 
 
 def at_once(lab: Lab, count: int, place: str = "$(hostname)") -> str:
@@ -68,7 +62,7 @@ def said(lab: Lab, bag: int, tasks: int) -> list[list[str]]:
 
 
 def test_the_workers_of_a_pilot_start_on_all_its_nodes(openpbs: ThrowawayOpenPbs, lab: Lab) -> None:
-    lab.configure(SITE.replace("PROCESSORS", "16"))
+    configure(lab, 16)
     lab.bag([at_once(lab, 4)] * 64)
     bag = lab.submit("tasks.bag")
     lab.wait(bag, timeout=240)
@@ -78,7 +72,7 @@ def test_the_workers_of_a_pilot_start_on_all_its_nodes(openpbs: ThrowawayOpenPbs
 
 def test_each_task_has_a_gpu_of_its_node_alone(openpbs: ThrowawayOpenPbs, lab: Lab) -> None:
     """12 tasks on 8 GPUs: the first 8 run at the same time, and end only if none has the GPU of another."""
-    lab.configure(SITE.replace("PROCESSORS", "8"))
+    configure(lab, 8)
     lab.bag([f"{at_once(lab, 8, '$CUDA_VISIBLE_DEVICES')}; hostname; echo $CUDA_VISIBLE_DEVICES"] * 12)
     with openpbs.hook("devices", DEVICES):
         found = said(lab, lab.submit("tasks.bag", "--gpus", "1"), 12)
@@ -100,7 +94,7 @@ def confined(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("confined", [(2, ("cpuacct",))], indirect=True, ids=["two nodes"])
 def test_pbs_cgroups_starts_the_workers_of_all_nodes(confined: ThrowawayOpenPbs, lab: Lab) -> None:
-    lab.configure(SITE.replace("PROCESSORS", "4"))
+    configure(lab, 4)
     lab.bag([at_once(lab, 2)] * 16)
     lab.wait(lab.submit("tasks.bag"), timeout=240)
     assert begun(lab).keys() == set(confined.nodes)
@@ -110,7 +104,7 @@ def test_pbs_cgroups_starts_the_workers_of_all_nodes(confined: ThrowawayOpenPbs,
 @pytest.mark.parametrize("confined", [(1, ("cpuset", "cpuacct", "memory"))], indirect=True, ids=["one node"])
 def test_pbs_cgroups_gives_what_is_asked_for(confined: ThrowawayOpenPbs, lab: Lab) -> None:
     """All chunks of a node together; memory for which nobody asks is 256 MB as OpenPBS ships the hook."""
-    lab.configure(SITE.replace("PROCESSORS", "2"))
+    configure(lab, 2)
     task = "p=/proc/self; grep Cpus_allowed_list $p/status; m=$(sed -n 's/.*:memory://p' $p/cgroup)"
     lab.bag([f"{task}; cat /sys/fs/cgroup/memory/$m/memory.limit_in_bytes; sleep 1"] * 4)
     for options, limit in ((("--mem", "200M"), 400 * 2**20), ((), 256 * 2**20)):

@@ -11,24 +11,20 @@ from tests.campaign.schedulers.on_slurm import SlurmCluster
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_accounting import available
 from tests.clusters.slurm_conf import ClusterOptions
-from tests.e2e.lab import Lab, until
+from tests.e2e.lab import Lab, site
+from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.nightly, pytest.mark.timeout(400)]
 
-SITE = """
-    sites:
-      hpc:
-        backend: slurm
-        partition: batch
-        limits: {max_pending_requests: 3, max_proc: 8, max_tr: 20m}
-        initial_tr: 3m
-        idle_timeout: 5
-        poll_interval: 2
-        price: {explicit: 10}
-        charging_unit: 10s
-    daemon:
-      worker_timeout: 8
-"""
+SITE = site(
+    "slurm",
+    (3, 8, "20m"),
+    initial_tr="3m",
+    idle_timeout=5,
+    price={"explicit": 10},
+    charging_unit="10s",
+    daemon={"worker_timeout": 8},
+)
 TASKS = 40
 
 
@@ -49,10 +45,7 @@ def ends(cluster: SlurmCluster) -> dict[str, float]:
 def test_a_pilot_that_ended_while_no_daemon_ran_is_charged_by_the_accounting(
     cluster: SlurmCluster, lab: Lab
 ) -> None:
-    lab.configure(SITE)
-    lab.bag([f"{lab.hold_after(8)}; sleep 1"] * TASKS)
-    lab.submit("tasks.bag")
-    until(lambda: lab.status()["done"] >= 4, "the bag is under way")
+    lab.begin(SITE, [f"{lab.hold_after(8)}; sleep 1"] * TASKS, done=4)
     victim = next(pilot for pilot in lab.pilots() if pilot["state"] == "running")
     lab.kill_daemon()
     cluster.cancel(victim["job"])

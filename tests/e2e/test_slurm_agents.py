@@ -12,23 +12,12 @@ import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.clusters.slurm_conf import ClusterOptions
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
 
-SITE = """
-sites:
-  hpc:
-    backend: slurm
-    partition: batch
-    limits: {{max_pending_requests: 2, max_proc: 16, max_tr: 30m}}
-    initial_tr: 2m
-    idle_timeout: 5
-    poll_interval: 2
-    donation: {{mode: agent, runtime_directory: {runtime}, reclaim_timeout: 10s}}
-daemon:
-  worker_timeout: 8
-"""
+
 LOOK = r"""#!/bin/sh
 for node in $(scontrol show hostnames); do
     echo $node >> {work}/nodes.{name}
@@ -50,7 +39,9 @@ def lending(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThrowawaySlur
     reason = available()
     if reason:
         pytest.skip(reason)
-    lab.configure(SITE.format(runtime=lab.root / "lent"))
+    agents = {"mode": "agent", "runtime_directory": str(lab.root / "lent"), "reclaim_timeout": "10s"}
+    terms = {"initial_tr": "2m", "idle_timeout": 5, "daemon": {"worker_timeout": 8}}
+    lab.configure(site("slurm", (2, 16, "30m"), donation=agents, **terms))
     hooks = lab.root / "hooks"
     lab.run("site", "install-hooks", "hpc", "--write", hooks)
     lines = (

@@ -8,29 +8,19 @@ from pathlib import Path
 import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.clusters.slurm_wrappers.backend_type import python_path
+from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.e2e.watching import QueueWatch
+from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
-
-SITE = """
-    sites:
-      hpc:
-        backend: slurm
-        partition: batch
-        heuristic: {heuristic}
-        limits: {{max_pending_requests: 3, max_proc: 6, max_tr: 30m}}
-        initial_tr: 20s
-        idle_timeout: 10
-        poll_interval: 3
-"""
 
 
 def local_jobs(slurm: ThrowawaySlurm) -> None:
     """Half of the nodes are busy, and a job that wants all of them waits."""
     for _ in range(2):
-        slurm.run(["sbatch", "-p", "batch", "-N1", "--exclusive", "-t2", "-o/dev/null", "--wrap", "sleep 25"])
-    slurm.run(["sbatch", "-p", "batch", "-N4", "--exclusive", "-t2", "-o/dev/null", "--wrap", "sleep 5"])
+        slurm.occupy(1, 2, "sleep 25")
+    slurm.occupy(4, 2, "sleep 5")
 
 
 TASKS = 75
@@ -41,7 +31,7 @@ TASKS = 75
     ["completion", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("static", "adaptive"))],
 )
 def test_all_tasks_end_within_the_limits(slurm: ThrowawaySlurm, lab: Lab, heuristic: str) -> None:
-    lab.configure(SITE.format(heuristic=heuristic))
+    lab.configure(site("slurm", (3, 6, "30m"), heuristic=heuristic, initial_tr="20s", idle_timeout=10))
     draw = random.Random(2008)
     lab.bag(f"sleep {draw.uniform(0.2, 4):.2f}; echo $ADAPTOR_TASK_ID" for _ in range(TASKS))
     local_jobs(slurm)
@@ -55,3 +45,46 @@ def test_all_tasks_end_within_the_limits(slurm: ThrowawaySlurm, lab: Lab, heuris
     exactly_one_result_each(lab, 1, TASKS)
     outputs = [Path(task["stdout"]).read_text() for task in lab.results(1)]
     assert outputs == [f"{task}\n" for task in range(TASKS)]
+
+
+SITE = site("slurm-wrappers", (2, 6, "30m"), partition="batch", initial_tr="10s", idle_timeout=5)
+
+
+def test_60_tasks_within_the_limits(
+    slurm_wrappers: ThrowawaySlurm, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "packages").mkdir()
+    monkeypatch.setenv("PYTHONPATH", python_path(tmp_path / "packages"))
+    lab.configure(SITE)
+    draw = random.Random(1998)
+    lab.bag(f"sleep {draw.uniform(0.2, 2):.2f}; echo $ADAPTOR_TASK_ID" for _ in range(60))
+    size = "nodes=3:ppn=4,walltime=60"
+    slurm_wrappers.run(
+        ["qsub", "-N", "local", "-l", size, "-j", "oe", "-o", "/dev/null", "-b", "y", "sleep 5"]
+    )
+    with QueueWatch(slurm_wrappers) as watch:
+        lab.run("run", "tasks.bag", timeout=300)
+        until(lambda: not watch.look().jobs, "soon after the bag is done no pilot is left", timeout=60)
+    shapes = {(processors, minutes) for seen in watch.seen for _, processors, minutes in seen.jobs}
+    assert max(len(seen.jobs) for seen in watch.seen) <= 2
+    assert max(processors for processors, _ in shapes) <= 6
+    assert max(minutes for _, minutes in shapes) <= 30
+    exactly_one_result_each(lab, 1, 60)
+    well = {"completed", "withdrawn"}
+    until(lambda: {pilot["state"] for pilot in lab.pilots()} <= well, "every pilot has ended well")
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("slurm")
+def test_a_task_that_ends_its_worker_fails_and_the_others_are_done(lab: Lab) -> None:
+    terms = {"initial_tr": "30s", "idle_timeout": 5, "daemon": {"worker_timeout": 8}}
+    lab.configure(site("slurm", (3, 6, "20m"), **terms))
+    lab.bag(["kill -9 $PPID; sleep 5", *["sleep 1"] * 19])
+    lab.submit("tasks.bag")
+    lab.wait(expect=3, timeout=300)
+    found = lab.results()
+    assert [task["state"] for task in found] == ["failed"] + ["done"] * 19
+    assert found[0]["error"].startswith("its worker died under it 3 times (last: node ")
+    assert found[0]["attempts"] <= 6
+    assert not any(task["retries"] for task in found)
+    assert len(lab.pilots()) <= 16

@@ -8,32 +8,23 @@ import sqlite3
 from contextlib import closing
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.e2e.test_local_budget import has_done, never_above_budget, used
+from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
 
 PRICE, UNIT, TASKS = 10, 10, 60
-SITE = f"""
-    sites:
-      hpc:
-        backend: slurm
-        partition: batch
-        limits: {{max_pending_requests: 3, max_proc: 4, max_tr: 20m}}
-        initial_tr: 5s
-        pad: 5s
-        idle_timeout: 3
-        poll_interval: 2
-        overrun: 30s
-        price: {{explicit: {PRICE}}}
-        charging_unit: {UNIT}s
-    daemon:
-      worker_timeout: 8
-"""
+AGREED: dict[str, Any] = {
+    "initial_tr": "5s", "pad": "5s", "idle_timeout": 3, "overrun": "30s", "price": {"explicit": PRICE},
+    "daemon": {"worker_timeout": 8},
+}  # fmt: skip
+SITE = site("slurm", (3, 4, "20m"), charging_unit=f"{UNIT}s", **AGREED)
 
 
 def recount(slurm: ThrowawaySlurm, lab: Lab, unit: int = UNIT) -> float:
@@ -93,7 +84,7 @@ def test_a_bag_keeps_its_budget_and_its_deadline(
     slurm: ThrowawaySlurm, lab: Lab, aims: tuple[str, ...], budget: float, within: float
 ) -> None:
     """80 tasks of 2 to 4 s are 0.67 credits of work at 10 a processor-hour, charged by the second."""
-    lab.configure(SITE.replace(f"charging_unit: {UNIT}s", "charging_unit: 1s"))
+    lab.configure(site("slurm", (3, 4, "20m"), charging_unit="1s", **AGREED))
     lab.bag([f"sleep {2 + task % 3}" for task in range(80)])
     lab.submit("tasks.bag", *aims)
     lab.wait(timeout=300)
@@ -109,3 +100,43 @@ def test_a_bag_keeps_its_budget_and_its_deadline(
         never_above_budget(lab.state / "journal.sqlite")
     if within:
         assert took <= within
+
+
+QUOTED = 60
+NAMES = ["cheapest", "cheapest +10 %", "cheapest +20 %", "fastest -20 %", "fastest -10 %", "fastest"]
+
+
+@pytest.mark.nightly
+def test_samples_menu_and_the_chosen_line(slurm: ThrowawaySlurm, lab: Lab) -> None:
+    lab.configure(SITE)
+    lab.bag(["sleep 1"] * QUOTED)
+    quoted = lab.run("quote", "tasks.bag", "--choose", "4")
+    title, head, *lines, chosen, together = quoted.stdout.splitlines()
+    assert title == "30 tasks left after the sample; ranges of 90 % probability"
+    assert head.split() == ["line", "choice", "credits", "range", "time", "within", "processors"]
+    assert [re.split(r"\s{2,}", line)[1] for line in lines] == NAMES
+    assert all(re.search(r"\d+ at hpc$", line) for line in lines)
+    assert "bag 1: 30 tasks as a sample at hpc" in quoted.stderr
+    assert chosen == "bag 2: 30 tasks"
+    assert together.endswith("adaptor results 1,2")
+    lab.wait(2, timeout=200)
+    for bag in (1, 2):
+        exactly_one_result_each(lab, bag, 30)
+    slots = int(lines[3].split()[-3])
+    asked = [each["p"] for each in lab.ask("report", "2")["requests"]]
+    told = lab.run("why", "--limit", "100").stdout
+    assert "by its quote" in told
+    assert max(asked) <= slots or "is planned anew" in told
+    until(lambda: not any(line["reserved"] for line in credits_of(lab)), "all pilots have ended")
+    bags = credits_of(lab)
+    lab.run("daemon", "stop")
+    used = {line["bag"]: line["used"] for line in bags}
+    assert used.keys() == {1, 2}
+    assert sum(used.values()) == pytest.approx(recount(slurm, lab), abs=1e-6)
+    (second,) = (line for line in bags if line["bag"] == 2)
+    assert 0 < second["used"] <= second["budget"]
+    never_above_budget(lab.state / "journal.sqlite")
+
+
+def credits_of(lab: Lab) -> list[dict[str, float]]:
+    return [line for bag in ("1", "2") for line in lab.ask("credits", bag)["bags"]]

@@ -8,33 +8,21 @@ import time
 import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.e2e.test_local_crashes import workers_of
+from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
 
-SITE = """
-    sites:
-      hpc:
-        backend: slurm
-        partition: batch
-        limits: {max_pending_requests: 3, max_proc: 6, max_tr: 20m}
-        initial_tr: 3m
-        idle_timeout: 10
-        poll_interval: 2
-        command_timeout: 10
-    daemon:
-      worker_timeout: 8
-"""
+SITE = site(
+    "slurm", (3, 6, "20m"), initial_tr="3m", idle_timeout=10, command_timeout=10, daemon={"worker_timeout": 8}
+)
 TASKS = 120
 
 
 @pytest.fixture
 def busy(slurm: ThrowawaySlurm, lab: Lab) -> Lab:
-    lab.configure(SITE)
-    lab.bag(["sleep 2; echo $ADAPTOR_TASK_ID"] * TASKS)
-    lab.submit("tasks.bag")
-    until(lambda: lab.status()["done"] >= 5, "the bag is under way")
+    lab.begin(SITE, ["sleep 2; echo $ADAPTOR_TASK_ID"] * TASKS)
     return lab
 
 

@@ -13,7 +13,8 @@ import pytest
 from adaptor.units import format_duration
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.dashboard.browser import chromium
-from tests.e2e.lab import Lab, until
+from tests.e2e.lab import Lab, site
+from tests.living import until
 from tests.security.world import as_mallory
 
 if TYPE_CHECKING:
@@ -21,15 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slurm, pytest.mark.browser, pytest.mark.timeout(400)]
 
-SITE = """
-    sites:
-      hpc:
-        backend: slurm
-        partition: batch
-        limits: {max_pending_requests: 1, max_proc: 8, max_tr: 4h}
-        initial_tr: 5m
-        poll_interval: 1
-"""
+SITE = site("slurm", (1, 8, "4h"), initial_tr="5m", poll_interval=1)
 BAG = 1
 PATIENCE = 60_000.0
 """Milliseconds."""
@@ -39,13 +32,6 @@ PATIENCE = 60_000.0
 def browser() -> Iterator[Browser]:
     with chromium() as found:
         yield found
-
-
-def submit(slurm: ThrowawaySlurm, nodes: int, minutes: int) -> str:
-    return slurm.run(
-        ["sbatch", "--parsable", "-p", "batch", f"-N{nodes}", "--exclusive", f"-t{minutes}", "-o/dev/null",
-         "--job-name=theirs-alone", "--wrap", "sleep 900"]
-    ).strip()  # fmt: skip
 
 
 def known(page: Page) -> dict[str, Any]:
@@ -63,9 +49,9 @@ def status_without_token(address: str) -> int:
 
 
 def test_the_page_beside_a_real_scheduler(slurm: ThrowawaySlurm, lab: Lab, browser: Browser) -> None:
-    running = submit(slurm, 2, 15)
+    running = slurm.occupy(2, 15, name="theirs-alone")
     until(lambda: slurm.run(["squeue", "-h", "-j", running, "-t", "R"]), "the foreign job runs")
-    planned = submit(slurm, 4, 30)
+    planned = slurm.occupy(4, 30, name="theirs-alone")
     until(
         lambda: slurm.run(["squeue", "-h", "-j", planned, "-o", "%S"]).strip() not in ("", "N/A"),
         "the second foreign job is planned",

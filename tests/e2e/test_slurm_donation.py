@@ -5,21 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
 
-SITE = """
-sites:
-  hpc:
-    backend: slurm
-    partition: batch
-    limits: {max_pending_requests: 2, max_proc: 16, max_tr: 30m}
-    initial_tr: 10m
-    idle_timeout: 3
-    poll_interval: 2
-    donation: {mode: preemptible, partition: scavenger}
-"""
+SCAVENGER = {"mode": "preemptible", "partition": "scavenger"}
+LENT = {"initial_tr": "10m", "idle_timeout": 3, "donation": SCAVENGER}
+SITE = site("slurm", (2, 16, "30m"), **LENT)
 
 
 def lent(lab: Lab) -> list[str]:
@@ -33,7 +26,7 @@ def test_a_local_job_gets_donated_nodes_within_the_grace_time(slurm: ThrowawaySl
     until(lambda: len(lent(lab)) == 4, "all four nodes are lent")
     until(lambda: lab.status()["running"] == 16, "tasks run on all of them")
     script = f"scontrol show hostnames > {lab.work}/nodes; sleep 4"
-    slurm.run(["sbatch", "-p", "batch", "-N2", "--exclusive", "-t10", "-o/dev/null", "--wrap", script])
+    slurm.occupy(2, 10, script)
     nodes = lab.work / "nodes"
     until(lambda: nodes.exists() and nodes.read_text().count("\n") == 2, "the local job starts")
     lab.release()
@@ -58,7 +51,7 @@ def test_a_drained_node_two_jobs_at_once_and_a_killed_daemon(slurm: ThrowawaySlu
     until(lambda: "n4" not in lent(lab), "a drained node is given up")
     for name in ("one", "two"):
         script = f"{lab.hold('daemon-back')}; touch {lab.work}/{name}"
-        slurm.run(["sbatch", "-p", "batch", "-N2", "--exclusive", "-t10", "-o/dev/null", "--wrap", script])
+        slurm.occupy(2, 10, script)
     until(lambda: len(lent(lab)) < 3, "local jobs have taken nodes")
     lab.kill_daemon()
     slurm.run(["scontrol", "update", "nodename=n4", "state=resume"])
@@ -78,7 +71,7 @@ def test_a_drained_node_two_jobs_at_once_and_a_killed_daemon(slurm: ThrowawaySlu
 
 @pytest.mark.nightly
 def test_a_cheap_bag_asks_for_nothing_that_idle_nodes_give_for_less(slurm: ThrowawaySlurm, lab: Lab) -> None:
-    lab.configure(f"{SITE}    price: {{explicit: 1.0, donated: 0.25}}\n")
+    lab.configure(site("slurm", (2, 16, "30m"), price={"explicit": 1.0, "donated": 0.25}, **LENT))
     lab.bag(["#ADAPTOR replicas=0", *["sleep 2"] * 48])
     lab.submit("tasks.bag", "--prefer", "cheap")
     lab.wait()

@@ -9,23 +9,18 @@ from typing import Any
 import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
 
-SITE = """
-    sites:
-      hpc:
-        backend: slurm
-        partition: batch
-        heuristic: adaptive
-        limits: {{max_pending_requests: 2, max_proc: 4, max_tr: 4h}}
-        initial_tr: 1h
-        idle_timeout: 3
-        poll_interval: 2
-        remember: {remember}
-"""
+
 FIT = "import sys, time; held = bytearray(int(sys.argv[2]) << 20); time.sleep(float(sys.argv[1]))"
+
+
+def remembering(remember: bool) -> str:
+    terms = {"heuristic": "adaptive", "initial_tr": "1h", "idle_timeout": 3}
+    return site("slurm", (2, 4, "4h"), remember=remember, **terms)
 
 
 def fit(lab: Lab, number: int, *options: str) -> int:
@@ -54,7 +49,7 @@ def no_pilot(lab: Lab) -> None:
 def test_the_second_and_third_bag_ask_for_what_the_first_needed(
     mixed_slurm: ThrowawaySlurm, lab: Lab
 ) -> None:
-    lab.configure(SITE.format(remember="true"))
+    lab.configure(remembering(True))
     for number in (1, 2, 3):
         bag = fit(lab, number, "--mem", "auto")
         lab.wait(bag)
@@ -70,13 +65,12 @@ def test_the_second_and_third_bag_ask_for_what_the_first_needed(
 
 
 def test_a_bag_of_a_known_kind_takes_a_hole_in_which_others_wait(slurm: ThrowawaySlurm, lab: Lab) -> None:
-    lab.configure(SITE.format(remember="true"))
+    lab.configure(remembering(True))
     lab.wait(fit(lab, 1))
     no_pilot(lab)
-    job = ["sbatch", "--parsable", "-p", "batch", "--exclusive", "-o/dev/null"]
-    busy = slurm.run([*job, "-N2", "-t15", "--wrap", "sleep 900"]).strip()
+    busy = slurm.occupy(2, 15)
     until(lambda: slurm.run(["squeue", "-h", "-j", busy, "-t", "R"]), "the first job runs")
-    planned = slurm.run([*job, "-N4", "-t30", "--wrap", "sleep 1800"]).strip()
+    planned = slurm.occupy(4, 30)
     until(lambda: slurm.run(["squeue", "-h", "-j", planned, "-o", "%S"]).strip() != "N/A", "it is planned")
     unknown = lab.bag(["python3 other.py"] * 6, "other.bag")
     starts = [datetime.fromisoformat(each["start"]) for each in lab.ask("plan", unknown)["requests"]]
@@ -88,7 +82,7 @@ def test_a_bag_of_a_known_kind_takes_a_hole_in_which_others_wait(slurm: Throwawa
 
 @pytest.mark.nightly
 def test_a_site_that_is_not_to_remember_asks_as_before(slurm: ThrowawaySlurm, lab: Lab) -> None:
-    lab.configure(SITE.format(remember="false"))
+    lab.configure(remembering(False))
     for number in (1, 2):
         lab.wait(fit(lab, number))
         no_pilot(lab)

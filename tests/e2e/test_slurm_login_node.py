@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from adaptor.errors import UsageError
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import LONG, Lab
+from tests.living import run_text
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(300)]
 
@@ -30,9 +30,7 @@ def test_a_login_node_is_not_computed_on_by_accident(unconfigured: Lab) -> None:
         assert "adaptor site init" in refused
         assert "--site local" in refused
     program = [sys.executable, "-c", "import adaptor; adaptor.Executor()"]
-    executor = subprocess.run(
-        program, env=lab.environment, cwd=lab.work, capture_output=True, text=True, timeout=LONG, check=False
-    )
+    executor = run_text(program, env=lab.environment, cwd=lab.work, timeout=LONG)
     assert "LoginNodeError: Slurm answers here" in executor.stderr
     assert not (lab.state / "daemon.log").exists(), "no daemon was started"
     chosen = lab.run("run", bag, "--site", "local")

@@ -9,23 +9,11 @@ import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.sshd import BREAK_CONNECTION, ThrowawaySshd
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.ssh, pytest.mark.timeout(400)]
 
-SITE = """
-    sites:
-      far:
-        backend: slurm
-        partition: batch
-        python: {python}
-        ssh: {ssh}
-        environment: {{SLURM_CONF: {conf}, PATH: "{path}"}}
-        limits: {{max_pending_requests: 2, max_proc: 8, max_tr: 30m}}
-        initial_tr: 20s
-        idle_timeout: 10
-        poll_interval: 2
-"""
 
 SBATCH = f"""\
 #!/bin/bash
@@ -48,9 +36,9 @@ def cluster(slurm_cluster: ThrowawaySlurm) -> ThrowawaySlurm:
 def configure(lab: Lab, cluster: ThrowawaySlurm, sshd: ThrowawaySshd, **ssh: str) -> None:
     programs = lab.root / "programs"
     programs.mkdir()
-    path = f"{programs}:/usr/bin:/bin"
-    reached = {**sshd.site(), **ssh}
-    lab.configure(SITE.format(python=sys.executable, ssh=reached, conf=cluster.conf, path=path))
+    variables = {"SLURM_CONF": str(cluster.conf), "PATH": f"{programs}:/usr/bin:/bin"}
+    reached = {"python": sys.executable, "ssh": {**sshd.site(), **ssh}, "environment": variables}
+    lab.configure(site("slurm", (2, 8, "30m"), name="far", initial_tr="20s", idle_timeout=10, **reached))
 
 
 def names_in_slurm(cluster: ThrowawaySlurm, instance_folder: Path) -> list[str]:

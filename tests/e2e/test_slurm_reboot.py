@@ -11,20 +11,12 @@ import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.systemd_user import SystemdUser, unavailable
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.living import run_text, until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(300)]
 
-SITE = """
-    sites:
-      hpc:
-        backend: slurm
-        partition: batch
-        limits: {max_pending_requests: 2, max_proc: 4, max_tr: 20m}
-        initial_tr: 2m
-        idle_timeout: 10
-        poll_interval: 2
-"""
+SITE = site("slurm", (2, 4, "20m"), initial_tr="2m", idle_timeout=10)
 TASKS = 60
 
 
@@ -54,9 +46,7 @@ def main_pid(lab: Lab, systemd: SystemdUser) -> int:
 
 def answers(lab: Lab) -> bool:
     """A daemon that is just starting lives, and does not answer yet."""
-    asked = subprocess.run(
-        lab.command("status", "--daemon"), env=lab.environment, capture_output=True, text=True, check=False
-    )
+    asked = run_text(lab.command("status", "--daemon"), env=lab.environment)
     return asked.returncode == 0
 
 

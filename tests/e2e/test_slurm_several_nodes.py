@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.living import until
 
 pytestmark = [
     pytest.mark.slurm,
@@ -24,16 +25,7 @@ pytestmark = [
     ),
 ]
 
-SITE = """
-    sites:
-      hpc:
-        backend: slurm
-        partition: batch
-        limits: {max_pending_requests: 1, max_proc: 8, max_tr: 20m}
-        initial_tr: 1m
-        idle_timeout: 20
-        poll_interval: 2
-"""
+SITE = site("slurm", (1, 8, "20m"), initial_tr="1m", idle_timeout=20)
 SLEEP = ["sleep", f"98765.{os.getpid()}"]
 """Other runs of these tests have theirs."""
 HELLO = Path(__file__).with_name("mpi_hello.py")

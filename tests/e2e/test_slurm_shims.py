@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import pytest
@@ -15,6 +14,7 @@ from tests.campaign.shim_clients import SITE
 from tests.campaign.shim_programs import CLIENTS
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab
+from tests.living import run_text
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
 JOBS = 12
@@ -27,15 +27,14 @@ def test_small_jobs_of_a_client_take_few_jobs(slurm: ThrowawaySlurm, lab: Lab, c
     path = f"{lab.root / 'bin'}:{os.environ['PATH']}"
     environment = {**lab.environment, "PATH": path, "ADAPTOR_CONFIG": str(lab.config)}
     before = slurm.last_job()
-    done = subprocess.run(
-        CLIENTS[client].write(lab.work, JOBS, sys.executable, 30),
-        cwd=lab.work, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_text(CLIENTS[client].write(lab.work, JOBS, sys.executable, 30), cwd=lab.work, env=environment)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{lab.log()}"
     assert len(list(lab.work.glob("*.done"))) == JOBS
     assert slurm.last_job() - before < JOBS
-    large = subprocess.run(
+    large = run_text(
         ["sbatch", "--parsable", "--time=2:00:00", "-o", "/dev/null", "--wrap", "true"],
-        cwd=lab.work, env=environment, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=lab.work,
+        env=environment,
+        check=True,
+    )
     assert int(large.stdout) < 100_000_000

@@ -10,38 +10,14 @@ import pytest
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_conf import ClusterOptions
 from tests.clusters.sshd import ThrowawaySshd
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, exactly_one_result_each, keys_of, sites
+from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.ssh, pytest.mark.timeout(400)]
 
 TASKS = 240
 
-SITES = """
-    sites:
-      near:
-        backend: slurm
-        partition: batch
-        environment: {{SLURM_CONF: {near}}}
-        limits: {{max_pending_requests: 3, max_proc: 16, max_tr: 2m}}
-        initial_tr: 20s
-        idle_timeout: 10
-        grace_time: 3
-        poll_interval: 2
-      far:
-        backend: slurm
-        partition: batch
-        python: {python}
-        ssh: {ssh}
-        environment: {{SLURM_CONF: {far}, PATH: "/usr/bin:/bin"}}
-        limits: {{max_pending_requests: 3, max_proc: 16, max_tr: 30m}}
-        initial_tr: 20s
-        idle_timeout: 10
-        poll_interval: 2
-        command_timeout: 5
-        grace_time: 3
-    daemon:
-      worker_timeout: 6
-"""
+SHORT = {"initial_tr": "20s", "idle_timeout": 10, "grace_time": 3}
 
 
 @pytest.fixture
@@ -64,7 +40,14 @@ def test_one_bag_over_two_clusters_of_which_one_is_stopped(
     slurm: ThrowawaySlurm, far: ThrowawaySlurm, sshd: ThrowawaySshd, lab: Lab
 ) -> None:
     ssh = {**sshd.site(), "directory": str(lab.root / "over there")}
-    lab.configure(SITES.format(near=slurm.conf, far=far.conf, python=sys.executable, ssh=ssh))
+    variables = {"SLURM_CONF": str(far.conf), "PATH": "/usr/bin:/bin"}
+    reached = {"python": sys.executable, "ssh": ssh, "environment": variables, "command_timeout": 5}
+    here = {"environment": {"SLURM_CONF": str(slurm.conf)}}
+    two = {
+        "near": keys_of("slurm", (3, 16, "2m"), **here, **SHORT),
+        "far": keys_of("slurm", (3, 16, "30m"), **reached, **SHORT),
+    }
+    lab.configure(sites(two, daemon={"worker_timeout": 6}))
     lab.bag([f"{lab.hold()}; sleep 2"] * TASKS)
     lab.submit("tasks.bag")
     # Until tasks are known to be short, three requests of two minutes are too few for all of them.

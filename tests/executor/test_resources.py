@@ -17,8 +17,8 @@ from adaptor.executor.executor import Executor
 from adaptor.executor.resources import CallTerms
 from adaptor.executor.session import Session
 from adaptor.resources import OwnNeeds, TaskSize
-from tests.e2e.lab import until
 from tests.executor.test_session import SOON, FakeBag
+from tests.living import until
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from adaptor.executor.pickling import CallError, task_of
 from adaptor.executor.resources import CallTerms
 from adaptor.executor.session import CallFuture, Session
 from adaptor.protocol.messages import UNPREPARED, VALUE
-from tests.e2e.lab import until
+from tests.living import until
 
 SOON = 60.0
 """Seconds for what must happen, on a busy machine too."""

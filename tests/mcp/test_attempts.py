@@ -26,7 +26,8 @@ from adaptor.errors import AdaptorError, UsageError
 from adaptor.protocol.access import key_access, worker_access
 from adaptor.protocol.channel import Channel, ChannelError
 from adaptor.resources import OwnNeeds
-from tests.e2e.lab import Lab, until
+from tests.e2e.lab import Lab
+from tests.living import until
 from tests.mcp.agent import Agent, ask, connected, holding, most_spent, processors_at_once, rows
 from tests.mcp.conftest import BUDGET, CANARY, MAX_PROC, RACING, key_view
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.processes.commands import code_command, isolated_command, module_command
+from tests.living import run_text
 
 SHADOWED = ("json", "signal", "struct", "ctypes", "string", "numbers", "socket", "runpy", "adaptor")
 MODULES = [
@@ -31,16 +32,13 @@ def home(tmp_path: Path) -> Path:
 
 
 def run(words: Sequence[str], home: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return run_text(
         words,
         cwd=home,
         env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
         errors="replace",
         timeout=120,
-        check=False,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from adaptor.errors import AdaptorError
 from adaptor.protocol.access import CLIENT_ACCESS, AccessError, read_access, worker_access
 from adaptor.protocol.maildir import Envelope, Seal, file_name
 from adaptor.protocol.state_directory import private_directory
-from tests.e2e.lab import until
+from tests.living import run_text, until
 from tests.security.probe import probe
 from tests.security.world import MALLORY, World, all_below, as_mallory
 
@@ -111,13 +110,10 @@ def open_state(world: World) -> None:
 
 
 def _refused(world: World, folder: Path, why: str) -> None:
-    done = subprocess.run(
+    done = run_text(
         world.lab.command("daemon", "start"),
         env={**world.lab.environment, "ADAPTOR_DIR": str(folder)},
-        capture_output=True,
-        text=True,
         timeout=60,
-        check=False,
     )
     assert done.returncode == 1
     assert why in done.stderr

@@ -7,7 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from tests.e2e.lab import until
+from tests.living import until
 from tests.security.probe import probe
 from tests.security.world import World, as_mallory
 

@@ -13,8 +13,7 @@ import psutil
 import pytest
 
 from adaptor_donation_agents.folders import UnsafeError, own_folder
-from tests.e2e.lab import until
-from tests.living import is_alive
+from tests.living import is_alive, until
 from tests.security.probe import probe
 from tests.security.world import MALLORY, World, as_mallory
 

@@ -19,7 +19,8 @@ from adaptor.api.question import A
 from adaptor.client.asking import DaemonConnection, NoAnswerError
 from adaptor.protocol.access import CLIENT_ACCESS, Access, read_access, worker_access
 from adaptor.protocol.keys import Keys, load_or_make_keys
-from tests.e2e.lab import Lab, until
+from tests.e2e.lab import Lab
+from tests.living import until
 
 MALLORY = 12352
 """A user without an account."""

@@ -17,7 +17,7 @@ from adaptor.shims.installing import script
 from adaptor.shims.real import RULES, RealCommand
 from adaptor.shims.serving import leave_behind
 from adaptor.shims.start import EXIT, LENGTH, TAKEN, inside, served, socket_name
-from tests.e2e.lab import until
+from tests.living import until
 
 REAL = """#!/bin/sh
 echo "$0|$*|$COLOUR|$PWD|$(umask)"

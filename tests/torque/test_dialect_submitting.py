@@ -9,29 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.config.schema import SiteConfig
-from adaptor.model import Request
-from adaptor.resources import TaskSize
 from adaptor_torque.dialect import accepted_id, arguments_of, nodes_wanted, short_name
 from adaptor_torque.parse import parse_wanted
-from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandAnswer
 from backends.pbs.constraints import PbsShape
 from tests.backends.answering import answer_of
+from tests.backends.orders import order
 from tests.backends.pbs.pbs_rows import pbs_shape
 
 FOLDER = Path("/home/ada/pilots/7")
 
 
 def arguments(site: SiteConfig, shape: PbsShape) -> list[str]:
-    order = PilotOrder(
-        tag="adaptor-ab12.hpc.7",
-        request=Request(6, 1805),
-        task=TaskSize(),
-        directory=FOLDER,
-        worker=("worker",),
-        environment={},
-    )
-    return arguments_of(order, site, shape, FOLDER / "pilot.sh", per_node=4 // shape.part.processors)
+    asked = order(6, 1805, tag="adaptor-ab12.hpc.7", directory=FOLDER)
+    return arguments_of(asked, site, shape, FOLDER / "pilot.sh", per_node=4 // shape.part.processors)
 
 
 def test_a_plain_request() -> None:

@@ -13,10 +13,12 @@ import pytest
 
 from adaptor_torque.dialect import TOLD, Torque
 from backends.scripts import render
+from tests.backends.orders import script
+from tests.living import run_text
 
 Fake = Callable[[str, str], Path]
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "torque" / "pilot.sh"
-"""Written anew by `python tests/torque/test_pilot_template.py`; read the difference."""
+"""Written anew by `python -m tests.torque.test_pilot_template`; read the difference."""
 PBSDSH = """
 [[ $1 == -u ]] || exit 9
 shift
@@ -37,18 +39,8 @@ SAY = 'echo "$ADAPTOR_NODE $ADAPTOR_PROCESSORS ${ADAPTOR_MEMORY:-none}"'
 
 
 def golden_script() -> str:
-    return render(
-        Torque.template,
-        processors=6,
-        seconds="660",
-        command=["qsub", "-N", "adaptor.7", "/home/u/my pilots/7/pilot.sh"],
-        environment={"ADAPTOR_PILOT": "7", "ADAPTOR_DIRECTORY": "/home/u/my pilots/7"},
-        prologue="module load python/3.11\nexport OMP_NUM_THREADS=1\n",
-        worker=["/opt/python", "-m", "adaptor.worker"],
-        chunk="2",
-        memory=str(2**31),
-        gpus="1",
-    )
+    command = ["qsub", "-N", "adaptor.7"]
+    return script(Torque.template, command, seconds="660", chunk="2", memory=str(2**31), gpus="1")
 
 
 def test_the_script_is_as_it_was_read_and_found_good() -> None:
@@ -192,13 +184,10 @@ def test_a_job_without_nodes_or_folder_says_so(job: Job) -> None:
     job.nodes = ""
     assert job.start("echo worked").wait(30) == 1
     job.folder.rename(job.folder.with_name("elsewhere"))
-    lost = subprocess.run(
+    lost = run_text(
         ["bash", str(job.folder.with_name("elsewhere") / "pilot.sh")],
         env={"PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
         timeout=30,
-        check=False,
     )
     assert lost.returncode == 1
     assert "No such file or directory" in lost.stderr

@@ -15,12 +15,17 @@ from adaptor.worker.scripts import Scripts
 from adaptor.worker.slots import Slots
 from adaptor.worker.tasks import WorkerTasks
 from adaptor.worker.timers import Timers
-from tests.worker.fake_daemon import Harness
+from tests.worker.fake_daemon import FakeDaemon, Harness
 
 
 @pytest.fixture
-def harness(tmp_path: Path) -> Iterator[Harness]:
-    made = Harness(tmp_path)
+def daemon(tmp_path: Path) -> FakeDaemon:
+    return FakeDaemon(tmp_path)
+
+
+@pytest.fixture
+def harness(daemon: FakeDaemon, tmp_path: Path) -> Iterator[Harness]:
+    made = Harness(tmp_path, daemon)
     try:
         yield made
     finally:

@@ -19,16 +19,22 @@ from tests.worker.fake_daemon import Harness, key, task, wait_for
 STUBBORN = "trap '' TERM; echo $$ > {pid}; while :; do sleep 1; done"
 
 
-def test_sigterm_hands_everything_back(harness: Harness) -> None:
-    worker = harness.started()
+@pytest.mark.parametrize("why", [Leaving.SIGNAL, Leaving.TOLD, Leaving.TIME_UP], ids=lambda why: why.name)
+def test_a_worker_that_leaves_hands_everything_back(harness: Harness, why: Leaving) -> None:
+    left = 10 if why is Leaving.TIME_UP else 3600
+    worker = harness.started(ADAPTOR_PILOT_END=time.time() + left)
     harness.lease(*(task(n, "sleep 300") for n in range(5)))
     harness.running(key(0), key(1))
-    worker.send_signal(signal.SIGTERM)
+    if why is Leaving.SIGNAL:
+        worker.send_signal(signal.SIGTERM)
+    elif why is Leaving.TOLD:
+        harness.daemon.send(Orders(leave="the bag is done"))
     assert harness.exit_code(worker) == 0
     endings = [harness.daemon.results[key(n)].ending for n in range(5)]
     assert endings == [Ending.ENDED] * 2 + [Ending.RETURNED] * 3
-    assert harness.daemon.goodbyes[-1].why is Leaving.SIGNAL
+    assert harness.daemon.goodbyes[-1].why is why
     assert not list(harness.pilot.glob("unsent-*"))
+    assert ("the bag is done" in harness.log()) is (why is Leaving.TOLD)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
@@ -105,28 +111,6 @@ def ending_after_a_hold(harness: Harness, number: int) -> Ending:
     return harness.daemon.results[key(number)].ending
 
 
-def test_a_task_that_is_terminated_alone_has_failed(harness: Harness) -> None:
-    harness.started()
-    harness.lease(task(1, "kill -TERM $$"))
-    result = harness.result(key(1))
-    assert (result.ending, result.signal) == (Ending.SIGNALLED, signal.SIGTERM)
-
-
-def test_the_daemon_tells_it_to_leave(harness: Harness) -> None:
-    worker = harness.started()
-    harness.lease(*(task(n, "sleep 300") for n in range(3)))
-    harness.running(key(0), key(1))
-    harness.daemon.send(Orders(leave="the bag is done"))
-    assert harness.exit_code(worker) == 0
-    assert [harness.daemon.results[key(n)].ending for n in range(3)] == [
-        Ending.ENDED,
-        Ending.ENDED,
-        Ending.RETURNED,
-    ]
-    assert harness.daemon.goodbyes[-1].why is Leaving.TOLD
-    assert "the bag is done" in (harness.pilot / "worker-n1.log").read_text()
-
-
 def test_leases_that_cross_the_goodbye_are_handed_back(harness: Harness) -> None:
     pids = harness.folder / "pid"
     worker = harness.started()
@@ -136,19 +120,6 @@ def test_leases_that_cross_the_goodbye_are_handed_back(harness: Harness) -> None
     harness.lease(task(2, "true"))
     assert harness.exit_code(worker) == 0
     assert harness.daemon.results[key(2)].ending is Ending.RETURNED
-
-
-def test_the_end_of_the_pilot(harness: Harness) -> None:
-    worker = harness.started(ADAPTOR_PILOT_END=time.time() + 10)
-    harness.lease(*(task(n, "sleep 300") for n in range(3)))
-    harness.running(key(0), key(1))
-    assert harness.exit_code(worker) == 0
-    assert [harness.daemon.results[key(n)].ending for n in range(3)] == [
-        Ending.ENDED,
-        Ending.ENDED,
-        Ending.RETURNED,
-    ]
-    assert harness.daemon.goodbyes[-1].why is Leaving.TIME_UP
 
 
 def test_a_task_that_cannot_finish_in_time_is_not_started(harness: Harness) -> None:

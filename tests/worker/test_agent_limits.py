@@ -1,14 +1,20 @@
-"""The real worker keeps the guard rails of a bag: time-outs, and the signal before the pilot's end."""
+"""The real worker: time-outs and early signals, GPUs and processors, and what stands where output goes."""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import time
+from pathlib import Path
+
+import pytest
 
 from adaptor.guard_rails import EarlySignal
-from adaptor.protocol.messages import Ending, Leaving
+from adaptor.protocol.messages import AttemptKey, Ending, Lease, Leaving
+from adaptor.resources import TaskSize
 from tests.living import is_alive, read_pids
-from tests.worker.fake_daemon import Harness, key, task
+from tests.worker.fake_daemon import Harness, key, task, wait_for
 
 CHECKPOINTING = "trap 'echo checkpoint >> {log}; exit 75' USR1; echo $$ > {pid}; while :; do sleep 0.05; done"
 
@@ -86,3 +92,95 @@ def test_a_worker_that_must_leave_early_gives_the_signal_first(harness: Harness)
     assert (result.ending, result.exit_code) == (Ending.ENDED, 75)
     assert harness.daemon.results[key(2)].exit_code == 3, "a shell without a trap outlives it, up to SIGTERM"
     assert not is_alive(first)
+
+
+SHOW = 'echo "$CUDA_VISIBLE_DEVICES/$ADAPTOR_GPUS"; '
+AFFINITY = [sys.executable, "-c", "import os; print(*os.sched_getaffinity(0))"]
+
+
+def outputs(harness: Harness, leases: list[Lease]) -> list[str]:
+    harness.daemon.until(lambda: all(each.key in harness.daemon.results for each in leases))
+    return [(harness.output / f"{each.key.task}.out").read_text().strip() for each in leases]
+
+
+def test_each_task_finds_its_own_gpus(harness: Harness) -> None:
+    harness.started(ADAPTOR_PROCESSORS=4, CUDA_VISIBLE_DEVICES="3,GPU-5a", ADAPTOR_GPU_TYPE="a100")
+    (hello,) = harness.daemon.hellos
+    assert (hello.gpus, hello.gpu_type) == (2, "a100")
+    bags = [harness.bag(1, task=TaskSize(gpus=1, gpu_type="a100")), harness.bag(2)]
+    go = harness.folder / "go"
+    beside = SHOW + wait_for(go)
+    whole = [
+        Lease(AttemptKey(1, number, 1), beside, 0.0, environment={"CUDA_VISIBLE_DEVICES": "7"})
+        for number in (0, 1)
+    ]
+    without = Lease(AttemptKey(2, 2, 1), SHOW, 0.0)
+    harness.lease(*whole, without, bags=bags)
+    harness.daemon.until(lambda: any(report.free_gpus == [0.0, 0.0] for report in harness.daemon.reports))
+    harness.running(*(each.key for each in whole))
+    go.touch()
+    assert sorted(outputs(harness, whole)) == ["3/3", "GPU-5a/GPU-5a"]
+    assert outputs(harness, [without]) == ["/"]
+
+
+def test_tasks_beside_each_other_have_processors_of_their_own(harness: Harness) -> None:
+    mine = os.sched_getaffinity(0)
+    harness.started(ADAPTOR_PROCESSORS=len(mine))
+    bags = [harness.bag(1), harness.bag(2, bind=False)]
+    leases = [Lease(AttemptKey(1, number, 1), AFFINITY, 0.0) for number in range(len(mine))]
+    free = Lease(AttemptKey(2, len(mine), 1), AFFINITY, 0.0)
+    harness.lease(*leases, free, bags=bags)
+    told = outputs(harness, leases)
+    assert outputs(harness, [free]) == [" ".join(map(str, sorted(mine)))]
+    assert {int(each) for text in told for each in text.split()} <= mine
+    assert all(len(text.split()) == 1 for text in told), "each has one"
+
+
+@pytest.fixture
+def precious(tmp_path: Path) -> Path:
+    path = tmp_path / "precious"
+    path.write_text("precious\n")
+    return path
+
+
+def test_a_link_in_the_place_of_an_output_file_is_not_followed(harness: Harness, precious: Path) -> None:
+    harness.output.mkdir()
+    (harness.output / "1.out").symlink_to(precious)
+    (harness.output / "2.err").symlink_to(precious.with_name("new"))
+    harness.started()
+    harness.lease(*(task(n, f"echo {n}; echo {n} >&2") for n in (1, 2, 3)))
+    assert harness.result(key(3)).exit_code == 0
+    for n, name in ((1, "1.out"), (2, "2.err")):
+        result = harness.result(key(n))
+        assert result.ending is Ending.NOT_STARTED
+        assert f"{harness.output}/{name}: " in (result.error or "")
+        assert "link" in (result.error or "")
+    assert precious.read_text() == "precious\n"
+    assert not precious.with_name("new").exists()
+
+
+def test_another_name_of_a_file_is_not_written(harness: Harness, precious: Path) -> None:
+    harness.output.mkdir()
+    os.link(precious, harness.output / "1.out")
+    harness.started()
+    harness.lease(task(1, "echo out"))
+    assert harness.result(key(1)).ending is Ending.NOT_STARTED
+    assert precious.read_text() == "precious\n"
+
+
+@pytest.mark.parametrize("reader", [False, True])
+def test_a_fifo_stops_no_other_task(harness: Harness, reader: bool) -> None:
+    harness.output.mkdir()
+    fifo = harness.output / "1.out"
+    os.mkfifo(fifo)
+    handle = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK) if reader else None
+    try:
+        harness.started()
+        harness.lease(*(task(n, f"echo {n}") for n in (1, 2)))
+        assert harness.result(key(2)).exit_code == 0
+        result = harness.result(key(1))
+        assert result.ending is Ending.NOT_STARTED
+        assert result.error == f"{fifo}: the task's output cannot be written: it is no plain file"
+    finally:
+        if handle is not None:
+            os.close(handle)

@@ -13,7 +13,7 @@ def test_addresses_are_tried_in_turn(harness: Harness) -> None:
     here = f"tcp://127.0.0.1:{harness.daemon.port}"
     harness.daemon.write_access(["tcp://no-such-host.invalid:1", "tcp://127.0.0.1:1", here])
     harness.started()
-    assert f"welcomed at {here}" in (harness.pilot / "worker-n1.log").read_text()
+    assert f"welcomed at {here}" in harness.log()
 
 
 def test_a_daemon_that_cannot_be_reached(harness: Harness) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,15 +16,6 @@ from tests.worker.spool_daemon import SpoolDaemon
 @pytest.fixture
 def daemon(tmp_path: Path) -> SpoolDaemon:
     return SpoolDaemon(tmp_path)
-
-
-@pytest.fixture
-def harness(daemon: SpoolDaemon, tmp_path: Path) -> Iterator[Harness]:
-    made = Harness(tmp_path, daemon)
-    try:
-        yield made
-    finally:
-        made.stop()
 
 
 def folders(daemon: SpoolDaemon) -> list[Path]:

@@ -99,17 +99,15 @@ def test_exit_codes(harness: Harness, command: str | list[str], code: int) -> No
     assert (result.ending, result.exit_code) == (Ending.EXITED, code)
 
 
-def test_a_task_that_a_signal_ends(harness: Harness) -> None:
+@pytest.mark.parametrize(
+    "number", [signal.SIGSEGV, signal.SIGPIPE, signal.SIGTERM], ids=lambda number: number.name
+)
+def test_a_task_that_a_signal_ends(harness: Harness, number: signal.Signals) -> None:
+    """SIGPIPE ends it as usual, and SIGTERM that the task alone got is a failure."""
     harness.started()
-    harness.lease(task(1, "kill -SEGV $$"))
+    harness.lease(task(1, ["/bin/sh", "-c", f"kill -{number:d} $$; exit 5"]))
     result = harness.result(key(1))
-    assert (result.ending, result.signal, result.exit_code) == (Ending.SIGNALLED, signal.SIGSEGV, None)
-
-
-def test_a_broken_pipe_ends_a_task_as_usual(harness: Harness) -> None:
-    harness.started()
-    harness.lease(task(1, ["/bin/sh", "-c", "kill -PIPE $$; exit 5"]))
-    assert harness.result(key(1)).signal == signal.SIGPIPE
+    assert (result.ending, result.signal, result.exit_code) == (Ending.SIGNALLED, number, None)
 
 
 def make_script(path: Path, text: str, mode: int) -> Path:

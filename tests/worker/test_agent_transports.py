@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from adaptor.protocol.messages import Ending, Leaving, Orders, Welcome, encode
-from tests.worker.fake_daemon import Harness, key, task, wait_for
+from tests.worker.fake_daemon import FakeDaemon, Harness, key, task, wait_for
 from tests.worker.spool_daemon import SpoolDaemon
 
 QUICK = Welcome(heartbeat=0.5, idle_timeout=60, grace_time=2, patience=60)
 
 
-@pytest.fixture(params=["socket", "spool"])
-def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
-    made = Harness(tmp_path, SpoolDaemon(tmp_path) if request.param == "spool" else None)
-    try:
-        yield made
-    finally:
-        made.stop()
+@pytest.fixture(params=[FakeDaemon, SpoolDaemon], ids=["socket", "spool"])
+def daemon(request: pytest.FixtureRequest, tmp_path: Path) -> FakeDaemon:
+    return request.param(tmp_path)  # type: ignore[no-any-return]
 
 
 def test_tasks_run_and_their_results_are_acknowledged(harness: Harness) -> None:
@@ -86,7 +81,7 @@ def test_a_worker_that_is_left_alone_leaves(harness: Harness) -> None:
     go.touch()
     assert harness.exit_code(worker) == 0
     assert list(harness.pilot.glob("unsent-n1-*.msgpack"))
-    assert "no answer from the daemon" in (harness.pilot / "worker-n1.log").read_text()
+    assert "no answer from the daemon" in harness.log()
 
 
 def test_a_worker_is_told_to_leave(harness: Harness) -> None:
@@ -109,7 +104,7 @@ def test_a_worker_that_does_not_understand_its_daemon_leaves(harness: Harness, n
     harness.daemon.send_raw(nonsense)
     assert harness.exit_code(worker) == 0
     assert harness.daemon.results[key(1)].ending is Ending.ENDED
-    assert "cannot decode message" in (harness.pilot / "worker-n1.log").read_text()
+    assert "cannot decode message" in harness.log()
 
 
 def test_it_does_not_say_hello_again_while_its_hello_is_on_the_way(harness: Harness) -> None:

@@ -15,7 +15,7 @@ from adaptor.resources import TaskSize
 from adaptor.worker.parts import NODEFILE, NodeFiles, Parts
 from adaptor.worker.tasks import WorkerTasks
 from adaptor.worker.timers import Timers
-from tests.e2e.lab import until
+from tests.living import until
 from tests.worker.attempts import turn
 from tests.worker.fake_daemon import Harness
 

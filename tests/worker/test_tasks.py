@@ -7,11 +7,13 @@ import time
 from collections.abc import Collection
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adaptor.processes.identity import Process
 from adaptor.processes.trees import trees_of
 from adaptor.protocol.messages import AttemptKey, Ending, Lease, Result
-from adaptor.worker.tasks import WorkerTasks, is_suspect
+from adaptor.worker.tasks import CHUNK, Outbox, WorkerTasks, is_suspect
 from tests.worker.attempts import failing, start, tend_until
 
 FAILED = Result(AttemptKey(1, 1, 1), Ending.SIGNALLED, signal=15)
@@ -100,3 +102,63 @@ def test_one_look_at_the_processes_does_for_all_attempts_of_an_order(
     tend_until(tasks, lambda: not tasks.slots.running)
     ended = [result.key for result in tasks.outbox.results() if result.ending is Ending.ABORTED]
     assert set(ended) == set(running)
+
+
+def result(task: int) -> Result:
+    return Result(AttemptKey(1, task, 1), Ending.EXITED, exit_code=0)
+
+
+def tasks_of(results: list[Result]) -> list[int]:
+    return [each.key.task for each in results]
+
+
+def test_a_result_is_sent_once_and_again_when_nobody_answers() -> None:
+    outbox = Outbox()
+    outbox.add(result(1))
+    assert tasks_of(outbox.batch(0.0, again_after=3.0)) == [1]
+    assert not outbox.has_unsent
+    assert outbox.batch(2.9, again_after=3.0) == []
+    assert tasks_of(outbox.batch(3.0, again_after=3.0)) == [1]
+    assert outbox.batch(4.0, again_after=3.0) == []
+    outbox.acknowledge([AttemptKey(1, 1, 1), AttemptKey(9, 9, 9)])
+    assert not outbox
+    assert outbox.batch(100.0, again_after=3.0) == []
+
+
+def test_a_backlog_goes_in_chunks() -> None:
+    outbox = Outbox()
+    for n in range(2 * CHUNK + 1):
+        outbox.add(result(n))
+    sizes = [len(outbox.batch(0.0, 3.0)) for _ in range(4)]
+    assert sizes == [CHUNK, CHUNK, 1, 0]
+    assert len(outbox) == 2 * CHUNK + 1
+
+
+def test_everything_counts_as_sent() -> None:
+    outbox = Outbox()
+    outbox.add(result(1))
+    outbox.batch(0.0, 3.0)
+    outbox.add(result(2))
+    assert tasks_of(outbox.everything(2.0)) == [1, 2]
+    assert not outbox.has_unsent
+    assert outbox.batch(4.0, 3.0) == []
+    assert tasks_of(outbox.batch(5.0, 3.0)) == [1, 2]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["add", "batch", "all", "ack"]), st.integers(0, 5)), max_size=50))
+def test_what_was_added_and_not_acknowledged_is_kept(actions: list[tuple[str, int]]) -> None:
+    outbox, kept = Outbox(), set()
+    for now, (action, n) in enumerate(actions):
+        if action == "add":
+            outbox.add(result(n))
+            kept.add(n)
+        elif action == "batch":
+            assert set(tasks_of(outbox.batch(now, 3.0))) <= kept
+        elif action == "all":
+            assert set(tasks_of(outbox.everything(now))) == kept
+        else:
+            outbox.acknowledge([AttemptKey(1, n, 1)])
+            kept.discard(n)
+        assert set(tasks_of(outbox.results())) == kept
+        assert {n for n in range(6) if AttemptKey(1, n, 1) in outbox} == kept
+        assert len(outbox) == len(outbox.results())

@@ -9,24 +9,17 @@ from pathlib import Path
 
 from backends.gridengine import backend as of_grid_engine
 from backends.scripts import render
-from tests.e2e.lab import until
+from tests.backends.orders import script
+from tests.living import until
 
 TEMPLATE = Path(of_grid_engine.__file__).with_name("pilot.template")
 GOLDEN = Path(__file__).parents[3] / "fixtures" / "gridengine" / "pilot.sh"
-"""Written anew by `python tests/backends/gridengine/test_pilot_template.py`; read the difference."""
+"""Written anew by `python -m tests.backends.gridengine.test_pilot_template`; read the difference."""
 
 
 def golden_script() -> str:
-    return render(
-        TEMPLATE,
-        processors=6,
-        seconds="660",
-        command=["qsub", "-N", "adaptor-x.hpc.7", "/home/u/my pilots/7/pilot.sh"],
-        environment={"ADAPTOR_PILOT": "7", "ADAPTOR_DIRECTORY": "/home/u/my pilots/7"},
-        prologue="module load python/3.11\nexport OMP_NUM_THREADS=1\n",
-        worker=["/opt/python", "-m", "adaptor.worker"],
-        memory=str(2**30),
-    )
+    command = ["qsub", "-N", "adaptor-x.hpc.7"]
+    return script(TEMPLATE, command, seconds="660", memory=str(2**30))
 
 
 def test_the_script_is_as_it_was_read_and_found_good() -> None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest import mock
 
 import pytest
 import yaml
 
 from adaptor.config.schema import SiteConfig
+from adaptor.resources import TaskSize
+from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandAnswer
 from backends.findings import Finding
 from backends.gridengine import discover
+from backends.gridengine.backend import accepted_id, choose_pe, deleted_waiting, nothing_left
+from backends.gridengine.parse import Pe
 from backends.registry import backend_type
 from tests.backends.answering import answer_of
-from tests.backends.gridengine.recorded_cell import RecordedCell, backend, recorded
+from tests.backends.gridengine.recorded_cell import RecordedCell, backend, recorded, seen
+from tests.backends.orders import order
 
 
 def findings(**answers: CommandAnswer | str) -> list[Finding]:
@@ -89,3 +95,109 @@ def test_an_environment_that_gives_one_host_only_is_told(name: str) -> None:
 
     found = discover.check_site(SiteConfig(backend="gridengine"), Uncontrolled())
     assert any("control_slaves TRUE" in each.text and each.level == "warning" for each in found)
+
+
+def test_the_arguments_of_qsub() -> None:
+    cell = RecordedCell()
+    assert backend(cell, account="physics", extra_args=("-l", "arch=lx-amd64")).submit(order(6)) == "77"
+    assert " ".join(cell.command("qsub")) == (
+        "-terse -N adaptor-x.hpc.7 -q all.q -l h_rt=600 -pe mpi 6 -P physics -notify -w e -R y -r n -m n "
+        "-S /bin/bash -C  -wd /pilots/7 -j y -o :/pilots/7/gridengine.out -l arch=lx-amd64 /pilots/7/pilot.sh"
+    )
+
+
+def test_memory_is_asked_for_each_slot() -> None:
+    cell = RecordedCell()
+    backend(cell).submit(order(4, task=TaskSize(processors=2, memory=3 * 2**30)))
+    words = cell.command("qsub")
+    assert words[words.index("-l") + 1] == f"h_rt=600,h_vmem={3 * 2**20 // 2}K"
+    assert words[words.index("-pe") + 1 :][:2] == ["smp", "4"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "keys", "problem"),
+    [
+        (order(17), {}, r"17 processors were asked for, .* gives at most 16 \(all slots of queue all\.q\)"),
+        (order(2, 3600), {"partition": "short.q"}, "takes at most 1800 s"),
+        (order(6, task=TaskSize(processors=3)), {}, "there are: smp .*lower `limits.max_proc`"),
+        (order(8, spread=2), {}, "4 slots on each host"),
+        (order(8), {"whole_nodes": True, "processors_per_node": 4}, "allocation_rule 4"),
+        (order(1, task=TaskSize(gpus=1)), {}, "no common word for GPUs"),
+    ],
+)
+def test_what_can_never_start_is_refused_with_the_way_out(
+    wanted: PilotOrder, keys: dict[str, Any], problem: str
+) -> None:
+    cell = RecordedCell()
+    with pytest.raises(SubmitRefused, match=problem):
+        backend(cell, **keys).submit(wanted)
+    assert "qsub" not in [words[0] for words in cell.asked]
+
+
+PES = {
+    "one": Pe(name="one", slots=99, rule="$pe_slots"),
+    "any": Pe(name="any", slots=99, rule="$round_robin", controls=True),
+    "four": Pe(name="four", slots=99, rule="4", controls=True),
+    "loose": Pe(name="loose", slots=999, rule="$fill_up"),
+}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there", "chosen"),
+    [
+        (order(1), "one any four", None),
+        (order(6), "one any four", "any"),
+        (order(3), "one loose", "one"),
+        (order(8), "one four loose", "four"),
+        (order(4, task=TaskSize(processors=2)), "one any four", "one"),
+        (order(8, task=TaskSize(processors=2)), "one any four", "four"),
+        (order(8, spread=2), "one any four", "four"),
+        (order(4, spread=1), "one any", "one"),
+    ],
+)
+def test_the_parallel_environment_of_a_request(wanted: PilotOrder, there: str, chosen: str | None) -> None:
+    known = seen(pes={name: PES[name] for name in there.split()})
+    found = choose_pe(
+        wanted, SiteConfig(backend="gridengine"), list(known.cell.pes.values()), known.nodes("short.q")
+    )
+    assert (found.name if found else None) == chosen
+
+
+NO_QUEUE = "Unable to run job: error: no suitable queues\nExiting.\n"
+NO_PE = 'Unable to run job: job rejected: the requested parallel environment "x" does not exist\nExiting.\n'
+AWAY = 'Unable to run job: unable to send message to qmaster using port 1 on host "h": got send error\n'
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (answer_of(1, "", NO_QUEUE), SubmitRefused),
+        (answer_of(1, "", NO_PE), SubmitRefused),
+        (answer_of(1, "", AWAY), SchedulerError),
+        (answer_of(1, "", "failed receiving gdi request response for mid=1"), SubmitUncertain),
+        (answer_of(-9, "", NO_QUEUE), SubmitUncertain),
+        (answer_of(0, "your job is on its way", ""), SubmitUncertain),
+    ],
+)
+def test_what_the_answers_of_qsub_mean(answer: CommandAnswer, error: type[SchedulerError]) -> None:
+    with pytest.raises(error) as caught:
+        accepted_id(answer)
+    assert type(caught.value) is error
+
+
+def test_the_id_is_found_behind_greetings() -> None:
+    assert accepted_id(answer_of(0, "Welcome to 3 hosts!\n77\n", "")) == "77"
+
+
+def test_unknown_and_ended_jobs_are_no_error_of_qdel() -> None:
+    answer = answer_of(
+        1, 'denied: job "777" does not exist\njob 7 is already in deletion\nbob has deleted job 9', ""
+    )
+    assert nothing_left(answer)
+    assert deleted_waiting(answer) == ["9"]
+    assert not nothing_left(answer_of(1, "", "denied: permission for job 3"))
+
+
+def test_a_request_is_never_changed() -> None:
+    with pytest.raises(ChangeRefused):
+        backend(RecordedCell()).reshape("7", order())

@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+import msgspec
 
 from adaptor.config.schema import SiteConfig
-from adaptor.model import Request
 from adaptor.processes.trees import end_trees
 from adaptor.reports import JobReport, JobState
-from adaptor.resources import TaskSize
 from backends.base import PilotOrder
 from backends.local.backend import LocalBackend
 from tests.backends.expiring import expired, is_written
+from tests.backends.orders import runnable
+from tests.living import until
 
-DEADLINE = 120.0
 KILL_WAIT = 0.3
 PATIENT = 3600.0
 """Seconds from SIGTERM to SIGKILL where a worker leaves by itself, however busy the machine is."""
 
 
-def wait_until(condition: Callable[[], bool], what: str = "the condition") -> None:
-    give_up = time.monotonic() + DEADLINE
-    while not condition():
-        if time.monotonic() > give_up:
-            pytest.fail(f"{what} did not come true within {DEADLINE:g} s")
-        time.sleep(0.02)
-
-
 def written_pid(path: Path) -> int:
     """A process id that a worker writes to a file."""
-    wait_until(lambda: is_written(path), f"{path.name} being written")
+    until(lambda: is_written(path), f"{path.name} being written")
     return int(path.read_text())
 
 
@@ -54,16 +43,15 @@ class LocalSite:
 
     def order(self, command: str, p: int = 1, tr: int = 60, tag: str | None = None) -> PilotOrder:
         self._orders += 1
-        directory = self.folder / f"pilot-{self._orders}"
-        directory.mkdir(mode=0o700)
-        return PilotOrder(
-            tag=tag or f"test-{self._orders}",
-            request=Request(p, tr),
-            task=TaskSize(),
-            directory=directory,
-            worker=("/bin/sh", "-c", command),
-            environment={"ADAPTOR_PILOT": str(self._orders), "ADAPTOR_DIRECTORY": str(directory)},
+        made = runnable(
+            self.folder,
+            f"pilot-{self._orders}",
+            command,
+            p,
+            tr,
+            environment={"ADAPTOR_PILOT": str(self._orders)},
         )
+        return msgspec.structs.replace(made, tag=tag or f"test-{self._orders}")
 
     def submit(self, command: str, p: int = 1, tr: int = 60, tag: str | None = None) -> str:
         return self.backend.submit(self.order(command, p, tr, tag))
@@ -74,7 +62,7 @@ class LocalSite:
 
     def reaches(self, id: str, state: JobState) -> JobReport:
         """The report on a job once it is in this state."""
-        wait_until(lambda: self.report(id).state is state, f"job {id} being {state.value}")
+        until(lambda: self.report(id).state is state, f"job {id} being {state.value}")
         return self.report(id)
 
     def ended_at_its_limit(self, command: str, *files: str) -> tuple[int, JobReport]:
@@ -89,7 +77,7 @@ class LocalSite:
         """Waits until the workers of these pilots have written a file."""
         for number in numbers:
             path = self.directory(number) / name
-            wait_until(lambda path=path: is_written(path), str(path))
+            until(lambda path=path: is_written(path), str(path))
 
     def supervisor(self, id: str) -> int:
         """The process id of a running job's supervisor."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,11 +14,11 @@ import msgspec
 import pytest
 
 from adaptor.config.schema import SiteConfig
-from adaptor.reports import JobState
+from adaptor.reports import JobReport, JobState
 from backends.base import SchedulerError, SubmitRefused
 from backends.local.backend import LocalBackend
-from tests.backends.local.local_site import LocalSite, wait_until
-from tests.living import is_gone
+from tests.backends.local.local_site import KILL_WAIT, PATIENT, LocalSite, written_pid
+from tests.living import is_alive, is_gone, until
 
 
 def test_a_job_runs_to_its_end(site: LocalSite) -> None:
@@ -173,7 +175,160 @@ def test_old_jobs_are_forgotten_and_their_ids_are_not_used_again(
 ) -> None:
     monkeypatch.setattr("backends.local.backend._KEPT_JOBS", 2)
     ids = [site.submit("true") for _ in range(4)]
-    wait_until(lambda: all(job.end for job in site.backend.jobs(ids, "-")))
+    until(lambda: all(job.end for job in site.backend.jobs(ids, "-")), "the end of all")
     running = site.submit("sleep 60", p=4)
     assert [job.id for job in site.backend.jobs([], "")] == ["3", "4", running]
     assert site.reopened().submit(site.order("true")) == "6"
+
+
+STUBBORN = """
+trap '' TERM
+setsid sh -c 'setsid sh -c "trap : TERM; echo \\$\\$ > $ADAPTOR_DIRECTORY/fled; sleep 100; sleep 100" &' &
+echo $$ > "$ADAPTOR_DIRECTORY/worker"
+sleep 100; sleep 100; sleep 100
+"""
+"""Ignores SIGTERM, and has a grandchild in a session of its own that does so too."""
+
+
+def test_a_job_is_ended_at_its_time_limit(site: LocalSite) -> None:
+    command = 'echo $$ > "$ADAPTOR_DIRECTORY/worker"; exec sleep 100'
+    limit, report = site.ended_at_its_limit(command, "worker")
+    assert f"{limit} s" in report.reason
+    assert not is_alive(written_pid(site.latest / "worker"))
+    assert report.start is not None
+    assert report.end is not None
+    assert report.end - report.start >= limit
+
+
+def test_a_worker_may_use_its_grace(site: LocalSite) -> None:
+    site.backend = site.reopened(PATIENT)
+    script = "trap 'echo handed back; exit 0' TERM; echo >\"$ADAPTOR_DIRECTORY/up\"; sleep 100 & wait"
+    _, report = site.ended_at_its_limit(script, "up")
+    assert (site.latest / f"local-{report.id}.out").read_text() == "handed back\n"
+
+
+def test_a_stubborn_worker_is_killed_with_all_that_it_started(site: LocalSite) -> None:
+    limit, report = site.ended_at_its_limit(STUBBORN, "worker", "fled")
+    worker, fled = (written_pid(site.latest / name) for name in ("worker", "fled"))
+    assert report.start is not None
+    assert report.end is not None
+    assert report.end - report.start >= limit + KILL_WAIT
+    assert not is_alive(worker)
+    assert not is_alive(fled)
+
+
+def test_what_a_worker_leaves_behind_is_ended_with_the_job(site: LocalSite) -> None:
+    script = 'setsid sh -c "echo \\$\\$ > $ADAPTOR_DIRECTORY/fled; exec sleep 100" & '
+    id = site.submit(script + 'until [ -s "$ADAPTOR_DIRECTORY/fled" ]; do sleep 0.01; done')
+    site.reaches(id, JobState.COMPLETED)
+    assert not is_alive(written_pid(site.directory() / "fled"))
+
+
+def test_a_queued_job_is_cancelled_before_it_starts(site: LocalSite) -> None:
+    blocker = site.submit("sleep 100", p=4)
+    queued = site.submit('touch "$ADAPTOR_DIRECTORY/ran"', p=4)
+    site.backend.cancel([queued])
+    report = site.report(queued)
+    assert report.state is JobState.CANCELLED
+    assert report.start is None
+    assert report.end is not None
+    site.backend.cancel([blocker])
+    site.reaches(blocker, JobState.CANCELLED)
+    assert not (site.directory(2) / "ran").exists()
+
+
+@pytest.mark.parametrize("command", ["exec sleep 100", STUBBORN], ids=["willing", "stubborn"])
+def test_a_running_job_is_cancelled(site: LocalSite, command: str) -> None:
+    id = site.submit(f'echo $$ > "$ADAPTOR_DIRECTORY/worker"; {command}')
+    worker = written_pid(site.directory() / "worker")
+    site.backend.cancel([id])
+    report = site.reaches(id, JobState.CANCELLED)
+    assert report.start is not None
+    assert not is_alive(worker)
+
+
+def test_a_cancel_during_the_prologue_ends_it(make_site: Callable[..., LocalSite]) -> None:
+    site = make_site(2, prologue='echo $$ > "$ADAPTOR_DIRECTORY/prologue"; sleep 100')
+    id = site.submit("true")
+    prologue = written_pid(site.directory() / "prologue")
+    site.backend.cancel([id])
+    site.reaches(id, JobState.CANCELLED)
+    until(lambda: not is_alive(prologue), "the end of the prologue")
+
+
+def test_cancelling_again_or_nothing_is_no_error(site: LocalSite) -> None:
+    id = site.submit("true")
+    site.reaches(id, JobState.COMPLETED)
+    site.backend.cancel([id, "99", "nonsense"])
+    site.backend.cancel([])
+    assert site.report(id).state is JobState.COMPLETED
+
+
+def test_a_job_that_is_being_ended_holds_its_processors(site: LocalSite) -> None:
+    site.backend = site.reopened(PATIENT)
+    until_told = 'until [ -e "$ADAPTOR_DIRECTORY/leave" ]; do sleep 0.05; done'
+    id = site.submit(f"trap '' TERM; echo >\"$ADAPTOR_DIRECTORY/up\"; {until_told}", p=4)
+    site.wrote("up", 1)
+    next = site.submit("true", p=4)
+    site.backend.cancel([id])
+    assert site.report(next).state is JobState.QUEUED
+    (site.directory() / "leave").touch()
+    ended = site.reaches(id, JobState.CANCELLED).end
+    started = site.reaches(next, JobState.COMPLETED).start
+    assert ended is not None
+    assert started is not None
+    assert started >= ended
+
+
+SUBMITTER = """
+import sys
+from pathlib import Path
+from adaptor.config.schema import SiteConfig
+from adaptor.model import Request
+from adaptor.resources import TaskSize
+from adaptor.units import Duration
+from backends.base import PilotOrder
+from backends.local.backend import LocalBackend
+from tests.living import until
+
+name, folder = sys.argv[1], Path(sys.argv[2])
+patient = SiteConfig(backend="local", processors=4, command_timeout=Duration(600))
+backend = LocalBackend(patient, folder / "site")
+for number in range(6):
+    directory = folder / f"{name}-{number}"
+    directory.mkdir(mode=0o700)
+    backend.submit(PilotOrder(
+        tag=directory.name, request=Request(1 + number % 3, 600), task=TaskSize(),
+        directory=directory, worker=("/bin/sh", "-c", 'echo ran >> "$ADAPTOR_DIRECTORY/ran"; sleep 0.1'),
+        environment={"ADAPTOR_DIRECTORY": str(directory)},
+    ))
+    backend.queue_state()
+"""
+
+
+def most_in_use(reports: list[JobReport], held: dict[str, int]) -> int:
+    """The most processors that were ever in use at once."""
+    changes = sorted(
+        change
+        for report in reports
+        for change in ((report.end or 0.0, -held[report.tag]), (report.start or 0.0, held[report.tag]))
+    )
+    in_use = most = 0
+    for _, change in changes:
+        in_use += change
+        most = max(most, in_use)
+    return most
+
+
+def test_two_processes_share_a_site(site: LocalSite) -> None:
+    names = ("one", "two")
+    commands = [[sys.executable, "-c", SUBMITTER, name, str(site.folder)] for name in names]
+    processes = [subprocess.Popen(command) for command in commands]
+    assert [process.wait(120) for process in processes] == [0, 0]
+    until(lambda: all(report.end for report in site.backend.jobs([], "")), "the end of all jobs")
+    reports = site.backend.jobs([], "")
+    tags = {f"{name}-{number}": 1 + number % 3 for name in names for number in range(6)}
+    assert sorted(report.tag for report in reports) == sorted(tags)
+    assert {report.state for report in reports} == {JobState.COMPLETED}
+    assert all((site.folder / tag / "ran").read_text() == "ran\n" for tag in tags)
+    assert most_in_use(reports, tags) <= 4

@@ -19,8 +19,8 @@ from adaptor.reports import JobReport, JobState
 from adaptor.units import Duration
 from backends.base import SchedulerError
 from backends.local.backend import LocalBackend
-from tests.backends.local.local_site import LocalSite, wait_until, written_pid
-from tests.living import is_alive
+from tests.backends.local.local_site import LocalSite, written_pid
+from tests.living import is_alive, until
 
 SLEEPER = """
 setsid sh -c 'echo $$ > "$ADAPTOR_DIRECTORY/child"; exec sleep 100' &
@@ -59,7 +59,7 @@ def test_a_job_ends_in_time_and_is_written_down_without_any_daemon(site: LocalSi
     text = msgspec.json.encode(order, enc_hook=str).decode()
     done = subprocess.run([sys.executable, "-c", script, str(site.state), text], check=False)
     assert done.returncode == -signal.SIGKILL
-    wait_until(lambda: (site.state / "1.end.json").exists(), "the end of job 1")
+    until(lambda: (site.state / "1.end.json").exists(), "the end of job 1")
     assert site.report("1").state is JobState.WALLTIME
 
 
@@ -69,7 +69,7 @@ def test_a_killed_supervisor_is_a_failed_node_and_nothing_stays(site: LocalSite)
     os.kill(site.supervisor(id), signal.SIGKILL)
     report = site.reaches(id, JobState.NODE_FAILED)
     assert "killed" in report.reason
-    wait_until(lambda: not any(is_alive(pid) for pid in pids), "the end of what was left")
+    until(lambda: not any(is_alive(pid) for pid in pids), "the end of what was left")
     assert site.backend.queue_state().running == ()
 
 
@@ -77,7 +77,7 @@ def test_a_worker_leaves_when_its_supervisor_is_killed_while_no_daemon_runs(site
     id = site.submit('echo $$ > "$ADAPTOR_DIRECTORY/worker"; exec sleep 100')
     worker = written_pid(site.directory() / "worker")
     os.kill(site.supervisor(id), signal.SIGKILL)
-    wait_until(lambda: not is_alive(worker), "the end of the worker")
+    until(lambda: not is_alive(worker), "the end of the worker")
 
 
 def test_jobs_that_ran_before_a_reboot_have_failed(site: LocalSite) -> None:
@@ -145,7 +145,7 @@ def test_the_processes_of_a_job_with_a_damaged_note_are_ended(site: LocalSite) -
     pids = [written_pid(site.directory() / name) for name in ("worker", "child")]
     (site.state / f"{id}.start.json").write_text("nonsense")
     assert site.backend.jobs([id], "-") == []
-    wait_until(lambda: not any(is_alive(pid) for pid in pids), "the end of its processes")
+    until(lambda: not any(is_alive(pid) for pid in pids), "the end of its processes")
 
 
 def test_a_submission_that_was_cut_short_is_not_there(site: LocalSite) -> None:

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from backends.machines.distant import Distant
 from tests.backends.expiring import expired
 from tests.clusters.proxy import Proxy
 from tests.clusters.sshd import ThrowawaySshd
-from tests.living import is_alive, names_below
+from tests.living import is_alive, names_below, until
 
 pytestmark = pytest.mark.ssh
 
@@ -49,13 +48,6 @@ def machine(sshd: ThrowawaySshd, proxy: Proxy) -> Iterator[Distant]:
 
 def says(machine: Distant, *arguments: str) -> str:
     return machine.run(arguments, machine.variables(), 20).output
-
-
-def until(condition: Callable[[], object]) -> None:
-    give_up = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < give_up
-        time.sleep(0.05)
 
 
 def in_background(work: Callable[[], object]) -> tuple[threading.Thread, list[Exception]]:
@@ -112,13 +104,13 @@ def test_leaving_does_not_wait_for_a_machine_that_never_answers(
     monkeypatch.setattr(connection, "CONNECT_TIMEOUT", 600.0)
     proxy.hang()
     thread, caught = in_background(machine.variables)
-    until(lambda: "ssh" in names_below(psutil.Process()))
+    until(lambda: "ssh" in names_below(psutil.Process()), "it happens")
 
     def left() -> bool:
         machine.close()
         return not thread.is_alive()
 
-    until(left)
+    until(left, "it happens")
     assert caught
 
 
@@ -179,7 +171,7 @@ def test_nothing_is_left_of_a_daemon_that_is_killed(sshd: ThrowawaySshd, own_pla
         assert links
         command_line = links[0].cmdline()
         daemon.kill()
-    until(lambda: not any(is_alive(link) for link in links))
+    until(lambda: not any(is_alive(link) for link in links), "it happens")
     sockets = [word.partition("=")[2] for word in command_line if word.startswith("ControlPath=")]
     assert [Path(path).parent.exists() for path in sockets] == [True]
     next_one = reached(sshd)
@@ -191,7 +183,7 @@ def test_nothing_is_left_of_a_daemon_that_is_killed(sshd: ThrowawaySshd, own_pla
 def test_after_a_cut_the_next_command_connects_anew(machine: Distant, proxy: Proxy) -> None:
     assert says(machine, "echo", "first") == "first\n"
     proxy.cut()
-    until(lambda: not machine.connection.alive())
+    until(lambda: not machine.connection.alive(), "it happens")
     assert says(machine, "echo", "second") == "second\n"
     assert machine.connection.number == 2
 
@@ -201,7 +193,7 @@ def test_a_cut_in_the_middle_of_a_command_leaves_open_what_it_did(
 ) -> None:
     started = tmp_path / "started"
     thread, caught = in_background(lambda: says(machine, "sh", "-c", f"echo > {started}; sleep 300"))
-    until(started.exists)
+    until(started.exists, "it happens")
     proxy.cut()
     thread.join(30)
     assert isinstance(caught[0], CommandHung)
@@ -216,13 +208,13 @@ def test_a_connection_that_falls_silent_is_given_up(
     machine = reached(sshd, proxy.port, options={**options, "ServerAliveCountMax": "8"})
     started = tmp_path / "started"
     thread, caught = in_background(lambda: says(machine, "sh", "-c", f"echo > {started}; sleep 300"))
-    until(started.exists)
+    until(started.exists, "it happens")
     proxy.hang()
     thread.join(60)
     assert isinstance(caught[0], CommandHung)
     proxy.cut()
     proxy.flow()
-    until(lambda: not machine.connection.alive())
+    until(lambda: not machine.connection.alive(), "it happens")
     assert says(machine, "echo", "again") == "again\n"
     machine.close()
 
@@ -235,13 +227,13 @@ def test_a_command_on_the_other_side_does_not_outlive_its_time(
 
     def cut_off(limit: int) -> None:
         thread, _ = in_background(lambda: machine.run(work, machine.variables(), limit))
-        until(lambda: pid.exists() or not thread.is_alive())
+        until(lambda: pid.exists() or not thread.is_alive(), "it happens")
         proxy.cut()
         thread.join(60)
 
     expired(cut_off, lambda _: pid.exists())
     process = int(pid.read_text())
-    until(lambda: not is_alive(process))
+    until(lambda: not is_alive(process), "it happens")
 
 
 def test_many_threads_share_one_connection(machine: Distant) -> None:
@@ -264,7 +256,7 @@ def test_what_is_left_of_a_connection_goes_with_it(machine: Distant) -> None:
     own = [process for process in psutil.Process().children() if process not in before and is_alive(process)]
     assert own
     machine.close()
-    until(lambda: not any(is_alive(process) for process in own))
+    until(lambda: not any(is_alive(process) for process in own), "it happens")
 
 
 def test_a_noisy_login_shell_does_not_get_into_the_answers(sshd: ThrowawaySshd) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends.machines.distant import Printed, command_lines, printed, script, talk
+from tests.fuzzing import damaged, fuzz, survives
 
 MARK = "adaptor-0123456789abcdef"
 odd = st.binary(max_size=30).map(lambda data: os.fsdecode(data.replace(b"\0", b"-")))
@@ -75,3 +76,16 @@ def test_what_the_login_shell_says_is_left_out() -> None:
     output = f"Welcome to the cluster\n{MARK}\nanswer".encode()
     errors = f"stty: not a tty\n{MARK}\nslow\n{MARK} 7\n".encode()
     assert printed(output, errors, MARK) == Printed(7, b"answer", b"slow")
+
+
+OUTPUT = [
+    f"Welcome\n{MARK}\nanswer\nof two lines",
+]
+ERRORS = [f"stty: not a tty\n{MARK}\nslow\n{MARK} 7\n", f"{MARK}\n\n{MARK} 0\n"]
+
+
+@fuzz
+@given(damaged(OUTPUT), damaged(ERRORS))
+def test_what_a_distant_shell_prints(output: str, errors: str) -> None:
+    data = output.encode(errors="surrogatepass")
+    survives(printed, data, errors.encode(errors="surrogatepass"), MARK)

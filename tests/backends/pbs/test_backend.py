@@ -24,6 +24,7 @@ from backends.pbs.dialect import OPENPBS_MARGIN
 from backends.pbs.openpbs.submitting import accepted_id
 from tests.backends.answering import answer_of
 from tests.backends.hung import HereWithHung
+from tests.backends.orders import runnable
 from tests.backends.pbs.openpbs_recordings import FIXTURES, answers, dsv_line, flat, recorded_jobs
 
 Fake = Callable[[str, str], Path]
@@ -53,16 +54,7 @@ def answering(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.fixture
 def order(tmp_path: Path) -> PilotOrder:
-    directory = tmp_path / "pilot"
-    directory.mkdir(mode=0o700)
-    return PilotOrder(
-        tag="adaptor-x.hpc.1",
-        request=Request(4, 600),
-        task=TaskSize(processors=2, memory=3 * 2**20),
-        directory=directory,
-        worker=("true",),
-        environment={"ADAPTOR_DIRECTORY": str(directory)},
-    )
+    return runnable(tmp_path, "adaptor-x.hpc.1", "true", 4, task=TaskSize(processors=2, memory=3 * 2**20))
 
 
 def backend(machine: Machine = HERE, **settings: object) -> PbsBackend:

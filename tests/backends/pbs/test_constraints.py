@@ -9,13 +9,12 @@ import pytest
 from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
 from adaptor.errors import ConfigError
-from adaptor.resources import TaskSize
 from adaptor_torque.dialect import nodes_wanted
 from backends.base import SchedulerError
 from backends.pbs.constraints import openpbs_traits, torque_traits
 from backends.pbs.openpbs.submitting import arguments_of
+from tests.backends.orders import order
 from tests.backends.pbs.pbs_rows import pbs_shape
-from tests.backends.pbs.test_shape import order
 
 
 @pytest.mark.parametrize(
@@ -67,9 +66,7 @@ def test_what_pbs_cannot_be_asked_for_is_told_with_the_way_out(
 
 def test_requests_ask_for_them() -> None:
     shape = pbs_shape(6, 1, traits=(("fast", "True"), ("host", "n3")))
-    found = arguments_of(
-        order(6, TaskSize()), SiteConfig(backend="pbs"), shape, order(6, TaskSize()).directory
-    )
+    found = arguments_of(order(6), SiteConfig(backend="pbs"), shape, order(6).directory)
     assert "select=6:ncpus=1:mpiprocs=1:fast=True:host=n3" in found
 
 

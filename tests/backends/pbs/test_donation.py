@@ -12,12 +12,11 @@ import pytest
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
-from adaptor.model import Request
 from adaptor.reports import NodeReport
 from adaptor.resources import TaskSize
 from adaptor_torque import dialect as torque_dialect
 from adaptor_torque import parse as torque
-from backends.base import PilotOrder, SchedulerError
+from backends.base import SchedulerError
 from backends.donation import donation_terms
 from backends.observed.rows import ReservationRow
 from backends.pbs.constraints import shape_of
@@ -29,8 +28,9 @@ from backends.pbs.openpbs.hardware import nodes_of, queues_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
 from backends.pbs.reading import PbsAnswers, PbsTerms
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
+from tests.backends.orders import order
 from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
-from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, job, node
+from tests.backends.pbs.pbs_rows import NOW, QUEUES, job, node
 
 IDLE, TAKEN, AWAY = NodeUse.IDLE, NodeUse.TAKEN, NodeUse.AWAY
 SCRIPT = Path("/home/u/7/pilot.sh")
@@ -108,17 +108,6 @@ def test_torques_nodes() -> None:
     assert {each.processors for each in found} == {4}
 
 
-def test_a_donated_machine_is_idle_until_somebody_wants_it() -> None:
-    pilot = job("9.s", 4, "n1")
-    nodes = [node("n1", 4, "job-busy", jobs=("9.s",))]
-    assert look(nodes, [pilot], ("9.s",))["n1"].use is IDLE
-    assert look(nodes, [pilot])["n1"].use is TAKEN, "nobody told us that it is a pilot"
-    waiting = job("1.s", 4, planned_nodes=held({"n1": 4}), planned_start=NOW + 900)
-    assert look(nodes, [pilot, waiting], ("9.s",))["n1"].planned == NOW + 900
-    stale = msgspec.structs.replace(waiting, planned_start=NOW - 600)
-    assert look(nodes, [pilot, stale], ("9.s",))["n1"].planned == math.inf
-
-
 def test_half_of_a_machine_taken_is_all_of_it_taken() -> None:
     halves = [node("n3[0]", processors=2), node("n3[1]", processors=2)]
     found = look(halves, [job("1", 1, "n3[1]")])
@@ -176,15 +165,8 @@ DONATING = SiteConfig(
     whole_nodes=True,
     donation=DonationConfig(mode="preemptible", partition="scavenger"),
 )
-ORDER = PilotOrder(
-    tag="adaptor-ab.hpc.7",
-    request=Request(4, 1800),
-    task=TaskSize(processors=2, memory=2**30),
-    directory=SCRIPT.parent,
-    worker=("worker",),
-    environment={},
-    node="node03",
-)
+TASK = TaskSize(processors=2, memory=2**30)
+ORDER = order(4, 1800, TASK, tag="adaptor-ab.hpc.7", directory=SCRIPT.parent, node="node03")
 
 
 def test_a_pilot_on_a_donated_node_asks_openpbs_for_one_whole_machine() -> None:

@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from adaptor.config.schema import SiteConfig
-from adaptor.model import QueueState, Request
+from adaptor.model import QueueState
 from adaptor.reports import JobState
 from adaptor.resources import Need, Part, TaskSize
-from backends.base import PilotOrder, SchedulerError, SubmitRefused
+from backends.base import SchedulerError, SubmitRefused
 from backends.pbs.backend import PbsBackend
 from backends.pbs.fields import parse_long
 from backends.pbs.openpbs.hardware import nodes_of
+from tests.backends.orders import runnable
 from tests.clusters.openpbs import ThrowawayOpenPbs
+from tests.living import until
 
 pytestmark = pytest.mark.pbs
 
 GB = 2**30
 GPUS = (("a100", 2),)
-DEADLINE = 120.0
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    give_up = time.monotonic() + DEADLINE
-    while not condition():
-        if time.monotonic() > give_up:
-            pytest.fail(f"not within {DEADLINE:g} s: {what}")
-        time.sleep(0.2)
 
 
 class Site:
@@ -48,18 +40,7 @@ class Site:
         return self.cluster.run(command).strip()
 
     def submit(self, tag: str, p: int, task: TaskSize, worker: str = "sleep 600") -> str:
-        directory = self.folder / tag
-        directory.mkdir(mode=0o700)
-        return self.backend.submit(
-            PilotOrder(
-                tag=tag,
-                request=Request(p, 300),
-                task=task,
-                directory=directory,
-                worker=("/bin/sh", "-c", worker),
-                environment={"ADAPTOR_DIRECTORY": str(directory)},
-            )
-        )
+        return self.backend.submit(runnable(self.folder, tag, worker, p, 300, task))
 
     def reaches(self, id: str, state: JobState) -> None:
         until(lambda: [job.state for job in self.backend.jobs([id], "none")] == [state], f"{id} is {state}")

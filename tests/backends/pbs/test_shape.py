@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.fits import tasks_on, unit_of, why_no_node_holds
-from adaptor.model import Limits, QueueState, Request
+from adaptor.model import Limits, QueueState
 from adaptor.resources import Node, TaskSize
-from backends.base import PilotOrder
 from backends.pbs.constraints import PbsShape, shape_of
 from backends.pbs.openpbs.dialect import OpenPbs
 from backends.pbs.openpbs.submitting import arguments_of
 from backends.pbs.state.nodes import misfit
 from backends.registry import site_rules
+from tests.backends.orders import order
 from tests.backends.pbs.pbs_rows import pbs_shape
 
 GB = 2**30
@@ -28,18 +28,6 @@ SITE = (
     Node(name="n3", processors=8, memory=16 * GB, gpus=(("v100", 1),)),
     Node(name="n4", processors=8, memory=64 * GB),
 )
-
-
-def order(p: int, task: TaskSize, node: str = "") -> PilotOrder:
-    return PilotOrder(
-        tag="t",
-        request=Request(p, 600),
-        task=task,
-        directory=Path("/pilots/7"),
-        worker=("worker",),
-        environment={},
-        node=node,
-    )
 
 
 @pytest.mark.parametrize(
@@ -57,20 +45,20 @@ def order(p: int, task: TaskSize, node: str = "") -> PilotOrder:
     ],
 )
 def test_chunks_hold_whole_tasks(p: int, task: TaskSize, shape: PbsShape) -> None:
-    assert shape_of(order(p, task), None, SITE) == shape
+    assert shape_of(order(p, task=task), None, SITE) == shape
 
 
 def test_a_whole_node_is_asked_for_what_its_tasks_need() -> None:
     task = TaskSize(processors=2, memory=3 * GB, gpus=1)
     # Of the nodes that hold any, n3 holds but one task.
-    assert shape_of(order(16, task), 8, SITE) == pbs_shape(2, 8, 3 * GB, whole_nodes=True, gpus=1)
-    assert shape_of(order(16, TaskSize()), 8, SITE) == pbs_shape(2, 8, whole_nodes=True)
+    assert shape_of(order(16, task=task), 8, SITE) == pbs_shape(2, 8, 3 * GB, whole_nodes=True, gpus=1)
+    assert shape_of(order(16, task=TaskSize()), 8, SITE) == pbs_shape(2, 8, whole_nodes=True)
 
 
 def test_a_donated_node_gives_all_gpus_that_its_tasks_can_use() -> None:
-    found = shape_of(order(8, TaskSize(gpus=1, gpu_type="a100"), node="n2"), None, SITE)
+    found = shape_of(order(8, task=TaskSize(gpus=1, gpu_type="a100"), node="n2"), None, SITE)
     assert found == pbs_shape(1, 8, None, whole_nodes=True, node="n2", gpus=4, gpu_type="a100")
-    assert shape_of(order(8, TaskSize(), node="n2"), None, SITE).part.gpus == 0
+    assert shape_of(order(8, task=TaskSize(), node="n2"), None, SITE).part.gpus == 0
 
 
 @pytest.mark.parametrize(
@@ -87,7 +75,7 @@ def test_a_donated_node_gives_all_gpus_that_its_tasks_can_use() -> None:
 )
 def test_what_qsub_is_told(shape: PbsShape, resource: str, select: str) -> None:
     site = SiteConfig(backend="pbs")
-    found = arguments_of(order(4, TaskSize()), site, shape, Path("/p/pilot.sh"), type_resource=resource)
+    found = arguments_of(order(4, task=TaskSize()), site, shape, Path("/p/pilot.sh"), type_resource=resource)
     assert select in found
     assert ("place=scatter:excl" if shape.whole_nodes else "place=free") in found
 
@@ -119,7 +107,7 @@ def test_the_chunks_of_a_unit_hold_its_tasks(
     unit = unit_of(site_rules(config, OpenPbs, LIMITS, 0), queue, task)
     if whole is not None and task.processors > whole:
         return  # no whole node holds a task
-    shape = shape_of(order(units * unit.processors, task), whole, nodes)
+    shape = shape_of(order(units * unit.processors, task=task), whole, nodes)
     chunk = Node(
         name="",
         processors=shape.part.processors,

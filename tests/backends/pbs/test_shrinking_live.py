@@ -11,11 +11,12 @@ import pytest
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.reports import JobReport, JobState
-from adaptor.resources import TaskSize
 from backends.base import ChangeRefused, PilotOrder
 from backends.pbs.backend import PbsBackend
-from tests.backends.pbs.test_nodes_live import Site, until
+from tests.backends.orders import runnable
+from tests.backends.pbs.test_nodes_live import Site
 from tests.clusters.openpbs import ThrowawayOpenPbs
+from tests.living import until
 
 pytestmark = pytest.mark.pbs
 
@@ -36,16 +37,7 @@ def site(openpbs: ThrowawayOpenPbs, tmp_path: Path) -> Iterator[Site]:
 
 
 def order(site: Site, tag: str, request: Request, worker: str = "sleep 600") -> PilotOrder:
-    directory = site.folder / tag
-    directory.mkdir(mode=0o700)
-    return PilotOrder(
-        tag=tag,
-        request=request,
-        task=TaskSize(),
-        directory=directory,
-        worker=("/bin/sh", "-c", worker),
-        environment={"ADAPTOR_DIRECTORY": str(directory)},
-    )
+    return runnable(site.folder, tag, worker, request=request)
 
 
 def report_of(site: Site, id: str) -> JobReport:

@@ -11,12 +11,11 @@ import msgspec
 import pytest
 
 from adaptor.config.schema import SiteConfig, SshConfig
-from adaptor.model import Request
 from adaptor.reports import JobReport
-from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.machines.distant import Distant
 from backends.slurm.backend import SlurmBackend
+from tests.backends.orders import order
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.sshd import BREAK_CONNECTION, ThrowawaySshd
 
@@ -48,15 +47,8 @@ def backend_with(
         machine.close()
 
 
-def order(folder: Path) -> PilotOrder:
-    return PilotOrder(
-        tag=f"{folder.name}-1",
-        request=Request(1, 120),
-        task=TaskSize(),
-        directory=folder,
-        worker=("/bin/sleep", "300"),
-        environment={},
-    )
+def order_in(folder: Path) -> PilotOrder:
+    return order(1, 120, tag=f"{folder.name}-1", directory=folder, worker=("/bin/sleep", "300"))
 
 
 def jobs_soon(backend: SlurmBackend, folder: Path) -> list[JobReport]:
@@ -75,14 +67,14 @@ def jobs_soon(backend: SlurmBackend, folder: Path) -> list[JobReport]:
 def test_cut_after_slurm_has_it(backend_with: Make, tmp_path: Path) -> None:
     backend = backend_with('"$real" "$@"; break_connection; sleep 5')
     with pytest.raises(SubmitUncertain, match="the connection was lost before it had answered"):
-        backend.submit(order(tmp_path))
+        backend.submit(order_in(tmp_path))
     assert [job.tag for job in jobs_soon(backend, tmp_path)] == [f"{tmp_path.name}-1"]
 
 
 def test_cut_before_slurm_has_it(backend_with: Make, tmp_path: Path) -> None:
     backend = backend_with('break_connection; sleep 1; "$real" "$@"')
     with pytest.raises(SubmitUncertain):
-        backend.submit(order(tmp_path))
+        backend.submit(order_in(tmp_path))
     assert [job.tag for job in jobs_soon(backend, tmp_path)] == [f"{tmp_path.name}-1"]
 
 
@@ -95,7 +87,7 @@ def test_without_a_connection_it_is_certain_that_nothing_was_submitted(
     give_up = time.monotonic() + 20
     while time.monotonic() < give_up:
         with pytest.raises(SchedulerError) as caught:
-            backend.submit(order(tmp_path))
+            backend.submit(order_in(tmp_path))
         if "cannot connect" in str(caught.value):
             break
     assert not isinstance(caught.value, SubmitUncertain | SubmitRefused)

@@ -65,13 +65,6 @@ def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
     assert {(report.processors, report.memory) for report in found.values()} == {(4, 4000 * 2**20)}
 
 
-def test_a_donated_node_is_idle_until_somebody_wants_it() -> None:
-    assert use_of("allocated", [pilot()], ("9",), 4) is IDLE
-    assert use_of("allocated", [pilot()], (), 4) is TAKEN, "nobody told us that it is a pilot"
-    starting = job("1", 4, planned_nodes=("n1",), start=NOW - 20)
-    assert use_of("allocated", [pilot(), starting], ("9",), 4) is TAKEN
-
-
 def test_a_pilot_on_a_donated_node_that_was_told_to_leave_has_lost_its_node() -> None:
     assert use_of("allocated", [pilot(end=NOW + 5)], ("9",), 4) is TAKEN
 
@@ -82,12 +75,6 @@ def test_a_pilot_on_a_donated_node_that_ends_lets_its_node_go_to_whoever_waits()
     assert use_of("completing", [ending, job("1", 1)], ("9",), 4) is TAKEN
     held = job("1", 1, reason="JobHeldUser")
     assert use_of("completing", [ending, held], ("9",), 4) is IDLE, "it does not wait for nodes"
-
-
-def test_a_pilot_on_a_donated_node_in_the_queue_holds_nothing_and_plans_nothing() -> None:
-    queued = job("9", 4, planned_nodes=("n1",), start=NOW)
-    report = look([node("n1", 0, "planned")], [queued], ("9",))["n1"]
-    assert (report.use, report.planned) == (IDLE, math.inf)
 
 
 @pytest.mark.parametrize(

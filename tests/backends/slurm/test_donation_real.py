@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,18 +11,18 @@ import pytest
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
-from adaptor.model import Request
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.resources import TaskSize
 from adaptor.units import Duration
 from backends.base import PilotOrder
 from backends.slurm.backend import SlurmBackend
 from backends.slurm.discover import check_site
+from tests.backends.orders import runnable
 from tests.clusters.slurm import ThrowawaySlurm
+from tests.living import until
 
 pytestmark = pytest.mark.slurm
 
-DEADLINE = 120.0
 DONATING = SiteConfig(
     backend="slurm",
     partition="batch",
@@ -51,7 +51,7 @@ class Donor:
         for node in nodes:
             self.pilots[node] = self.backend.submit(self.order(node, worker))
         for node in nodes:
-            self.until((self._folder / node / "env").exists, f"the worker on {node}")
+            until((self._folder / node / "env").exists, f"the worker on {node}")
 
     def environment(self, node: str) -> dict[str, str]:
         lines = (self._folder / node / "env").read_text().splitlines()
@@ -68,34 +68,18 @@ class Donor:
         return [node.use for node in self.nodes().values()]
 
     def sees(self, *uses: NodeUse) -> None:
-        self.until(lambda: self.uses() == list(uses), f"{uses}", lambda: f"but {self.uses()}")
+        until(lambda: self.uses() == list(uses), lambda: f"{uses}, but {self.uses()}")
 
     def states(self) -> list[JobState]:
         return [self.report(node).state for node in self.pilots]
 
     def tells(self, *states: JobState) -> None:
         """Slurm marks a node as taken a moment before it ends the pilot there."""
-        self.until(lambda: self.states() == list(states), f"{states}", lambda: f"but {self.states()}")
-
-    @staticmethod
-    def until(condition: Callable[[], bool], what: str, instead: Callable[[], str] = str) -> None:
-        give_up = time.monotonic() + DEADLINE
-        while not condition():
-            assert time.monotonic() < give_up, f"{what} did not come true in {DEADLINE:g} s {instead()}"
-            time.sleep(0.2)
+        until(lambda: self.states() == list(states), lambda: f"{states}, but {self.states()}")
 
     def order(self, node: str, worker: str) -> PilotOrder:
-        directory = self._folder / node
-        directory.mkdir(mode=0o700)
-        return PilotOrder(
-            tag=f"donated-{node}",
-            request=Request(4, 1800),
-            task=TaskSize(processors=1, memory=2**30),
-            directory=directory,
-            worker=("/bin/sh", "-c", worker),
-            environment={"ADAPTOR_DIRECTORY": str(directory)},
-            node=node,
-        )
+        task = TaskSize(processors=1, memory=2**30)
+        return runnable(self._folder, node, worker, 4, 1800, task, node=node)
 
 
 @pytest.fixture
@@ -121,7 +105,7 @@ def test_a_local_job_takes_the_nodes_it_wants_and_no_others(
     ended = donor.report("n1").end
     assert ended is not None
     assert submitted - 1 <= ended
-    donor.until((tmp_path / "started").exists, "the local job")
+    until((tmp_path / "started").exists, "the local job")
 
 
 def test_a_job_that_wants_little_leaves_donated_nodes_alone_while_other_nodes_are_idle(
@@ -133,8 +117,8 @@ def test_a_job_that_wants_little_leaves_donated_nodes_alone_while_other_nodes_ar
     local_job(slurm, "-n3")
     donor.sees(IDLE, IDLE, IDLE, TAKEN)
     local_job(slurm, "-n1")
-    donor.until(lambda: donor.uses().count(TAKEN) == 2, "one more node")
-    donor.until(lambda: donor.states().count(JobState.PREEMPTED) == 1, "one pilot ends")
+    until(lambda: donor.uses().count(TAKEN) == 2, "one more node")
+    until(lambda: donor.states().count(JobState.PREEMPTED) == 1, "one pilot ends")
 
 
 @pytest.fixture
@@ -152,7 +136,7 @@ def test_a_pilot_on_a_donated_node_is_never_put_back_into_the_queue(
     donor.donate("n2", worker=worker)
     local_job(slurm, "-N4", "--exclusive")
     donor.sees(TAKEN, TAKEN, TAKEN, TAKEN)
-    donor.until(lambda: donor.report("n2").state.ended is not None, "the end of the pilot")
+    until(lambda: donor.report("n2").state.ended is not None, "the end of the pilot")
     assert donor.report("n2").state is JobState.PREEMPTED
     assert slurm.run(["squeue", "-h", "-p", "scavenger"]) == ""
 
@@ -163,7 +147,7 @@ def test_a_pilot_on_a_donated_node_that_stays_until_it_is_killed_was_preempted_a
     donor.donate("n1", worker=STAY_TOO_LONG)
     local_job(slurm, "-N1", "-w", "n1", "--exclusive")
     donor.sees(TAKEN, IDLE, IDLE, IDLE)
-    donor.until(lambda: donor.report("n1").state.ended is not None, "the end of the pilot")
+    until(lambda: donor.report("n1").state.ended is not None, "the end of the pilot")
     assert donor.report("n1").state is JobState.PREEMPTED
     assert donor.report("n1").end is not None
 
@@ -217,7 +201,7 @@ def test_plans_are_seen(slurm: ThrowawaySlurm, donor: Donor) -> None:
     try:
         first = local_job(slurm, "-N1", "-w", "n1", "--exclusive")
         local_job(slurm, "-N2", "-w", "n[1-2]", "--exclusive", "-t", "5")
-        donor.until(lambda: donor.nodes()["n2"].planned < began + 3600, "the plan for the waiting job")
+        until(lambda: donor.nodes()["n2"].planned < began + 3600, "the plan for the waiting job")
         nodes = donor.nodes()
         end = slurm.run(["squeue", "-h", "-j", first, "-o", "%e"], env={"SLURM_TIME_FORMAT": "%s"})
         assert nodes["n2"].planned == pytest.approx(float(end), abs=30)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,10 @@ from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobReport, JobState
 from backends.base import SchedulerError
 from backends.slurm.backend import SlurmBackend
+from backends.slurm.jobs import OwnSlurmJobs
+from backends.slurm.rows import AccountingRow, QueueRow
 from tests.backends.slurm.answers import FIXTURES, MARK, squeue_line
+from tests.backends.slurm.slurm_rows import job
 
 Fake = Callable[[str, str], Path]
 Printing = Callable[[str], Path]
@@ -141,3 +144,35 @@ def test_the_name_of_a_job_cannot_pass_for_a_row_of_sacct(fake: Fake, tmp_path: 
     fake("sacct", f'd=${{4#--delimiter=}}; printf "{rows}{name}\\n"')
     (found,) = backend().jobs(["1"], "no such tag")
     assert (found.id, found.state) == ("1", JobState.COMPLETED)
+
+
+class Rows:
+    """Questions whose answers are rows."""
+
+    def __init__(self, *rows: QueueRow) -> None:
+        self._rows = list(rows)
+
+    def own_jobs(self) -> list[QueueRow]:
+        return self._rows
+
+    def accounting(self, ids: Collection[str]) -> list[AccountingRow]:
+        return []
+
+    def accounting_since(self, start: str) -> list[AccountingRow]:
+        return []
+
+
+@pytest.mark.parametrize(
+    ("row", "whole_nodes", "told"),
+    [
+        (job("7", 6, node_count=2), False, (6, 600.0)),
+        (job("7", 1), False, (1, 600.0)),
+        (job("7", 3, node_count=3), False, (None, 600.0)),
+        (job("7", 12, nodes=("n1", "n2", "n3")), False, (12, 600.0)),
+        (job("7", 1), True, (None, 600.0)),
+    ],
+    ids=["tasks", "one processor", "three whole nodes", "running", "a site of whole nodes"],
+)
+def test_what_a_job_asks_for_now(row: QueueRow, whole_nodes: bool, told: tuple[int | None, float]) -> None:
+    (report,) = OwnSlurmJobs(Rows(row), whole_nodes=whole_nodes).reports(["7"], "none")  # type: ignore[arg-type]
+    assert (report.processors, report.limit) == told

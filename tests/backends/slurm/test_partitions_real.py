@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -23,6 +22,7 @@ from backends.registry import site_rules
 from backends.slurm import questions
 from backends.slurm.questions import read
 from tests.clusters.slurm import ThrowawaySlurm
+from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(180)]
 
@@ -35,13 +35,6 @@ sites:
       long: {limits: {max_tr: 2h}}
 """
 SLEEP = ("/bin/sh", "-c", "sleep 300")
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    give_up = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < give_up, f"{what} did not come true"
-        time.sleep(0.2)
 
 
 @pytest.fixture

@@ -13,24 +13,17 @@ import pytest
 
 from backends.scripts import render
 from backends.slurm.backend import TEMPLATE
+from tests.backends.orders import script
+from tests.living import run_text
 
 Fake = Callable[[str, str], Path]
 GOLDEN = Path(__file__).parents[3] / "fixtures" / "slurm" / "pilot.sh"
-"""Written anew by `python tests/backends/slurm/test_pilot_template.py`; read the difference."""
+"""Written anew by `python -m tests.backends.slurm.test_pilot_template`; read the difference."""
 
 
 def golden_script() -> str:
-    return render(
-        TEMPLATE,
-        processors=6,
-        minutes="11",
-        shrinks="false",
-        command=["sbatch", "--parsable", "--job-name=adaptor-x-7", "/home/u/my pilots/7/pilot.sh"],
-        environment={"ADAPTOR_PILOT": "7", "ADAPTOR_DIRECTORY": "/home/u/my pilots/7"},
-        prologue="module load python/3.11\nexport OMP_NUM_THREADS=1\n",
-        worker=["/opt/python", "-m", "adaptor.worker"],
-        gres="gpu:a100: 0 1",
-    )
+    command = ["sbatch", "--parsable", "--job-name=adaptor-x-7"]
+    return script(TEMPLATE, command, minutes="11", shrinks="false", gres="gpu:a100: 0 1")
 
 
 def test_the_script_is_as_it_was_read_and_found_good() -> None:
@@ -68,13 +61,10 @@ def run(tmp_path: Path, fake: Fake) -> Callable[..., subprocess.CompletedProcess
             )
         )
         job = {"SLURM_JOB_ID": "9", "SLURM_JOB_CPUS_PER_NODE": "4,2", "SLURM_JOB_NODELIST": "n[1-2]"}
-        return subprocess.run(
+        return run_text(
             ["bash", str(script)],
             env={"PATH": os.environ["PATH"], "SLURM_TASKS_PER_NODE": "2,1", **job, **variables},
-            capture_output=True,
-            text=True,
             timeout=30,
-            check=False,
         )
 
     return run

@@ -11,22 +11,28 @@ from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.resources import TaskSize
-from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandAnswer
 from backends.donation import donation_terms
 from backends.slurm.ordering import slot_margin
-from backends.slurm.placing.shape import shape_of
-from backends.slurm.submitting import accepted_id, arguments_of, donated_options, own_reservation
-from tests.backends.answering import answer_of
-
-ORDER = PilotOrder(
-    tag="adaptor-x-7",
-    request=Request(6, 601),
-    task=TaskSize(processors=2),
-    directory=Path("/home/u/100% mine"),
-    worker=("python", "-m", "adaptor.worker"),
-    environment={"ADAPTOR_PILOT": "7"},
+from backends.slurm.placing.shape import SlurmShape, shape_of
+from backends.slurm.submitting import (
+    accepted_id,
+    arguments_of,
+    changes,
+    check_changed,
+    donated_options,
+    own_reservation,
+    step_gres,
 )
+from tests.backends.answering import answer_of
+from tests.backends.orders import order
+
+WORKER = ("python", "-m", "adaptor.worker")
+ORDER = order(
+    6, 601, TaskSize(processors=2), tag="adaptor-x-7", directory=Path("/home/u/100% mine"), worker=WORKER,
+    environment={"ADAPTOR_PILOT": "7"},
+)  # fmt: skip
 SITE = SiteConfig(
     backend="slurm", partition="batch", account="phys", qos="long", extra_args=("--constraint=a&b", "--nice")
 )
@@ -189,3 +195,72 @@ def test_the_margin_follows_the_backfill_scheduler(parameters: str, margin: int)
 def test_a_pilot_on_a_donated_node_gets_its_gpus_where_the_tasks_want_any() -> None:
     order = msgspec.structs.replace(ORDER, node="n7", task=TaskSize(gpus=0.5, gpu_type="a100"))
     assert donated_options(order, 4)[-1] == "--gpus-per-node=a100:4"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--ntasks=4", "--cpus-per-task=2"], ""),
+        (["--gpus-per-task=1"], "gpu: 0 1"),
+        (["--gpus-per-task=a100:2"], "gpu:a100: 0 2"),
+        (["--gpus-per-task=1g.5gb:1"], "gpu:1g.5gb: 0 1"),
+        (["--exclusive", "--gpus-per-node=h100:4"], "gpu:h100: 4 0"),
+        (["--gpus-per-task=1", "--gres=lustre:1"], "gpu: 0 1 lustre: 1 0"),
+        (["--gres=shard:4"], "shard: 4 0"),
+        (["--gres=gpu"], "gpu: 1 0"),
+        (["--gres=gres/gpu:a100:2,lustre"], "gpu:a100: 2 0 lustre: 1 0"),
+        (["--gpus-per-task", "2"], "gpu: 0 2"),
+        (["--gres=gpu:1", "--gres=gpu:2"], "gpu: 2 0"),
+        (["--gres=(,)", "--gpus-per-task=1"], "gpu: 0 1"),
+        (["--gres"], ""),
+        (["--gres=a b':2"], "'a b'\"'\"':' 2 0"),
+    ],
+)
+def test_the_generic_resources_of_steps_are_those_of_the_request(arguments: list[str], words: str) -> None:
+    assert step_gres(arguments) == words
+
+
+QUEUED = order(6, 3540, TaskSize(processors=2))
+
+
+def test_tasks_and_processors_go_together_and_nodes_never() -> None:
+    of_tasks = SlurmShape(count=3, part=TaskSize(processors=2))
+    asked = changes("7", QUEUED, of_tasks, shrinks=False)
+    assert asked == ["update", "JobId=7", "TimeLimit=59", "NumTasks=3", "NumCPUs=6"]
+    of_nodes = SlurmShape(count=3, part=TaskSize(processors=2), whole_nodes=True)
+    assert changes("7", QUEUED, of_nodes, shrinks=False) == [
+        "update",
+        "JobId=7",
+        "TimeLimit=59",
+        "NumTasks=3",
+    ]
+
+
+def test_the_least_time_goes_with_the_limit_and_is_taken_back() -> None:
+    """Slurm refuses a limit below the least time of the job."""
+    part = SlurmShape(count=3, part=TaskSize(processors=2), whole_nodes=True)
+    assert changes("7", QUEUED, part, shrinks=True)[2:4] == ["TimeLimit=59", "TimeMin=0"]
+    order = msgspec.structs.replace(QUEUED, request=Request(6, 3540, 601))
+    assert changes("7", order, part, shrinks=True)[2:4] == ["TimeLimit=59", "TimeMin=11"]
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "refused"),
+    [
+        (1, "Job is no longer pending execution for job 7", True),
+        (1, "Access/permission denied for job 7", True),
+        (1, "Requested partition configuration not available now for job 7", True),
+        (1, "Invalid job id specified for job 7", True),
+        (1, "slurm_update error: Unable to contact slurm controller (connect failure)", False),
+        (1, "slurm_update error: Socket timed out on send/recv operation", False),
+        (-9, "", False),
+    ],
+)
+def test_what_an_answer_means(status: int, words: str, refused: bool) -> None:
+    with pytest.raises(SchedulerError) as raised:
+        check_changed(answer_of(status, "", words))
+    assert isinstance(raised.value, ChangeRefused) == refused
+
+
+def test_silence_is_consent() -> None:
+    check_changed(answer_of(0, "", ""))

@@ -14,7 +14,8 @@ from tests.campaign.world import words
 from tests.clusters.processes import step_processes
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_conf import ClusterOptions
-from tests.e2e.lab import LONG, Lab, until
+from tests.e2e.lab import LONG, Lab
+from tests.living import until
 
 SITE = """
     sites:

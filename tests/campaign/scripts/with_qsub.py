@@ -24,7 +24,8 @@ from tests.campaign.scripts.comparing import (
 from tests.campaign.scripts.pbs_cases import CASES
 from tests.clusters.openpbs import ThrowawayOpenPbs, unavailable
 from tests.clusters.openpbs_conf import ClusterOptions
-from tests.e2e.lab import Lab, until
+from tests.e2e.lab import Lab
+from tests.living import until
 
 SITE = """
     sites:

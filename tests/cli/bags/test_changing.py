@@ -7,6 +7,7 @@ import time
 import pytest
 
 from adaptor import api
+from adaptor.daemon import process
 from adaptor.guard_rails import MostFails
 from adaptor.resources import OwnNeeds
 from tests.cli.fake_control import bag_view
@@ -36,10 +37,7 @@ def test_bags_are_steered(
 
 
 def test_what_is_changed(cli: Cli, serve: Serve) -> None:
-    answers = {
-        api.GetBags: api.Bags([bag_view(3)]),
-        api.ChangeOptions: [3],
-    }
+    answers = {api.GetBags: api.Bags([bag_view(3)]), api.ChangeOptions: [3]}
     server = serve(answers)
     cli("change", "3", "--max-running", "0", "--retries", "2", "--max-fails", "5%")
     (asked,) = server.asked(api.ChangeOptions)
@@ -70,3 +68,56 @@ def test_what_is_changed(cli: Cli, serve: Serve) -> None:
     assert "--mem" in cli("change", "3", "--mem", "auto").err
     assert "nothing to change" in cli("change", "3").err
     assert "--max-fails" in cli("change", "3", "--max-fails", "0%").err
+
+
+def test_it_asks_and_forgets(cli: Cli, serve: Serve) -> None:
+    server = serve(
+        {api.GetBags: api.Bags([bag_view(3), bag_view(4)]), api.Forget: lambda question: len(question.bags)}
+    )
+    refused = cli("forget", "3-4", input=b"n\n")
+    assert refused.code != 0
+    assert "forget 2 bags (3 to 4) for good?" in refused.err
+    assert server.asked(api.Forget) == []
+    assert cli("forget", "3-4", input=b"y\n").out == "2 bags forgotten\n"
+    assert cli("forget", "3-4", "--yes", "--json").value == {"bags": [3, 4]}
+    assert server.asked(api.Forget) == [api.Forget([3, 4])] * 2
+
+
+def test_earlier_bags_are_counted(cli: Cli, serve: Serve) -> None:
+    serve({api.GetBags: api.Bags([bag_view(9)], None, 8), api.GetPilots: []})
+    told = cli("status")
+    assert "8 earlier bags: adaptor status all" in told.out
+
+
+@pytest.mark.parametrize(
+    ("command", "question", "words"),
+    [("cancel", api.Cancel, "2 tasks cancelled"), ("retry", api.Retry, "2 tasks put back into the queue")],
+)
+def test_cancel_and_retry(cli: Cli, serve: Serve, command: str, question: type, words: str) -> None:
+    server = serve({api.GetBags: api.Bags([bag_view(3)]), question: 2})
+    assert cli(command, "3").out == f"bag 3: {words}\n"
+    server.answers[api.GetBags] = api.Bags([bag_view(3), bag_view(5)])
+    assert cli(command, "3-9", "--json").value == {"bags": [3, 5], "tasks": 2}
+    assert server.asked(question)[-1].bags == [3, 5]
+
+
+def test_a_wrong_selector_starts_no_daemon(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "start", lambda *_, **__: pytest.fail("a daemon was started"))
+    outcome = cli("cancel", "9")
+    assert outcome.code == 2
+    assert "there is no bag 9" in outcome.err
+
+
+def test_retry_with_other_needs(cli: Cli, serve: Serve) -> None:
+    server = serve({api.GetBags: api.Bags([bag_view(3)]), api.Retry: 2})
+    cli("retry", "3", "--task", "1,4-5", "--mem", "8G", "--gpus", "a100:2", "--time", "2h", "--cpus", "4")
+    cli("retry", "3", "--gpus", "0", "--nodes", "2")
+    cli("retry", "3")
+    first, second, third = server.asked(api.Retry)
+    wanted = OwnNeeds(cpus=4, memory=8 << 30, gpus=2.0, gpu_type="a100", time=7200.0)
+    assert (first.tasks, first.needs) == ([1, 4, 5], wanted)
+    assert second.needs == OwnNeeds(gpus=0.0, nodes=2)
+    assert third.needs is None
+    outcome = cli("retry", "3", "--mem", "lots")
+    assert outcome.code == 2
+    assert "--mem" in outcome.err

@@ -14,7 +14,7 @@ from adaptor.cli.bags.report import totals
 from adaptor.cli.sentences import first_forecast_lines, record_lines
 from tests.cli.fake_control import NO_ADVICE, bag_view, pilot_view
 from tests.cli.invoking import Cli, Serve
-from tests.cli.test_sentences_forecasts import first, record
+from tests.cli.test_sentences import first, record
 
 TOTALS = Totals(requests=0, paid=0.0, used=0.0, wasted=0.0, turnaround=None, first_result=None)
 
@@ -24,12 +24,7 @@ def test_a_report_tells_what_was_forecast_and_what_came(cli: Cli, serve: Serve) 
     found = BagReport(
         bag=bag_view(), requests=[], totals=TOTALS, first_forecast=forecast, forecast_record=record()
     )
-    serve(
-        {
-            api.GetBags: api.Bags([bag_view()]),
-            api.GetReport: found,
-        }
-    )
+    serve({api.GetBags: api.Bags([bag_view()]), api.GetReport: found})
     lines = cli("report").lines
     assert lines[-3:] == [*first_forecast_lines(forecast), *record_lines(record())]
     value = cli("report", "--json").value
@@ -41,12 +36,7 @@ def test_a_report_tells_what_was_forecast_and_what_came(cli: Cli, serve: Serve) 
 
 def test_a_bag_without_a_forecast_has_no_lines_of_one(cli: Cli, serve: Serve) -> None:
     found = BagReport(bag=bag_view(), requests=[], totals=TOTALS)
-    serve(
-        {
-            api.GetBags: api.Bags([bag_view()]),
-            api.GetReport: found,
-        }
-    )
+    serve({api.GetBags: api.Bags([bag_view()]), api.GetReport: found})
     assert "forecast" not in cli("report").out
 
 
@@ -134,3 +124,14 @@ def test_the_list_of_requests_is_short_unless_all_are_asked_for(cli: Cli, serve:
     assert lines[22] == "10 earlier requests: --all lists them"
     assert cli("report", "--all").lines[2].split()[0] == "1"
     assert len(cli("report", "--json").value["requests"]) == 30
+
+
+def test_pilots_are_listed(cli: Cli, serve: Serve) -> None:
+    server = serve({api.GetPilots: [pilot_view(state="running", note="slow")]})
+    outcome = cli("status", "--pilots", "--all")
+    assert outcome.lines[1].split()[:4] == ["1", "hpc", "4711", "running"]
+    assert outcome.lines[2].strip() == "note: slow"
+    assert server.asked(api.GetPilots) == [api.GetPilots(ended=True)]
+    server.answers[api.GetPilots] = []
+    assert "no pilots" in cli("status", "--pilots").out
+    assert "adaptor status all" in cli("status", "--all").err

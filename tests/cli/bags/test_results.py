@@ -39,13 +39,7 @@ def test_results(cli: Cli, serve: Serve, tmp_path: Path) -> None:
     ]
     bag = bag_view(failed=2, done=1, waiting=1, tasks=4, output=str(tmp_path))
     sums = failures(failure(1, 1, exit_code=None, signal=9, attempt=2), failure(1200, 3, exit_code=127))
-    server = serve(
-        {
-            api.GetBags: api.Bags([bag]),
-            api.GetTasks: tasks,
-            api.GetTaskSums: sums,
-        }
-    )
+    server = serve({api.GetBags: api.Bags([bag]), api.GetTasks: tasks, api.GetTaskSums: sums})
     lines = cli("results").lines
     assert lines[0] == (f"bag 7 render: 1 of 4 done, 2 failed, 1 waiting, mean 2.5s; output in {tmp_path}")
     assert lines[1] == "  1 × killed (SIGKILL, often out of memory), such as task 1"
@@ -248,12 +242,7 @@ def test_gpu_memory_has_a_column_where_a_task_has_any(cli: Cli, serve: Serve) ->
 
 @pytest.mark.parametrize(
     ("wall", "peak", "shown"),
-    [
-        (0.01, 22 << 20, "<22M"),
-        (0.5, 100 << 20, "100M"),
-        (5.0, 22 << 20, "22M"),
-        (None, None, "-"),
-    ],
+    [(0.01, 22 << 20, "<22M"), (0.5, 100 << 20, "100M"), (5.0, 22 << 20, "22M"), (None, None, "-")],
 )
 def test_memory_of_a_task_too_short_to_be_sampled_is_a_bound(
     cli: Cli, serve: Serve, wall: float | None, peak: int | None, shown: str

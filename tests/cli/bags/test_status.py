@@ -9,7 +9,7 @@ from adaptor.api import ErrorExample, ForecastView
 from adaptor.api.question import Estimate
 from tests.cli.fake_control import bag_view, daemon_view, pilot_view, running_bag
 from tests.cli.invoking import Cli, Serve
-from tests.cli.test_sentences_forecasts import record
+from tests.cli.test_sentences import record
 
 
 def test_status(cli: Cli, serve: Serve) -> None:
@@ -58,12 +58,7 @@ def test_a_bag_that_has_paused_says_why_and_what_its_task_wrote(
 
 
 def test_status_as_json(cli: Cli, serve: Serve) -> None:
-    serve(
-        {
-            api.GetBags: api.Bags([bag_view()]),
-            api.GetPilots: [pilot_view(predicted_start=None)],
-        }
-    )
+    serve({api.GetBags: api.Bags([bag_view()]), api.GetPilots: [pilot_view(predicted_start=None)]})
     value = cli("status", "--json").value
     assert value["bags"][0]["submitted"] == "2023-11-14T22:13:20.000Z"
     assert value["bags"][0]["running"] == 0
@@ -90,10 +85,12 @@ def test_a_forecast_is_shown_and_its_record_is_for_programs(cli: Cli, serve: Ser
     assert value["forecast_record"]["not_counted"] == {}
 
 
-def test_a_paused_bag_has_no_forecast(cli: Cli, serve: Serve) -> None:
-    paused = running_bag(8, forecast=AHEAD, paused="paused by you")
+def test_a_paused_bag_says_why_and_has_no_forecast(cli: Cli, serve: Serve) -> None:
+    paused = running_bag(8, forecast=AHEAD, paused="bag 8 is paused: 0.1 credits are left")
     serve({api.GetBags: api.Bags([paused], None), api.GetPilots: []})
-    assert not any(line.startswith("bag 8: done") for line in cli("status").lines)
+    lines = cli("status").lines
+    assert "bag 8 is paused: 0.1 credits are left" in lines
+    assert not any(line.startswith("bag 8: done") for line in lines)
 
 
 def test_one_list_at_a_time(cli: Cli) -> None:
@@ -116,12 +113,6 @@ def test_status_where_nothing_was_ever_submitted(cli: Cli) -> None:
 def test_status_of_a_daemon_that_stalls(cli: Cli, serve: Serve) -> None:
     view = daemon_view()
     stalled = type(view)(**{**{f: getattr(view, f) for f in view.__struct_fields__}, "stalled": "disk full"})
-    serve(
-        {
-            api.GetBags: api.Bags([]),
-            api.GetPilots: [],
-            api.GetDaemon: stalled,
-        }
-    )
+    serve({api.GetBags: api.Bags([]), api.GetPilots: [], api.GetDaemon: stalled})
     assert "daemon stalled: disk full" in cli("status").out
     assert "stalled: disk full" in cli("status", "--daemon").out

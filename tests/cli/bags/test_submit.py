@@ -216,12 +216,7 @@ def test_what_is_taken_over_is_told(cli: Cli, serve: Serve, here: Path) -> None:
 
 def test_nothing_is_left_to_run(cli: Cli, serve: Serve, here: Path) -> None:
     (here / "t.bag").write_text("echo 1\n")
-    serve(
-        {
-            api.Submit: api.Submitted(0, [api.TakenOver(5, 1, 0)]),
-            api.GetDaemon: daemon_view(),
-        }
-    )
+    serve({api.Submit: api.Submitted(0, [api.TakenOver(5, 1, 0)]), api.GetDaemon: daemon_view()})
     assert cli("submit", "t.bag", "--resume").lines[-1] == "nothing is left to run: no new bag"
     assert cli("run", "t.bag", "--resume", "--json").value["bag"] is None
 
@@ -241,13 +236,7 @@ def startable(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def start(directory: Path, config: str | None, until_idle: bool, *, drop_sites: bool) -> None:
         started.append((config, until_idle))
         started.append(
-            serve(
-                {
-                    api.Submit: api.Submitted(7),
-                    api.GetBags: api.Bags([bag_view()]),
-                    api.GetPilots: [],
-                }
-            )
+            serve({api.Submit: api.Submitted(7), api.GetBags: api.Bags([bag_view()]), api.GetPilots: []})
         )
 
     monkeypatch.setattr(process, "start", start)

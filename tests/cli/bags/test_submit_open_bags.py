@@ -70,11 +70,7 @@ def test_options_of_a_bag_do_not_come_with_more_tasks(cli: Cli, serve: Serve, he
 
 def test_bags_are_closed(cli: Cli, serve: Serve) -> None:
     server = serve(
-        {
-            api.GetBags: api.Bags([running_bag(7, open=True)]),
-            api.Append: api.Appended(5, 2),
-            api.Close: [7],
-        }
+        {api.GetBags: api.Bags([running_bag(7, open=True)]), api.Append: api.Appended(5, 2), api.Close: [7]}
     )
     assert cli("append", "7", "--close").lines == ["bag 7: closed"]
     assert cli("append", "7", "more.bag", "--close").lines[1] == "bag 7: closed"
@@ -85,13 +81,7 @@ def test_bags_are_closed(cli: Cli, serve: Serve) -> None:
 
 
 def test_some_tasks_are_cancelled_or_tried_again(cli: Cli, serve: Serve) -> None:
-    server = serve(
-        {
-            api.GetBags: api.Bags([running_bag(7)]),
-            api.Cancel: 3,
-            api.Retry: 1,
-        }
-    )
+    server = serve({api.GetBags: api.Bags([running_bag(7)]), api.Cancel: 3, api.Retry: 1})
     assert cli("cancel", "7", "--task", "1-2,9").out == "bag 7: 3 tasks cancelled\n"
     assert cli("retry", "7", "--task", "4").code == 0
     assert server.asked(api.Cancel) == [api.Cancel([7], [1, 2, 9])]

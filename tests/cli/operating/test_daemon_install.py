@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adaptor import __version__, api
 from adaptor.cli.operating import daemon_install
+from adaptor.cli.operating.daemon_install import ServiceUnit, cron_line, unit, unit_in
 from tests.cli.fake_control import daemon_view
 from tests.cli.invoking import Cli, Serve
+from tests.living import run_text
 
 
 @pytest.fixture
@@ -71,3 +77,57 @@ def test_systemd_restarts_the_daemon_that_it_started(
         assert f"systemd has started version {version}" in told.err
         assert "adaptor daemon install" in told.err
     assert cli("daemon", "restart", "--drop-sites").code == 2
+
+
+def service(**environment: str) -> ServiceUnit:
+    return ServiceUnit(
+        name="adaptor",
+        program=("/home/a b/bin/adaptor", "--config", '/x/100%"$HOME'),
+        environment={"ADAPTOR_DIR": "/state", **environment},
+        host="login1",
+    )
+
+
+def test_a_unit_restarts_the_daemon_on_its_host_and_leaves_pilots_alone() -> None:
+    lines = unit(service()).splitlines()
+    assert "ConditionHost=login1" in lines
+    assert "Restart=on-failure" in lines
+    assert "KillMode=process" in lines
+    assert 'ExecStart="/home/a b/bin/adaptor" "--config" "/x/100%%\\"$$HOME" "daemon" "run"' in lines
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze here")
+def test_systemd_understands_the_unit(tmp_path: Path) -> None:
+    program = tmp_path / "a b"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o700)
+    path = tmp_path / "adaptor.service"
+    path.write_text(
+        unit(ServiceUnit(name="a", program=(str(program),), environment={"A": "50% \\ x"}, host="h"))
+    )
+    told = run_text(["systemd-analyze", "--user", "--recursive-errors=no", "verify", str(path)])
+    assert "adaptor.service:" not in told.stderr, told.stderr
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1), min_size=1))
+def test_a_line_of_cron_means_the_words_that_it_was_made_of(words: list[str]) -> None:
+    made = ServiceUnit(name="a", program=tuple(words), environment={}, host="h")
+    line = cron_line(made)
+    assert "%" not in line.replace("\\%", "")
+    command = line.removeprefix("@reboot ").replace("\\%", "%").removesuffix(" >/dev/null 2>&1")
+    assert shlex.split(command) == ["env", *words, "daemon", "start"]
+
+
+@pytest.mark.parametrize(
+    ("cgroups", "found"),
+    [
+        ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/adaptor-1a.service\n", "adaptor-1a"),
+        ("1:name=systemd:/user.slice/user@7.service/adaptor.service\n0::/user.slice\n", "adaptor"),
+        ("0::/user.slice/user-1000.slice/session-3.scope\n", ""),
+        ("0::/system.slice/cron.service\n", ""),
+        ("0::/user.slice/user-1000.slice/user@1000.service/init.scope\n", ""),
+        ("", ""),
+    ],
+)
+def test_the_unit_in_which_a_daemon_runs(cgroups: str, found: str) -> None:
+    assert unit_in(cgroups) == found

@@ -22,7 +22,7 @@ from adaptor.errors import AdaptorError
 from adaptor.protocol.access import CLIENT_ACCESS
 from tests.api.other_daemon import OtherDaemon, recorded
 from tests.cli.invoking import Cli, Serve
-from tests.cli.operating.test_daemon_hung import daemon
+from tests.cli.operating.test_daemon import daemon
 from tests.daemon.test_lock import HOLD
 
 __all__ = ["daemon"]

@@ -70,13 +70,7 @@ def test_tasks_that_no_node_can_ever_run(cli: Cli, serve: Serve) -> None:
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [
-        ("--gpus", "0.7"),
-        ("--gpus", "1.5"),
-        ("--gpus", "a100:"),
-        ("--mem", "much"),
-        ("--mem", "0"),
-    ],
+    [("--gpus", "0.7"), ("--gpus", "1.5"), ("--gpus", "a100:"), ("--mem", "much"), ("--mem", "0")],
 )
 def test_sizes_that_are_none(cli: Cli, option: str, value: str) -> None:
     outcome = cli("site", "slots", option, value)

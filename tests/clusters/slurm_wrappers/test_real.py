@@ -11,16 +11,16 @@ import pytest
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
-from adaptor.model import Request
 from adaptor.reports import JobReport, JobState
 from adaptor.resources import TaskSize
-from backends.base import PilotOrder, SchedulerError, SubmitRefused
+from backends.base import SchedulerError, SubmitRefused
 from backends.pbs.backend import PbsBackend
+from tests.backends.orders import runnable
 from tests.clusters.processes import job_processes, kill_all
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_wrappers import dialect
 from tests.clusters.slurm_wrappers.backend_type import backend
-from tests.e2e.lab import until
+from tests.living import until
 
 pytestmark = pytest.mark.slurm
 
@@ -48,18 +48,8 @@ class Site:
         memory: int | None = None,
         node: str = "",
     ) -> str:
-        directory = self.folder / tag
-        directory.mkdir(mode=0o700)
-        order = PilotOrder(
-            tag=tag,
-            request=Request(p, tr),
-            task=TaskSize(processors=per_task, memory=memory),
-            directory=directory,
-            worker=("/bin/sh", "-c", command),
-            environment={"ADAPTOR_DIRECTORY": str(directory)},
-            node=node,
-        )
-        return self.backend.submit(order)
+        task = TaskSize(processors=per_task, memory=memory)
+        return self.backend.submit(runnable(self.folder, tag, command, p, tr, task, node=node))
 
     def report(self, id: str) -> JobReport | None:
         return next(iter(self.backend.jobs([id], "no such tag")), None)

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.config.schema import SiteConfig
-from adaptor.model import Request
 from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandAnswer, Commands
 from backends.pbs.constraints import PbsShape
 from backends.pbs.fields import parse_time
 from backends.pbs.rows import PbsJob
+from tests.backends import orders
 from tests.backends.answering import answer_of
 from tests.backends.pbs.pbs_rows import held, pbs_shape
 from tests.clusters.slurm_wrappers.dialect import SlurmWrappers
@@ -124,14 +124,7 @@ def test_a_limit_of_nodes_and_a_name_that_is_cut_off() -> None:
 
 
 def order(directory: str = "/home/ada/pilots/7") -> PilotOrder:
-    return PilotOrder(
-        tag="adaptor-abc.hpc.7",
-        request=Request(6, 600),
-        task=TaskSize(processors=2),
-        directory=Path(directory),
-        worker=("worker",),
-        environment={},
-    )
+    return orders.order(6, task=TaskSize(processors=2), tag="adaptor-abc.hpc.7", directory=Path(directory))
 
 
 def arguments(shape: PbsShape, site: SiteConfig = SITE, directory: str = "/home/ada/pilots/7") -> str:

@@ -3,210 +3,109 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import msgspec
 import pytest
 
 from adaptor import api
-from adaptor.api import BagEvents, BagInput, TaskInput
-from adaptor.api.question import A
+from adaptor.api import BagInput, TaskInput
 from adaptor.bag_spec import BagSpec
-from adaptor.daemon.client.commands import serve
-from adaptor.daemon.upkeep.retention import Retention
 from adaptor.errors import JournalError
 from adaptor.guard_rails import TimeLimit
-from adaptor.protocol.messages import AttemptKey, Ending, Hello, Report, Result
+from adaptor.protocol.messages import Report
 from adaptor.resources import OwnNeeds, TaskSize
-from tests.daemon.fake_site import FakeSite
-
-TRUE = TaskInput(["true"])
-
-
-class Daemon:
-    """The running daemon as its clients meet it, and one worker."""
-
-    def __init__(self, directory: Path) -> None:
-        self.fake = FakeSite(directory)
-        self.woken = 0
-
-    @property
-    def core(self) -> Any:
-        return self.fake.state.core
-
-    async def ask(self, question: api.Question[A]) -> A:
-        """Raises UsageError, AdaptorError: the answer is a failure."""
-        return api.decode_answer(question, api.encode_answer(await self.serve(question)))
-
-    async def serve(self, question: api.Question[Any]) -> object:
-        def wake() -> None:
-            self.woken += 1
-
-        running = SimpleNamespace(
-            core=self.core,
-            sites={"here": self.fake.state},
-            notifier=SimpleNamespace(check=lambda _: None),
-            retention=Retention(self.core, None),
-            stalled="",
-            wake_sites=wake,
-        )
-        return await serve(running, api.decode_question(api.encode_question(question)))  # type: ignore[arg-type]
-
-    async def failure(self, question: api.Question[Any]) -> api.Failure:
-        answer = await self.serve(question)
-        assert isinstance(answer, api.Failure)
-        return answer
-
-    async def open(self, tasks: int = 0, key: str = "", after: tuple[int, ...] = ()) -> int:
-        spec = BagSpec(name="b", cwd="/", output="/nowhere/{bag}", environment={}, after=after)
-        bag = BagInput(spec=spec, tasks=[TRUE] * tasks)
-        return (await self.ask(api.Submit(bag, open=True, key=key))).bag
-
-    async def append(self, bag: int, key: str, tasks: int = 1) -> api.Appended:
-        return await self.ask(api.Append(bag, key, [TRUE] * tasks))
-
-    async def events(self, bag: int, since: int = 0, wait: float = 0.0, most: int = 1000) -> BagEvents:
-        answer = await self.ask(api.GetEvents({bag: since}, wait, most))
-        (told,) = answer
-        return told
-
-    async def run(self, bag: int, *tasks: int, exit_code: int = 0) -> None:
-        """A worker has run these tasks."""
-        broker, now = self.core.broker, self.core.now()
-        hello = Hello(pilot=1, node="n", pid=1, version="1", processors=1, memory=1 << 30, deadline=now + 9e4)
-        for task in tasks:
-            known = broker.state.bags[bag]
-            known.lines.of(task).remove(task)
-            broker.hello(f"w{task}", hello, "here", now)
-            worker = broker.state.workers[f"w{task}"]
-            key: AttemptKey = broker.state.lease([worker], known, task, 1.0, now)
-            result = Result(key=key, ending=Ending.EXITED, started=now, wall=1.0, exit_code=exit_code)
-            broker.left_behind(1, "here", [result], now)
-        await self.core.commit()
+from tests.daemon.client.asked_daemon import SPEC, TRUE, Daemon
+from tests.daemon.lived_bags import hello
 
 
-@pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    daemon = Daemon(tmp_path / "state")
-    yield daemon
-    daemon.fake.journal.close()
+async def test_an_open_bag_takes_tasks_until_it_is_closed_and_ends_then(daemon: Daemon) -> None:
+    bag = await daemon.open()
+    assert await daemon.append(bag, "a", 2) == api.Appended(0, 2)
+    assert await daemon.append(bag, "b") == api.Appended(2, 1)
+    assert await daemon.append(bag, "a", 2) == api.Appended(0, 2)
+    await daemon.run(bag, 0, 1, 2)
+    told = await daemon.events(bag)
+    assert ([task.task for task in told.tasks], told.open, told.ended) == ([0, 1, 2], True, False)
+    (view,) = (await daemon.ask(api.GetBags(str(bag)))).bags
+    assert (view.state, view.ended, view.open, view.tasks) == ("open", None, True, 3)
+    assert await daemon.ask(api.Close([bag])) == [bag]
+    assert await daemon.ask(api.Close([bag])) == []
+    told = await daemon.events(bag, told.last)
+    assert (told.tasks, told.open, told.ended) == ([], False, True)
+    failure = await daemon.failure(api.Append(bag, "c", [TRUE]))
+    assert failure.usage
+    assert "is closed" in failure.message
+    assert await daemon.append(bag, "b") == api.Appended(2, 1), "it was appended in time"
 
 
-def play(scene: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(scene(), 60))  # type: ignore[arg-type]
+async def test_a_restart_keeps_open_bags_and_the_numbers_of_events(daemon: Daemon) -> None:
+    bag = await daemon.open(key="mine")
+    await daemon.append(bag, "a", 2)
+    await daemon.run(bag, 0)
+    before = await daemon.events(bag)
+    daemon.fake.restart()
+    assert await daemon.open(key="mine") == bag
+    assert await daemon.append(bag, "a", 2) == api.Appended(0, 2)
+    assert await daemon.append(bag, "b") == api.Appended(2, 1)
+    await daemon.run(bag, 2)
+    after = await daemon.events(bag, before.last)
+    assert [task.task for task in after.tasks] == [2]
+    assert after.last == before.last + 1
 
 
-def test_an_open_bag_takes_tasks_until_it_is_closed_and_ends_then(daemon: Daemon) -> None:
-    async def scene() -> None:
-        bag = await daemon.open()
-        assert await daemon.append(bag, "a", 2) == api.Appended(0, 2)
-        assert await daemon.append(bag, "b") == api.Appended(2, 1)
-        assert await daemon.append(bag, "a", 2) == api.Appended(0, 2)
-        await daemon.run(bag, 0, 1, 2)
-        told = await daemon.events(bag)
-        assert ([task.task for task in told.tasks], told.open, told.ended) == ([0, 1, 2], True, False)
-        (view,) = (await daemon.ask(api.GetBags(str(bag)))).bags
-        assert (view.state, view.ended, view.open, view.tasks) == ("open", None, True, 3)
-        assert await daemon.ask(api.Close([bag])) == [bag]
-        assert await daemon.ask(api.Close([bag])) == []
-        told = await daemon.events(bag, told.last)
-        assert (told.tasks, told.open, told.ended) == ([], False, True)
-        failure = await daemon.failure(api.Append(bag, "c", [TRUE]))
-        assert failure.usage
-        assert "is closed" in failure.message
-        assert await daemon.append(bag, "b") == api.Appended(2, 1), "it was appended in time"
-
-    play(scene)
+async def test_a_client_waits_until_something_happens(daemon: Daemon) -> None:
+    bag, other = await daemon.open(2), await daemon.open(1)
+    asked = asyncio.create_task(daemon.events(bag, 0, wait=30))
+    while not len(daemon.core.listeners):
+        await asyncio.sleep(0)
+    await daemon.run(other, 0)
+    await daemon.append(bag, "a")
+    assert not asked.done(), "nothing has ended in that bag"
+    await daemon.run(bag, 1)
+    told = await asked
+    assert [(task.task, task.state, task.exit_code) for task in told.tasks] == [(1, "done", 0)]
+    asked = asyncio.create_task(daemon.events(bag, told.last, wait=30))
+    while not len(daemon.core.listeners):
+        await asyncio.sleep(0)
+    await daemon.ask(api.Close([bag]))
+    assert not (await asked).open
+    assert not len(daemon.core.listeners)
 
 
-def test_a_restart_keeps_open_bags_and_the_numbers_of_events(daemon: Daemon) -> None:
-    async def scene() -> None:
-        bag = await daemon.open(key="mine")
-        await daemon.append(bag, "a", 2)
-        await daemon.run(bag, 0)
-        before = await daemon.events(bag)
-        daemon.fake.restart()
-        assert await daemon.open(key="mine") == bag
-        assert await daemon.append(bag, "a", 2) == api.Appended(0, 2)
-        assert await daemon.append(bag, "b") == api.Appended(2, 1)
-        await daemon.run(bag, 2)
-        after = await daemon.events(bag, before.last)
-        assert [task.task for task in after.tasks] == [2]
-        assert after.last == before.last + 1
-
-    play(scene)
+async def test_nobody_waits_for_bags_that_have_ended_or_beyond_the_time(daemon: Daemon) -> None:
+    bag = await daemon.open(1)
+    assert (await daemon.events(bag, 0, wait=0.01)).tasks == []
+    await daemon.ask(api.Cancel([bag]))
+    last = (await daemon.events(bag)).last
+    assert (await daemon.events(bag, last, wait=30)).ended
+    assert "no bag 99" in (await daemon.failure(api.GetEvents({99: 0}, 30))).message
 
 
-def test_a_client_waits_until_something_happens(daemon: Daemon) -> None:
-    async def scene() -> None:
-        bag, other = await daemon.open(2), await daemon.open(1)
-        asked = asyncio.create_task(daemon.events(bag, 0, wait=30))
-        while not len(daemon.core.listeners):
-            await asyncio.sleep(0)
-        await daemon.run(other, 0)
-        await daemon.append(bag, "a")
-        assert not asked.done(), "nothing has ended in that bag"
-        await daemon.run(bag, 1)
-        told = await asked
-        assert [(task.task, task.state, task.exit_code) for task in told.tasks] == [(1, "done", 0)]
-        asked = asyncio.create_task(daemon.events(bag, told.last, wait=30))
-        while not len(daemon.core.listeners):
-            await asyncio.sleep(0)
-        await daemon.ask(api.Close([bag]))
-        assert not (await asked).open
-        assert not len(daemon.core.listeners)
-
-    play(scene)
+async def test_answers_are_bounded_and_go_on(daemon: Daemon) -> None:
+    bag = await daemon.open(5)
+    await daemon.run(bag, 3, 1, 4, 0)
+    found, since = [], 0
+    while True:
+        told = await daemon.events(bag, since, most=3)
+        assert len(told.tasks) <= 3
+        found += [task.task for task in told.tasks]
+        since = told.last
+        if not told.more:
+            break
+    assert found == [3, 1, 4, 0]
 
 
-def test_nobody_waits_for_bags_that_have_ended_or_beyond_the_time(daemon: Daemon) -> None:
-    async def scene() -> None:
-        bag = await daemon.open(1)
-        assert (await daemon.events(bag, 0, wait=0.01)).tasks == []
-        await daemon.ask(api.Cancel([bag]))
-        last = (await daemon.events(bag)).last
-        assert (await daemon.events(bag, last, wait=30)).ended
-        assert "no bag 99" in (await daemon.failure(api.GetEvents({99: 0}, 30))).message
-
-    play(scene)
-
-
-def test_answers_are_bounded_and_go_on(daemon: Daemon) -> None:
-    async def scene() -> None:
-        bag = await daemon.open(5)
-        await daemon.run(bag, 3, 1, 4, 0)
-        found, since = [], 0
-        while True:
-            told = await daemon.events(bag, since, most=3)
-            assert len(told.tasks) <= 3
-            found += [task.task for task in told.tasks]
-            since = told.last
-            if not told.more:
-                break
-        assert found == [3, 1, 4, 0]
-
-    play(scene)
-
-
-def test_a_bag_is_not_retried_before_the_one_that_spoiled_it(daemon: Daemon) -> None:
-    async def scene() -> None:
-        first = await daemon.open(1)
-        second = await daemon.open(1, after=(first,))
-        await daemon.ask(api.Cancel([first]))
-        await daemon.ask(api.Append(second, "a", [TRUE]))
-        ended = {task.task: (task.state, task.error) for task in (await daemon.events(second)).tasks}
-        assert ended == dict.fromkeys(
-            range(2), ("cancelled", f"it runs after bag {first}, which was cancelled")
-        )
-        failure = await daemon.failure(api.Retry([second]))
-        assert failure.usage
-        assert f"adaptor retry {first} && adaptor retry {second}" in failure.message
-        assert await daemon.ask(api.Retry([second, first])) == 3
-
-    play(scene)
+async def test_a_bag_is_not_retried_before_the_one_that_spoiled_it(daemon: Daemon) -> None:
+    first = await daemon.open(1)
+    second = await daemon.open(1, after=(first,))
+    await daemon.ask(api.Cancel([first]))
+    await daemon.ask(api.Append(second, "a", [TRUE]))
+    ended = {task.task: (task.state, task.error) for task in (await daemon.events(second)).tasks}
+    assert ended == dict.fromkeys(range(2), ("cancelled", f"it runs after bag {first}, which was cancelled"))
+    failure = await daemon.failure(api.Retry([second]))
+    assert failure.usage
+    assert f"adaptor retry {first} && adaptor retry {second}" in failure.message
+    assert await daemon.ask(api.Retry([second, first])) == 3
 
 
 @pytest.mark.parametrize(
@@ -224,162 +123,131 @@ def test_a_bag_is_not_retried_before_the_one_that_spoiled_it(daemon: Daemon) -> 
         (OwnNeeds(time=5e-324), "time: 5e-324 is not from 0.001"),
     ],
 )
-def test_needs_that_cannot_be_meant_are_refused_wherever_they_come_from(
+async def test_needs_that_cannot_be_meant_are_refused_wherever_they_come_from(
     daemon: Daemon, needs: OwnNeeds, words: str
 ) -> None:
-    async def scene() -> None:
-        bag = await daemon.open(1)
-        odd = TaskInput("x", needs=needs)
-        failure = await daemon.failure(api.Append(bag, "a", [TRUE, odd]))
-        assert failure.usage
-        assert failure.message.startswith("task 1: ")
-        assert words in failure.message
-        spec = BagSpec(name="b", cwd="/", output="/nowhere/{bag}", environment={})
-        new = BagInput(spec=spec, tasks=[TRUE, msgspec.structs.replace(odd, line=7)])
-        failure = await daemon.failure(api.Submit(new))
-        assert failure.message.startswith("line 7: ")
-        await daemon.ask(api.Cancel([bag]))
-        failure = await daemon.failure(api.Retry([bag], None, needs))
-        assert words in failure.message
-        assert (await daemon.append(await daemon.open(), "b")).tasks == 1, "the daemon is as well as before"
-
-    play(scene)
+    bag = await daemon.open(1)
+    odd = TaskInput("x", needs=needs)
+    failure = await daemon.failure(api.Append(bag, "a", [TRUE, odd]))
+    assert failure.usage
+    assert failure.message.startswith("task 1: ")
+    assert words in failure.message
+    new = BagInput(spec=SPEC, tasks=[TRUE, msgspec.structs.replace(odd, line=7)])
+    failure = await daemon.failure(api.Submit(new))
+    assert failure.message.startswith("line 7: ")
+    await daemon.ask(api.Cancel([bag]))
+    failure = await daemon.failure(api.Retry([bag], None, needs))
+    assert words in failure.message
+    assert (await daemon.append(await daemon.open(), "b")).tasks == 1, "the daemon is as well as before"
 
 
-def test_what_nothing_can_run_is_refused_by_task_when_it_is_appended(daemon: Daemon) -> None:
-    async def scene() -> None:
-        bag = await daemon.open(1)
-        large, linked = TaskInput("x", needs=OwnNeeds(cpus=3)), TaskInput("x", after=(2,))
-        told = await daemon.ask(api.Append(bag, "a", [TRUE, large, linked]))
-        assert (told.first, told.tasks, told.refused) == (1, 3, 1)
-        assert told.reasons == ["task 2: tasks of 3 cpus fit into no request: max_proc is 2"]
-        ended = {task.task: (task.state, task.error) for task in (await daemon.events(bag)).tasks}
-        assert ended == {
-            2: ("failed", "tasks of 3 cpus fit into no request: max_proc is 2"),
-            3: ("failed", "it runs after task 2, which failed"),
-        }
-        again = await daemon.ask(api.Append(bag, "a", [TRUE, large, linked]))
-        assert again == api.Appended(1, 3)
-        odd = TaskInput("x", needs=OwnNeeds(nodes=2, gpus=0.5))
-        failure = await daemon.failure(api.Append(bag, "b", [TRUE, odd]))
-        assert failure.usage
-        assert "whole number" in failure.message
-        assert daemon.core.broker.state.bags[bag].total == 4, "nothing of it is appended"
-
-    play(scene)
+async def test_what_nothing_can_run_is_refused_by_task_when_it_is_appended(daemon: Daemon) -> None:
+    bag = await daemon.open(1)
+    large, linked = TaskInput("x", needs=OwnNeeds(cpus=3)), TaskInput("x", after=(2,))
+    told = await daemon.ask(api.Append(bag, "a", [TRUE, large, linked]))
+    assert (told.first, told.tasks, told.refused) == (1, 3, 1)
+    assert told.reasons == ["task 2: tasks of 3 cpus fit into no request: max_proc is 2"]
+    ended = {task.task: (task.state, task.error) for task in (await daemon.events(bag)).tasks}
+    assert ended == {
+        2: ("failed", "tasks of 3 cpus fit into no request: max_proc is 2"),
+        3: ("failed", "it runs after task 2, which failed"),
+    }
+    again = await daemon.ask(api.Append(bag, "a", [TRUE, large, linked]))
+    assert again == api.Appended(1, 3)
+    odd = TaskInput("x", needs=OwnNeeds(nodes=2, gpus=0.5))
+    failure = await daemon.failure(api.Append(bag, "b", [TRUE, odd]))
+    assert failure.usage
+    assert "whole number" in failure.message
+    assert daemon.core.broker.state.bags[bag].total == 4, "nothing of it is appended"
 
 
-def test_a_task_is_not_to_take_longer_than_the_limit_of_its_bag(daemon: Daemon) -> None:
-    async def scene() -> None:
-        spec = BagSpec(name="b", cwd="/", output="/o", environment={}, timeout=TimeLimit(seconds=300.0))
-        bag = BagInput(spec=spec, tasks=[TRUE, TaskInput("x", needs=OwnNeeds(time=600.0), line=7)])
-        failure = await daemon.failure(api.Submit(bag))
-        assert failure.message.startswith(
-            "line 7: --timeout 5m would end it before the 10m that it is to take"
-        )
-
-    play(scene)
+async def test_a_task_is_not_to_take_longer_than_the_limit_of_its_bag(daemon: Daemon) -> None:
+    spec = BagSpec(name="b", cwd="/", output="/o", environment={}, timeout=TimeLimit(seconds=300.0))
+    bag = BagInput(spec=spec, tasks=[TRUE, TaskInput("x", needs=OwnNeeds(time=600.0), line=7)])
+    failure = await daemon.failure(api.Submit(bag))
+    assert failure.message.startswith("line 7: --timeout 5m would end it before the 10m that it is to take")
 
 
-def test_cancelling_some_tasks_leaves_a_bag_open_and_cancelling_all_closes_it(daemon: Daemon) -> None:
-    async def scene() -> None:
-        bag = await daemon.open(4)
-        some = api.Cancel([bag], [1, 1, 3, 77])
-        assert await daemon.ask(some) == 2
-        assert [task.task for task in (await daemon.events(bag)).tasks] == [1, 3]
-        assert await daemon.ask(api.Retry([bag], [3, 0])) == 1
-        again = await daemon.events(bag, 2)
-        assert [(task.task, task.state) for task in again.tasks] == [(3, "waiting")]
-        assert (await daemon.append(bag, "a")).first == 4
-        assert await daemon.ask(api.Cancel([bag])) == 4
-        told = await daemon.events(bag, again.last)
-        assert (told.open, told.ended, told.cancelled) == (False, True, 5)
-
-    play(scene)
+async def test_cancelling_some_tasks_leaves_a_bag_open_and_cancelling_all_closes_it(daemon: Daemon) -> None:
+    bag = await daemon.open(4)
+    some = api.Cancel([bag], [1, 1, 3, 77])
+    assert await daemon.ask(some) == 2
+    assert [task.task for task in (await daemon.events(bag)).tasks] == [1, 3]
+    assert await daemon.ask(api.Retry([bag], [3, 0])) == 1
+    again = await daemon.events(bag, 2)
+    assert [(task.task, task.state) for task in again.tasks] == [(3, "waiting")]
+    assert (await daemon.append(bag, "a")).first == 4
+    assert await daemon.ask(api.Cancel([bag])) == 4
+    told = await daemon.events(bag, again.last)
+    assert (told.open, told.ended, told.cancelled) == (False, True, 5)
 
 
-def test_sites_are_woken_when_work_comes_and_not_for_every_task(daemon: Daemon) -> None:
-    async def scene() -> None:
-        bag = await daemon.open()
-        assert not daemon.woken, "the look would put off that for its first tasks"
-        for number in range(64):
-            await daemon.append(bag, f"k{number}")
-        assert 1 <= daemon.woken <= 10
-
-    play(scene)
+async def test_sites_are_woken_when_work_comes_and_not_for_every_task(daemon: Daemon) -> None:
+    bag = await daemon.open()
+    assert not daemon.woken, "the look would put off that for its first tasks"
+    for number in range(64):
+        await daemon.append(bag, f"k{number}")
+    assert 1 <= daemon.woken <= 10
 
 
-def test_sites_are_woken_once_when_a_program_turns_out_to_refill_its_bag(daemon: Daemon) -> None:
-    async def scene() -> None:
-        bag = await daemon.open()
-        await daemon.append(bag, "first", 64)
-        before = daemon.woken
-        for number in range(20):
-            await daemon.run(bag, number)
-            await daemon.append(bag, f"k{number}")
-        assert daemon.woken == before + 1
-
-    play(scene)
+async def test_sites_are_woken_once_when_a_program_turns_out_to_refill_its_bag(daemon: Daemon) -> None:
+    bag = await daemon.open()
+    await daemon.append(bag, "first", 64)
+    before = daemon.woken
+    for number in range(20):
+        await daemon.run(bag, number)
+        await daemon.append(bag, f"k{number}")
+    assert daemon.woken == before + 1
 
 
-def test_a_disk_that_refuses_tasks_leaves_neither_them_nor_their_leases(daemon: Daemon) -> None:
-    async def scene() -> None:
-        bag = await daemon.open()
-        journal, now = daemon.core.journal, daemon.core.now()
-        hello = Hello(pilot=1, node="n", pid=1, version="1", processors=1, memory=1 << 30, deadline=now + 9e4)
-        daemon.core.broker.hello("w", hello, "here", now)
-        daemon.core.broker.report("w", Report(free_processors=1, free_memory=1 << 30), now)
-        journal.connection.execute(
-            "CREATE TEMP TRIGGER full BEFORE UPDATE OF events ON bag BEGIN SELECT RAISE(ABORT, 'full'); END"
-        )
-        with pytest.raises(JournalError, match="full"):
-            await daemon.append(bag, "k")
-        journal.connection.execute("DROP TRIGGER full")
-        daemon.core.recover()
-        assert (await daemon.events(bag)).total == 0
-        assert (await daemon.append(bag, "k")).first == 0
-
-    play(scene)
+async def test_a_disk_that_refuses_tasks_leaves_neither_them_nor_their_leases(daemon: Daemon) -> None:
+    bag = await daemon.open()
+    journal, now = daemon.core.journal, daemon.core.now()
+    daemon.core.broker.hello("w", hello(processors=1), "here", now)
+    daemon.core.broker.report("w", Report(free_processors=1, free_memory=1 << 30), now)
+    journal.connection.execute(
+        "CREATE TEMP TRIGGER full BEFORE UPDATE OF events ON bag BEGIN SELECT RAISE(ABORT, 'full'); END"
+    )
+    with pytest.raises(JournalError, match="full"):
+        await daemon.append(bag, "k")
+    journal.connection.execute("DROP TRIGGER full")
+    daemon.core.recover()
+    assert (await daemon.events(bag)).total == 0
+    assert (await daemon.append(bag, "k")).first == 0
 
 
-def test_tasks_are_put_back_with_other_needs_which_outlive_a_restart(daemon: Daemon) -> None:
-    async def scene() -> None:
-        bag = await daemon.open(4)
-        await daemon.ask(api.Cancel([bag], [1, 2, 3]))
-        wanted = api.Retry([bag], [1, 2], OwnNeeds(memory=1 << 30, time=60.0))
-        assert await daemon.ask(wanted) == 2
-        for _ in range(2):
-            known = daemon.core.broker.state.bags[bag]
-            assert [known.sizes.of(task).memory for task in range(4)] == [None, 1 << 30, 1 << 30, None]
-            assert [known.sizes.time(task) for task in range(4)] == [None, 60.0, 60.0, None]
-            assert sorted(known.waiting) == [0, 1, 2]
-            daemon.fake.restart()
-        await daemon.ask(api.Cancel([bag], [1]))
-        await daemon.ask(api.Retry([bag], [1], OwnNeeds(cpus=2)))
+async def test_tasks_are_put_back_with_other_needs_which_outlive_a_restart(daemon: Daemon) -> None:
+    bag = await daemon.open(4)
+    await daemon.ask(api.Cancel([bag], [1, 2, 3]))
+    wanted = api.Retry([bag], [1, 2], OwnNeeds(memory=1 << 30, time=60.0))
+    assert await daemon.ask(wanted) == 2
+    for _ in range(2):
+        known = daemon.core.broker.state.bags[bag]
+        assert [known.sizes.of(task).memory for task in range(4)] == [None, 1 << 30, 1 << 30, None]
+        assert [known.sizes.time(task) for task in range(4)] == [None, 60.0, 60.0, None]
+        assert sorted(known.waiting) == [0, 1, 2]
         daemon.fake.restart()
-        known = daemon.core.broker.state.bags[bag]
-        assert known.sizes.of(1) == TaskSize(processors=2, memory=1 << 30), "what is not said stays"
-        told = await daemon.ask(api.GetWhy(None, None, 20, ["needs"]))
-        assert [line.text for line in told.lines] == [
-            f"2 tasks of bag {bag} put back with mem 1G, time 1m",
-            f"1 task of bag {bag} put back with cpus 2",
-        ]
+    await daemon.ask(api.Cancel([bag], [1]))
+    await daemon.ask(api.Retry([bag], [1], OwnNeeds(cpus=2)))
+    daemon.fake.restart()
+    known = daemon.core.broker.state.bags[bag]
+    assert known.sizes.of(1) == TaskSize(processors=2, memory=1 << 30), "what is not said stays"
+    told = await daemon.ask(api.GetWhy(None, None, 20, ["needs"]))
+    assert [line.text for line in told.lines] == [
+        f"2 tasks of bag {bag} put back with mem 1G, time 1m",
+        f"1 task of bag {bag} put back with cpus 2",
+    ]
 
-    play(scene)
 
-
-def test_needs_that_no_node_holds_put_no_task_back(daemon: Daemon) -> None:
-    async def scene() -> None:
-        bag = await daemon.open(2)
-        await daemon.ask(api.Cancel([bag], [0, 1]))
-        failure = await daemon.failure(api.Retry([bag], None, OwnNeeds(cpus=100_000)))
-        assert failure.usage
-        assert "task 0" in failure.message
-        assert "nothing is changed" in failure.message
-        mixed = api.Retry([bag], None, OwnNeeds(nodes=2, gpus=0.5))
-        assert "whole number" in (await daemon.failure(mixed)).message
-        known = daemon.core.broker.state.bags[bag]
-        assert not known.lines.any_waits
-        assert known.sizes.of(0) == TaskSize()
-
-    play(scene)
+async def test_needs_that_no_node_holds_put_no_task_back(daemon: Daemon) -> None:
+    bag = await daemon.open(2)
+    await daemon.ask(api.Cancel([bag], [0, 1]))
+    failure = await daemon.failure(api.Retry([bag], None, OwnNeeds(cpus=100_000)))
+    assert failure.usage
+    assert "task 0" in failure.message
+    assert "nothing is changed" in failure.message
+    mixed = api.Retry([bag], None, OwnNeeds(nodes=2, gpus=0.5))
+    assert "whole number" in (await daemon.failure(mixed)).message
+    known = daemon.core.broker.state.bags[bag]
+    assert not known.lines.any_waits
+    assert known.sizes.of(0) == TaskSize()

@@ -6,78 +6,55 @@ import asyncio
 from typing import Any
 from unittest.mock import Mock
 
+import msgspec
 import pytest
 
 from adaptor import api
 from adaptor.api import BagInput, TaskInput
-from adaptor.bag_spec import BagSpec, Interpreter
+from adaptor.bag_spec import Interpreter
 from adaptor.daemon.client.commands import ClientEndpoint
 from adaptor.errors import JournalError
-from adaptor.protocol.messages import AttemptKey, Ending, Hello, Orders, Report, Result, decode_to_worker
-from tests.daemon.client.test_bags import Daemon, play
-from tests.daemon.client.test_bags import daemon as daemon
+from adaptor.protocol.messages import AttemptKey, Ending, Orders, Report, Result, decode_to_worker
+from tests.daemon.client.asked_daemon import SPEC, Daemon
+from tests.daemon.lived_bags import FREE, hello
 
 CALL = TaskInput("f()", call=b"v")
-SPEC = BagSpec(
-    name="b",
-    cwd="/",
-    output="/nowhere/{bag}",
-    environment={},
-    interpreter=Interpreter(("python3",), "3.11"),
-)
+CALLS = msgspec.structs.replace(SPEC, interpreter=Interpreter(("python3",), "3.11"))
 
 
 async def opened(daemon: Daemon) -> int:
-    return (await daemon.ask(api.Submit(BagInput(spec=SPEC, tasks=[]), open=True, key=""))).bag
+    return (await daemon.ask(api.Submit(BagInput(spec=CALLS, tasks=[]), open=True, key=""))).bag
 
 
-def hello(daemon: Daemon, holding: list[AttemptKey] | None = None) -> None:
-    now = daemon.core.now()
-    daemon.core.broker.hello(
-        "w",
-        Hello(
-            pilot=1,
-            node="n",
-            pid=1,
-            version="1",
-            processors=2,
-            memory=1 << 30,
-            deadline=now + 9e4,
-            holding=holding or [],
-            started=holding or [],
-        ),
-        "here",
-        now,
-    )
+def greet(daemon: Daemon, *holding: AttemptKey) -> None:
+    said = hello(holding=list(holding), started=list(holding))
+    daemon.core.broker.hello("w", said, "here", daemon.core.now())
 
 
-def test_a_program_numbers_its_calls_itself_and_each_counts_once(daemon: Daemon) -> None:
-    async def scene() -> None:
-        bag, other = await opened(daemon), await daemon.open(1)
-        await daemon.ask(api.AppendCalls(bag, 0, [CALL]))
-        await daemon.ask(api.AppendCalls(bag, 1, [CALL, CALL]))
-        await daemon.ask(api.AppendCalls(bag, 1, [CALL, CALL]))
-        (view,) = (await daemon.ask(api.GetBags(str(bag)))).bags
-        assert view.tasks == 3
-        for question, why in (
-            (api.AppendCalls(bag, 4, [CALL]), "has 3 tasks, so the next one has not the number 4"),
-            (api.AppendCalls(other, 1, [CALL]), "has tasks, and no calls of a program"),
-            (api.Append(bag, "a", [CALL]), "has the calls of a program"),
-            (api.AppendCalls(99, 0, [CALL]), "no bag 99"),
-        ):
-            failure = await daemon.failure(question)
-            assert why in failure.message
-            assert failure.usage
-        await daemon.ask(api.Close([bag]))
-        assert "is closed" in (await daemon.failure(api.AppendCalls(bag, 3, [CALL]))).message
-        await daemon.ask(api.AppendCalls(bag, 2, [CALL]))
-        daemon.fake.restart()
-        await daemon.ask(api.AppendCalls(bag, 1, [CALL, CALL]))
-
-    play(scene)
+async def test_a_program_numbers_its_calls_itself_and_each_counts_once(daemon: Daemon) -> None:
+    bag, other = await opened(daemon), await daemon.open(1)
+    await daemon.ask(api.AppendCalls(bag, 0, [CALL]))
+    await daemon.ask(api.AppendCalls(bag, 1, [CALL, CALL]))
+    await daemon.ask(api.AppendCalls(bag, 1, [CALL, CALL]))
+    (view,) = (await daemon.ask(api.GetBags(str(bag)))).bags
+    assert view.tasks == 3
+    for question, why in (
+        (api.AppendCalls(bag, 4, [CALL]), "has 3 tasks, so the next one has not the number 4"),
+        (api.AppendCalls(other, 1, [CALL]), "has tasks, and no calls of a program"),
+        (api.Append(bag, "a", [CALL]), "has the calls of a program"),
+        (api.AppendCalls(99, 0, [CALL]), "no bag 99"),
+    ):
+        failure = await daemon.failure(question)
+        assert why in failure.message
+        assert failure.usage
+    await daemon.ask(api.Close([bag]))
+    assert "is closed" in (await daemon.failure(api.AppendCalls(bag, 3, [CALL]))).message
+    await daemon.ask(api.AppendCalls(bag, 2, [CALL]))
+    daemon.fake.restart()
+    await daemon.ask(api.AppendCalls(bag, 1, [CALL, CALL]))
 
 
-def test_a_worker_gets_a_call_while_it_is_brought_to_the_disk(
+async def test_a_worker_gets_a_call_while_it_is_brought_to_the_disk(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[object] = []
@@ -87,28 +64,24 @@ def test_a_worker_gets_a_call_while_it_is_brought_to_the_disk(
         assert isinstance(message, Orders)
         done.append([lease.key for lease in message.leases])
 
-    async def scene() -> None:
-        bag = await opened(daemon)
-        hello(daemon)
-        free = Report(free_processors=2, free_memory=1 << 30)
-        daemon.core.broker.report("w", free, daemon.core.now())
-        await daemon.core.commit()
-        monkeypatch.setattr(daemon.core.server, "send_worker", send)
-        monkeypatch.setattr(type(daemon.core.journal), "sync", lambda _: done.append("on disk"))
-        await daemon.ask(api.AppendCalls(bag, 0, [CALL]))
-        assert done == [[AttemptKey(bag, 0, 1)], "on disk"]
+    bag = await opened(daemon)
+    greet(daemon)
+    daemon.core.broker.report("w", FREE, daemon.core.now())
+    await daemon.core.commit()
+    monkeypatch.setattr(daemon.core.server, "send_worker", send)
+    monkeypatch.setattr(type(daemon.core.journal), "sync", lambda _: done.append("on disk"))
+    await daemon.ask(api.AppendCalls(bag, 0, [CALL]))
+    assert done == [[AttemptKey(bag, 0, 1)], "on disk"]
 
-        def fail(_: object) -> None:
-            raise JournalError("Input/output error")
+    def fail(_: object) -> None:
+        raise JournalError("Input/output error")
 
-        monkeypatch.setattr(type(daemon.core.journal), "sync", fail)
-        with pytest.raises(JournalError):
-            await daemon.serve(api.AppendCalls(bag, 1, [CALL]))
-
-    play(scene)
+    monkeypatch.setattr(type(daemon.core.journal), "sync", fail)
+    with pytest.raises(JournalError):
+        await daemon.serve(api.AppendCalls(bag, 1, [CALL]))
 
 
-def test_who_waits_for_a_result_is_told_before_its_worker(
+async def test_who_waits_for_a_result_is_told_before_its_worker(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
@@ -118,45 +91,39 @@ def test_who_waits_for_a_result_is_told_before_its_worker(
         assert isinstance(message, Orders)
         told.extend("worker" for _ in message.acknowledged)
 
-    async def scene() -> None:
-        core, bag = daemon.core, await opened(daemon)
-        hello(daemon)
-        core.broker.report("w", Report(free_processors=2, free_memory=1 << 30), core.now())
-        await daemon.ask(api.AppendCalls(bag, 0, [CALL]))
+    core, bag = daemon.core, await opened(daemon)
+    greet(daemon)
+    core.broker.report("w", FREE, core.now())
+    await daemon.ask(api.AppendCalls(bag, 0, [CALL]))
 
-        async def listen() -> None:
-            await core.listeners.wait({bag: 0}, 60.0)
-            told.append("client")
+    async def listen() -> None:
+        await core.listeners.wait({bag: 0}, 60.0)
+        told.append("client")
 
-        waiting = asyncio.create_task(listen())
+    waiting = asyncio.create_task(listen())
+    await asyncio.sleep(0)
+    monkeypatch.setattr(core.server, "send_worker", send)
+    result = Result(AttemptKey(bag, 0, 1), Ending.EXITED, started=1.0, wall=1.0, exit_code=0)
+    core.broker.report("w", Report(results=[result]), core.now())
+    changes = await core.commit()
+    assert not changes.at_rest, "the program may call again"
+    await waiting
+    while len(told) < 2:
         await asyncio.sleep(0)
-        monkeypatch.setattr(core.server, "send_worker", send)
-        result = Result(AttemptKey(bag, 0, 1), Ending.EXITED, started=1.0, wall=1.0, exit_code=0)
-        core.broker.report("w", Report(results=[result]), core.now())
-        changes = await core.commit()
-        assert not changes.at_rest, "the program may call again"
-        await waiting
-        while len(told) < 2:
-            await asyncio.sleep(0)
-        assert told == ["client", "worker"]
-
-    play(scene)
+    assert told == ["client", "worker"]
 
 
-def test_a_call_that_a_power_cut_took_is_ended_where_it_runs(daemon: Daemon) -> None:
+async def test_a_call_that_a_power_cut_took_is_ended_where_it_runs(daemon: Daemon) -> None:
     """The disk had not got it when the machine went, and its program was not answered."""
 
-    async def scene() -> None:
-        bag = await opened(daemon)
-        lost = AttemptKey(bag, 0, 1)
-        hello(daemon, [lost])
-        _, orders = daemon.core.write()
-        assert orders["w"].abort == [lost]
-
-    play(scene)
+    bag = await opened(daemon)
+    lost = AttemptKey(bag, 0, 1)
+    greet(daemon, lost)
+    _, orders = daemon.core.write()
+    assert orders["w"].abort == [lost]
 
 
-def test_who_follows_bags_asks_once_and_is_told_until_they_have_ended(daemon: Daemon) -> None:
+async def test_who_follows_bags_asks_once_and_is_told_until_they_have_ended(daemon: Daemon) -> None:
     told: list[api.BagEvents] = []
     question = api.GetEvents({1: 0}, wait=30, follow=True)
     read = asyncio.Event()
@@ -168,27 +135,24 @@ def test_who_follows_bags_asks_once_and_is_told_until_they_have_ended(daemon: Da
         await read.wait()
         return True
 
-    async def scene() -> None:
-        bag = await daemon.open(2)
-        running: Any = Mock(core=daemon.core, sites={"here": daemon.fake.state}, stalled="")
-        endpoint = ClientEndpoint(running, Mock(), send, reads)
-        await endpoint.receive([(b"me", api.encode_question(question))])
-        await daemon.run(bag, 0)
-        while not told:
-            await asyncio.sleep(0)
-        await daemon.run(bag, 1)
+    bag = await daemon.open(2)
+    running: Any = Mock(core=daemon.core, sites={"here": daemon.fake.state}, stalled="")
+    endpoint = ClientEndpoint(running, Mock(), send, reads)
+    await endpoint.receive([(b"me", api.encode_question(question))])
+    await daemon.run(bag, 0)
+    while not told:
         await asyncio.sleep(0)
-        assert len(told) == 1, "it has not read that yet"
-        read.set()
-        await daemon.ask(api.Close([bag]))
-        await asyncio.gather(*endpoint._background)
-        assert [task.task for each in told for task in each.tasks] == [0, 1]
-        assert told[-1].ended
+    await daemon.run(bag, 1)
+    await asyncio.sleep(0)
+    assert len(told) == 1, "it has not read that yet"
+    read.set()
+    await daemon.ask(api.Close([bag]))
+    await asyncio.gather(*endpoint._background)
+    assert [task.task for each in told for task in each.tasks] == [0, 1]
+    assert told[-1].ended
 
-    play(scene)
 
-
-def test_who_has_left_is_not_told_any_more(daemon: Daemon) -> None:
+async def test_who_has_left_is_not_told_any_more(daemon: Daemon) -> None:
     told: list[bytes] = []
 
     def send(_identity: bytes, data: bytes) -> None:
@@ -197,14 +161,11 @@ def test_who_has_left_is_not_told_any_more(daemon: Daemon) -> None:
     async def reads(_identity: bytes) -> bool:
         return False
 
-    async def scene() -> None:
-        bag = await daemon.open(2)
-        await daemon.run(bag, 0)
-        running: Any = Mock(core=daemon.core, sites={"here": daemon.fake.state}, stalled="")
-        endpoint = ClientEndpoint(running, Mock(), send, reads)
-        question = api.GetEvents({bag: 0}, wait=30, follow=True)
-        await endpoint.receive([(b"me", api.encode_question(question))])
-        await asyncio.gather(*endpoint._background)
-        assert len(told) == 1
-
-    play(scene)
+    bag = await daemon.open(2)
+    await daemon.run(bag, 0)
+    running: Any = Mock(core=daemon.core, sites={"here": daemon.fake.state}, stalled="")
+    endpoint = ClientEndpoint(running, Mock(), send, reads)
+    question = api.GetEvents({bag: 0}, wait=30, follow=True)
+    await endpoint.receive([(b"me", api.encode_question(question))])
+    await asyncio.gather(*endpoint._background)
+    assert len(told) == 1

@@ -85,6 +85,7 @@ def test_a_bag_whose_request_is_refused_says_why_at_once(site: FakeSite) -> None
     site.submit_bag(1, memory=2**30)
     site.submit_bag(20)
     asyncio.run(step(site.state))
+    assert sorted(site.states()) == ["queued", "refused"]
     refused, other = asked(site, api.GetBags("all")).bags
     assert refused.held_off.startswith("here: the last request failed (")
     assert "next try at" in refused.held_off

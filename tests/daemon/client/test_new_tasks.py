@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,20 +19,12 @@ from adaptor.journal.bag_rows import end_of_bag
 from adaptor.journal.recovery import load_bag
 from adaptor.model import TaskState
 from adaptor.resources import OwnNeeds
-from tests.daemon.client.test_bags import Daemon, play
+from tests.daemon.client.asked_daemon import SPEC, Daemon, play
 
-SPEC = BagSpec(name="b", cwd="/", output="/nowhere/{bag}", environment={})
 MANY = [TaskInput(["true"], after=(number - 1,) if number else ()) for number in range(3000)]
 
 
-@pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    daemon = Daemon(tmp_path)
-    yield daemon
-    daemon.core.journal.close()
-
-
-def test_others_are_answered_while_a_large_bag_is_read_and_it_is_there_once(
+async def test_others_are_answered_while_a_large_bag_is_read_and_it_is_there_once(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on, reading = threading.Event(), new_tasks._prepared
@@ -46,33 +36,27 @@ def test_others_are_answered_while_a_large_bag_is_read_and_it_is_there_once(
     monkeypatch.setattr(new_tasks, "_prepared", slowly)
     question = api.Submit(BagInput(spec=SPEC, tasks=MANY), key="mine")
 
-    async def scene() -> None:
-        large = [asyncio.create_task(daemon.ask(question)) for _ in range(2)]
-        await asyncio.sleep(0)
-        assert (await daemon.ask(api.GetBags())).bags == []
-        go_on.set()
-        assert {answer.bag for answer in await asyncio.gather(*large)} == {1}
-        assert len((await daemon.ask(api.GetBags())).bags) == 1
-
-    play(scene)
+    large = [asyncio.create_task(daemon.ask(question)) for _ in range(2)]
+    await asyncio.sleep(0)
+    assert (await daemon.ask(api.GetBags())).bags == []
+    go_on.set()
+    assert {answer.bag for answer in await asyncio.gather(*large)} == {1}
+    assert len((await daemon.ask(api.GetBags())).bags) == 1
 
 
-def test_a_new_bag_in_memory_is_as_the_journal_has_it(daemon: Daemon) -> None:
+async def test_a_new_bag_in_memory_is_as_the_journal_has_it(daemon: Daemon) -> None:
     tasks = [TaskInput(["x"], after=(2,), after_any=(1,)), TaskInput(["x"]), TaskInput(["x"], after_any=(1,))]
 
-    async def scene() -> None:
-        told = await daemon.ask(api.Submit(BagInput(spec=SPEC, tasks=tasks)))
-        made, kept = daemon.core.broker.state.bags[told.bag], load_bag(daemon.core.journal, told.bag)
-        assert [made.state(task) for task in range(3)] == [kept.state(task) for task in range(3)]
-        assert made.blocked == [0, 2]
-        assert made.tally() == kept.tally()
-        await daemon.run(told.bag, 1)
-        assert made.state(2) in (TaskState.WAITING, TaskState.LEASED)
-        await daemon.run(told.bag, 2)
-        await daemon.run(told.bag, 0)
-        assert daemon.core.journal.read(end_of_bag, told.bag) is TaskState.DONE
-
-    play(scene)
+    told = await daemon.ask(api.Submit(BagInput(spec=SPEC, tasks=tasks)))
+    made, kept = daemon.core.broker.state.bags[told.bag], load_bag(daemon.core.journal, told.bag)
+    assert [made.state(task) for task in range(3)] == [kept.state(task) for task in range(3)]
+    assert made.blocked == [0, 2]
+    assert made.tally() == kept.tally()
+    await daemon.run(told.bag, 1)
+    assert made.state(2) in (TaskState.WAITING, TaskState.LEASED)
+    await daemon.run(told.bag, 2)
+    await daemon.run(told.bag, 0)
+    assert daemon.core.journal.read(end_of_bag, told.bag) is TaskState.DONE
 
 
 async def in_parts(daemon: Daemon, question: api.Submit, part: int) -> api.Submit:
@@ -123,36 +107,30 @@ def without_times(found: object) -> object:
     return re.sub(r"submitted=[\d.]+", "", repr(found))
 
 
-def test_what_is_refused_leaves_no_tasks_and_its_user_is_told_why(daemon: Daemon) -> None:
-    async def scene() -> None:
-        spec = BagSpec(name="b", cwd="/", output="/x", environment={}, sites=("nowhere",))
-        question = await in_parts(daemon, api.Submit(BagInput(spec=spec, tasks=MANY_ALIKE), key="k"), 2)
-        assert "no site 'nowhere'" in (await daemon.failure(question)).message
-        assert (await daemon.failure(question)).message == (
-            "the tasks that came for this bag are forgotten: submit it again"
-        )
-        assert (await daemon.ask(api.GetBags())).bags == []
-
-    play(scene)
+async def test_what_is_refused_leaves_no_tasks_and_its_user_is_told_why(daemon: Daemon) -> None:
+    spec = BagSpec(name="b", cwd="/", output="/x", environment={}, sites=("nowhere",))
+    question = await in_parts(daemon, api.Submit(BagInput(spec=spec, tasks=MANY_ALIKE), key="k"), 2)
+    assert "no site 'nowhere'" in (await daemon.failure(question)).message
+    assert (await daemon.failure(question)).message == (
+        "the tasks that came for this bag are forgotten: submit it again"
+    )
+    assert (await daemon.ask(api.GetBags())).bags == []
 
 
 MANY_ALIKE = [TaskInput("true")] * 7
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3])
-def test_a_daemon_that_is_killed_between_two_parts_has_no_such_bag_and_the_client_goes_on(
+async def test_a_daemon_that_is_killed_between_two_parts_has_no_such_bag_and_the_client_goes_on(
     daemon: Daemon, parts: int
 ) -> None:
-    async def scene() -> None:
-        for part in range(4):
-            if part == parts:
-                daemon.fake.restart()
-                assert (await daemon.ask(api.GetBags())).bags == []
-                assert not daemon.core.broker.state.bags
-            await daemon.ask(api.Stage("k", 2 * part, MANY_ALIKE[2 * part : 2 * part + 2]))
-        answer = await daemon.ask(api.Submit(BagInput(spec=SPEC, tasks=[]), key="k", staged=7))
-        daemon.fake.restart()
-        (view,) = (await daemon.ask(api.GetBags())).bags
-        assert (view.id, view.tasks, view.waiting) == (answer.bag, 7, 7)
-
-    play(scene)
+    for part in range(4):
+        if part == parts:
+            daemon.fake.restart()
+            assert (await daemon.ask(api.GetBags())).bags == []
+            assert not daemon.core.broker.state.bags
+        await daemon.ask(api.Stage("k", 2 * part, MANY_ALIKE[2 * part : 2 * part + 2]))
+    answer = await daemon.ask(api.Submit(BagInput(spec=SPEC, tasks=[]), key="k", staged=7))
+    daemon.fake.restart()
+    (view,) = (await daemon.ask(api.GetBags())).bags
+    assert (view.id, view.tasks, view.waiting) == (answer.bag, 7, 7)

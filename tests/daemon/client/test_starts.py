@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -22,13 +20,6 @@ from backends.ceilings import Bound, Ceilings
 from tests.daemon.fake_site import FakeSite
 
 HOUR = AskedRequest(tr=3600.0, processors=4)
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[FakeSite]:
-    site = FakeSite(tmp_path / "state")
-    yield site
-    site.journal.close()
 
 
 def asked(fake: FakeSite, request: AskedRequest | None = HOUR, **more: object) -> list[StartView]:

@@ -10,7 +10,8 @@ import pytest
 
 from tests.clusters.narrow_srun import narrow_srun
 from tests.clusters.throwaway import Throwaway
-from tests.e2e.lab import LONG, Lab, until
+from tests.e2e.lab import LONG, Lab
+from tests.living import run_text, until
 
 
 @pytest.fixture
@@ -60,15 +61,8 @@ def test_an_interpreter_that_is_not_there(lab: Lab) -> None:
 
 def test_it_asks_first(lab: Lab) -> None:
     lab.configure(LOCAL)
-    asked = subprocess.run(
-        lab.command("site", "check", "--live"),
-        env=lab.environment,
-        cwd=lab.work,
-        input="n\n",
-        capture_output=True,
-        text=True,
-        timeout=LONG,
-        check=False,
+    asked = run_text(
+        lab.command("site", "check", "--live"), env=lab.environment, cwd=lab.work, input="n\n", timeout=LONG
     )
     assert asked.returncode != 0
     assert "submit one job of a minute to here?" in asked.stderr

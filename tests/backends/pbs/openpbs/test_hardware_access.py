@@ -1,11 +1,11 @@
-"""Access control lists of queues."""
+"""Access control lists of queues; what reservations have alone."""
 
 from __future__ import annotations
 
 import pytest
 
 from backends.pbs.fields import parse_long
-from backends.pbs.openpbs.hardware import queues_of, shuts_out, submit_hosts
+from backends.pbs.openpbs.hardware import queues_of, reservations_of, shuts_out, submit_hosts
 from tests.backends.pbs.openpbs_recordings import SITUATIONS, recorded
 
 
@@ -48,3 +48,15 @@ def test_the_recorded_queue_of_bob_is_for_bob(situation: str) -> None:
     records = parse_long(recorded(f"{situation}-qstat-Qf"), "Queue: ")
     for user, closed in (("alice", ["vip"]), ("bob", [])):
         assert [queue.name for queue in queues_of(records, user) if queue.shuts_out] == closed
+
+
+@pytest.mark.parametrize(
+    ("place", "exclusive", "machines"),
+    [("free", False, False), ("scatter:excl", True, False), ("exclhost", True, True)],
+)
+def test_whether_a_reservation_has_its_nodes_or_machines_alone(
+    place: str, exclusive: bool, machines: bool
+) -> None:
+    text = recorded("09-rstat-f").replace("Resource_List.place = scatter", f"Resource_List.place = {place}")
+    (found,) = reservations_of(parse_long(text, "Resv ID: ", indent=""))
+    assert (found.exclusive, found.machines, found.reported) == (exclusive, machines, True)

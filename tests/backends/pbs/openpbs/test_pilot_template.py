@@ -13,25 +13,16 @@ import pytest
 
 from backends.pbs.openpbs.dialect import OpenPbs
 from backends.scripts import render
+from tests.backends.orders import script
 
 Fake = Callable[[str, str], Path]
 GOLDEN = Path(__file__).parents[4] / "fixtures" / "openpbs" / "pilot.sh"
-"""Written anew by `python tests/backends/pbs/openpbs/test_pilot_template.py`; read the difference."""
+"""Written anew by `python -m tests.backends.pbs.openpbs.test_pilot_template`; read the difference."""
 
 
 def golden_script() -> str:
-    return render(
-        OpenPbs.template,
-        processors=6,
-        seconds="660",
-        command=["qsub", "-N", "adaptor-x.hpc.7", "--", "/bin/bash", "-l", "/home/u/my pilots/7/pilot.sh"],
-        environment={"ADAPTOR_PILOT": "7", "ADAPTOR_DIRECTORY": "/home/u/my pilots/7"},
-        prologue="module load python/3.11\nexport OMP_NUM_THREADS=1\n",
-        worker=["/opt/python", "-m", "adaptor.worker"],
-        chunk="2",
-        memory=str(2**31),
-        gpus="1",
-    )
+    command = ["qsub", "-N", "adaptor-x.hpc.7", "--", "/bin/bash", "-l"]
+    return script(OpenPbs.template, command, seconds="660", chunk="2", memory=str(2**31), gpus="1")
 
 
 def test_the_script_is_as_it_was_read_and_found_good() -> None:

@@ -9,7 +9,7 @@ from adaptor.resources import Part
 from backends.observed.rows import Amounts
 from backends.observed.state import HIDDEN
 from backends.pbs.fields import amounts_of, parse_vnodes
-from tests.backends.pbs.pbs_rows import NOW, job, node
+from tests.backends.pbs.pbs_rows import job, node
 from tests.backends.pbs.state.test_queue import BUSY, look, recorded_state
 
 GB = 2**30
@@ -62,15 +62,3 @@ def test_a_job_holds_memory_and_gpus_of_the_type_of_the_vnode() -> None:
 def test_a_node_that_takes_no_other_job_is_held_wholly(state: str, part: Part) -> None:
     found = look([node("n1", 1, state, memory=4 * GB)], [])
     assert parts(found) == {HIDDEN: (part,)}
-
-
-def test_a_planned_job_keeps_what_pbs_says_and_whole_nodes_if_it_is_exclusive() -> None:
-    nodes = [node("n1", memory=4 * GB, gpus=1), node("n2", memory=4 * GB, exclusive=True), node("n3")]
-    plan = {"n1": amounts_of(1, GB, 1), "n2": Amounts(1)}
-    shared = job("1", 2, planned_start=NOW + 60, planned_nodes=plan)
-    alone = job("2", 2, planned_start=NOW + 60, planned_nodes=plan, exclusive=True)
-    first, second = look(nodes, [shared, alone]).pending
-    whole = Part(node="n2", processors=4, memory=4 * GB)
-    assert first.parts == (Part(node="n1", processors=1, memory=GB, gpus=(("", 1),)), whole)
-    assert second.parts == (Part(node="n1", processors=4, memory=4 * GB, gpus=(("", 1),)), whole)
-    assert (first.processors, second.processors) == (5, 8)

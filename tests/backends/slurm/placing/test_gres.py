@@ -1,17 +1,23 @@
-"""Generic resources in all the forms in which Slurm prints them."""
+"""Generic resources and licences in all the forms in which Slurm prints them."""
 
 from __future__ import annotations
+
+import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.resources import Gpus
+from backends.base import SchedulerError
 from backends.observed.rows import named_as, total, without
 from backends.slurm.placing.gres import (
+    License,
     covers,
+    free_from,
     gres_counts,
     parse_gpus,
+    parse_license_rows,
     sharded_gpus,
 )
 
@@ -101,3 +107,23 @@ def test_a_gpu_of_which_shards_are_in_use_is_in_use(used: str, whole: Gpus, shar
     """As 26.05.5 and 22.05.8 (the fourth) print it."""
     assert parse_gpus(used) == whole
     assert sharded_gpus(used) == sharded
+
+
+TEXT = "LicenseName=matlab Total=4 Used=3 Free=1 Reserved=0 Remote=no\n"
+
+
+def test_rows_of_licences() -> None:
+    assert parse_license_rows(TEXT) == {"matlab": License(total=4, free=1)}
+    assert parse_license_rows("No licenses configured in Slurm.\n") == {}
+    with pytest.raises(SchedulerError, match="scontrol show license printed a line"):
+        parse_license_rows("Segmentation fault")
+
+
+def test_a_licence_is_free_when_enough_jobs_have_ended() -> None:
+    there = parse_license_rows(TEXT)
+    held = [(300.0, {"matlab": 2}), (200.0, {"fluent": 9}), (100.0, {"matlab": 1})]
+    assert free_from(10.0, {"matlab": 1}, there, held) == {}
+    assert free_from(10.0, {"matlab": 2}, there, held) == {"matlab": 100.0}
+    assert free_from(10.0, {"matlab": 3}, there, held) == {"matlab": 300.0}
+    assert free_from(10.0, {"matlab": 5}, there, held) == {"matlab": math.inf}
+    assert free_from(10.0, {"gold": 1}, there, held) == {"gold": math.inf}

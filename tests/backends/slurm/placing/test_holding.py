@@ -15,7 +15,6 @@ from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.job_details import JobDetail
 from backends.slurm.questions import SlurmReading
 from backends.slurm.queue import SlurmSeen, queue_state
-from tests.backends.slurm.slurm_rows import reservation
 
 NOW = 1795370432.0
 MIB = 2**20
@@ -90,14 +89,3 @@ def test_a_planned_job_keeps_its_nodes_wholly_as_the_backfill_scheduler_does(see
         Part(node="n3", processors=8, memory=16000 * MIB, gpus=(("", 2),)),
     )
     assert planned["12"].planned_start == pytest.approx(1795372230, abs=2)
-
-
-def test_reservations_hold_what_is_left_of_their_nodes_now_and_all_of_it_later(seen: SlurmSeen) -> None:
-    now = reservation(name="now", start=NOW - 10, end=NOW + 3600, nodes=("n3", "n9"))
-    later = reservation(name="later", start=NOW + 100, end=NOW + 3600, nodes=("n2",))
-    state = queue_state(msgspec.structs.replace(seen, reservations=[now, later]))
-    held = running(state)["reservation now"]
-    assert (held.processors, held.end) == (2, NOW + 3600)
-    assert held.parts == (Part(node="n3", processors=2, memory=15130 * MIB),)
-    assert state.pending[0].id == "reservation later"
-    assert state.pending[0].parts == (Part(node="n2", processors=6, memory=8000 * MIB),)

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.fits import tasks_on
-from adaptor.model import QueueState, Request
+from adaptor.model import QueueState
 from adaptor.reports import JobState
 from adaptor.resources import Node, TaskSize
 from adaptor.units import Duration
 from backends.base import PilotOrder, SubmitRefused
 from backends.observed.rows import total, without
 from backends.slurm.backend import SlurmBackend
+from tests.backends.orders import runnable
 from tests.clusters.slurm import ThrowawaySlurm
+from tests.living import until
 
 pytestmark = pytest.mark.slurm
 
 MIB = 2**20
-DEADLINE = 120.0
 STAY = """\
 printf '%s ' "$ADAPTOR_PROCESSORS" "${ADAPTOR_MEMORY:-none}" "${CUDA_VISIBLE_DEVICES:-none}" \
   "${ROCR_VISIBLE_DEVICES:-none}" > "$ADAPTOR_DIRECTORY/part-$ADAPTOR_NODE"
 mv "$ADAPTOR_DIRECTORY/part-$ADAPTOR_NODE" "$ADAPTOR_DIRECTORY/up-$ADAPTOR_NODE"; sleep 600"""
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    give_up = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < give_up, f"{what} did not come true within {DEADLINE:g} s"
-        time.sleep(0.2)
 
 
 def site(**keys: object) -> SlurmBackend:
@@ -47,16 +39,7 @@ class Orders:
         self._folder = folder
 
     def order(self, tag: str, p: int, task: TaskSize) -> PilotOrder:
-        directory = self._folder / tag
-        directory.mkdir(mode=0o700)
-        return PilotOrder(
-            tag=tag,
-            request=Request(p, 600),
-            task=task,
-            directory=directory,
-            worker=("/bin/sh", "-c", STAY),
-            environment={"ADAPTOR_DIRECTORY": str(directory)},
-        )
+        return runnable(self._folder, tag, STAY, p, task=task)
 
     def workers(self, tag: str) -> dict[str, list[str]]:
         """By node: processors, memory in bytes, devices."""

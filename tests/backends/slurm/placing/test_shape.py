@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.fits import tasks_on
-from adaptor.model import Request
 from adaptor.resources import Node, TaskSize
-from backends.base import PilotOrder
 from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.shape import misfit, shape_of
+from tests.backends.orders import order
 
 MIB = 2**20
 GIB = 2**30
 
 
-def order(p: int, task: TaskSize) -> PilotOrder:
-    return PilotOrder(
-        tag="t", request=Request(p, 600), task=task, directory=Path("/d"), worker=("w",), environment={}
-    )
-
-
 def asked(p: int, task: TaskSize, nodes: tuple[Node, ...] = (), per_node: int | None = None) -> str:
-    return " ".join(shape_of(order(p, task), nodes, per_node=per_node, default_memory=None).options())
+    return " ".join(shape_of(order(p, task=task), nodes, per_node=per_node, default_memory=None).options())
 
 
 @pytest.mark.parametrize(
@@ -48,7 +39,7 @@ def test_tasks(p: int, task: TaskSize, expected: str) -> None:
 
 
 def test_tasks_that_name_no_memory_get_what_the_site_gives() -> None:
-    shape = shape_of(order(4, TaskSize(processors=2)), (), per_node=None, default_memory=500 * MIB)
+    shape = shape_of(order(4, task=TaskSize(processors=2)), (), per_node=None, default_memory=500 * MIB)
     assert "--mem-per-cpu=500M" in shape.options()
 
 
@@ -89,14 +80,14 @@ def test_tasks_of_several_nodes(mixed: PartitionNodes) -> None:
     ],
 )
 def test_what_never_fits(p: int, task: TaskSize, words: str, mixed: PartitionNodes) -> None:
-    shape = shape_of(order(p, task), mixed.machines, per_node=None, default_memory=None)
+    shape = shape_of(order(p, task=task), mixed.machines, per_node=None, default_memory=None)
     assert words in misfit(shape, task, mixed.machines, "batch")
 
 
 def test_nodes_that_are_not_ours_hold_nothing(mixed: PartitionNodes) -> None:
     nodes = [Node(name="n1", processors=4), Node(name="n2", processors=8, ours=False)]
     task = TaskSize(processors=4)
-    shape = shape_of(order(8, task), nodes, per_node=None, default_memory=None)
+    shape = shape_of(order(8, task=task), nodes, per_node=None, default_memory=None)
     assert "together hold 1" in misfit(shape, task, nodes, "batch")
     assert "leave none of the nodes of partition batch" in misfit(shape, task, nodes[1:], "batch")
     assert misfit(shape, task, [], "batch") == ""
@@ -125,7 +116,7 @@ TASKS = st.builds(
 def test_a_request_is_refused_if_and_only_if_empty_nodes_cannot_hold_it(
     nodes: list[Node], task: TaskSize, count: int
 ) -> None:
-    shape = shape_of(order(count * task.processors, task), nodes, per_node=None, default_memory=None)
+    shape = shape_of(order(count * task.processors, task=task), nodes, per_node=None, default_memory=None)
     room = sum(
         tasks_on(node, TaskSize(processors=task.processors, memory=shape.part.memory, gpus=task.gpus))
         for node in nodes

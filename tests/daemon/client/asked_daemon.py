@@ -1,0 +1,87 @@
+"""The running daemon as its clients meet it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+
+from adaptor import api
+from adaptor.api import BagEvents, BagInput, TaskInput
+from adaptor.api.question import A
+from adaptor.bag_spec import BagSpec
+from adaptor.daemon.client.commands import serve
+from adaptor.daemon.upkeep.retention import Retention
+from adaptor.protocol.messages import AttemptKey, Ending, Result
+from tests.daemon.fake_site import FakeSite
+from tests.daemon.lived_bags import hello
+
+TRUE = TaskInput(["true"])
+SPEC = BagSpec(name="b", cwd="/", output="/nowhere/{bag}", environment={})
+
+
+class Daemon:
+    """The running daemon as its clients meet it, and one worker."""
+
+    def __init__(self, directory: Path) -> None:
+        self.fake = FakeSite(directory)
+        self.woken = 0
+
+    @property
+    def core(self) -> Any:
+        return self.fake.state.core
+
+    async def ask(self, question: api.Question[A]) -> A:
+        """Raises UsageError, AdaptorError: the answer is a failure."""
+        return api.decode_answer(question, api.encode_answer(await self.serve(question)))
+
+    async def serve(self, question: api.Question[Any]) -> object:
+        def wake() -> None:
+            self.woken += 1
+
+        running = SimpleNamespace(
+            core=self.core,
+            sites={"here": self.fake.state},
+            notifier=SimpleNamespace(check=lambda _: None),
+            retention=Retention(self.core, None),
+            stalled="",
+            wake_sites=wake,
+        )
+        return await serve(running, api.decode_question(api.encode_question(question)))  # type: ignore[arg-type]
+
+    async def failure(self, question: api.Question[Any]) -> api.Failure:
+        answer = await self.serve(question)
+        assert isinstance(answer, api.Failure)
+        return answer
+
+    async def open(self, tasks: int = 0, key: str = "", after: tuple[int, ...] = ()) -> int:
+        bag = BagInput(spec=msgspec.structs.replace(SPEC, after=after), tasks=[TRUE] * tasks)
+        return (await self.ask(api.Submit(bag, open=True, key=key))).bag
+
+    async def append(self, bag: int, key: str, tasks: int = 1) -> api.Appended:
+        return await self.ask(api.Append(bag, key, [TRUE] * tasks))
+
+    async def events(self, bag: int, since: int = 0, wait: float = 0.0, most: int = 1000) -> BagEvents:
+        (told,) = await self.ask(api.GetEvents({bag: since}, wait, most))
+        return told
+
+    async def run(self, bag: int, *tasks: int, exit_code: int = 0) -> None:
+        """A worker has run these tasks."""
+        broker, now = self.core.broker, self.core.now()
+        for task in tasks:
+            known = broker.state.bags[bag]
+            known.lines.of(task).remove(task)
+            broker.hello(f"w{task}", hello(processors=1), "here", now)
+            worker = broker.state.workers[f"w{task}"]
+            key: AttemptKey = broker.state.lease([worker], known, task, 1.0, now)
+            result = Result(key=key, ending=Ending.EXITED, started=now, wall=1.0, exit_code=exit_code)
+            broker.left_behind(1, "here", [result], now)
+        await self.core.commit()
+
+
+def play(scene: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(scene(), 60))  # type: ignore[arg-type]
