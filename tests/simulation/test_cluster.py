@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from adaptor_simulation.cluster import Cluster, cluster_of_processors
 from adaptor_simulation.files import TraceError
 from adaptor_simulation.jobs import Jobs
+from adaptor_simulation.kernels import JOB, START
 from tests.simulation.naive_cluster import NaiveCluster
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from, policies, traces
 
@@ -162,7 +163,7 @@ def test_what_has_started_is_not_reshaped():
 
 def reservations(cluster: Cluster) -> tuple[list[int], dict[int, int]]:
     """The waiting jobs in the order of the queue, and the reservation of each."""
-    rows = cluster.waiting_rows()[:, :2].tolist()
+    rows = cluster.waiting_rows()[:, [JOB, START]].tolist()
     return [job for job, _ in rows], dict(rows)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from adaptor.resources import Need
 from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.files import TraceError
+from adaptor_simulation.kernels import NEED, PLACE
 from adaptor_simulation.machine import lay_out, parse_machine
 from tests.simulation.naive_nodes import NaiveNodes
 from tests.simulation.node_scenes import GIB, machines, with_memory
@@ -80,8 +81,8 @@ def test_no_node_ever_gives_more_than_it_has(jobs, machine, policy, at):
     cluster.advance(at)
     held = {node.name: [0, 0] for node in machine.nodes}
     for row in cluster.running_rows():
-        parts = cluster.parts(int(row[1]), int(row[3]))
-        assert sum(part.processors for part in parts) == cluster.started_job(int(row[1]))[2]
+        parts = cluster.parts(int(row[PLACE]))
+        assert sum(part.processors for part in parts) == row[NEED]
         for part in parts:
             held[part.node][0] += part.processors
             held[part.node][1] += part.memory
