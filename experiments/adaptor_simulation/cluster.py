@@ -161,10 +161,7 @@ class Cluster:
         self._state.outside[self._outside] = asked
         job = len(self.jobs) + self._outside
         self._outside += 1
-        if not k.has_room(self._state):
-            self._grow()
-        k.enter(self._state, job)
-        self._play(self.now, watch=False)
+        self._ask(k.SUBMISSION, job)
         return job
 
     def cancel(self, job: int) -> None:
@@ -177,11 +174,10 @@ class Cluster:
         if row[k.END] >= 0:
             return
         if row[k.START] >= 0:
-            k.cut(self._state, self._listed(job, k.RUNS))
+            self._ask(k.CUT, self._listed(job, k.RUNS))
         else:
             row[k.END] = self.now
-            k.withdraw(self._state, self._listed(job, k.WAITS))
-        self._play(self.now, watch=False)
+            self._ask(k.WITHDRAWAL, self._listed(job, k.WAITS))
 
     def reshape(self, job: int, processors: int, tr: int, need: Need | None = None) -> None:
         """Let a waiting job from outside ask for something else (see `submit`); it keeps its place.
@@ -194,8 +190,7 @@ class Cluster:
         if row[k.START] >= 0 or row[k.END] >= 0:
             raise ValueError(f"job {job} does not wait")
         row[:] = self._asked(int(row[k.SUBMIT]), processors, tr, need)
-        k.reshape(self._state, self._listed(job, k.WAITS))
-        self._play(self.now, watch=False)
+        self._ask(k.RESHAPING, self._listed(job, k.WAITS))
 
     def outside_job(self, job: int) -> OutsideJob:
         """Raises KeyError: no such job from outside."""
@@ -305,6 +300,11 @@ class Cluster:
 
     def _of_trace(self, ids: Array) -> Array:
         return ids[ids < len(self.jobs)]
+
+    def _ask(self, event: int, which: int) -> None:
+        """Let something happen now, with all that follows in this second."""
+        self._state.s[[k.ASKED, k.WHICH]] = event, which
+        self._play(self.now, watch=False)
 
     def _play(self, until: int, *, watch: bool) -> bool:
         if until < self.now:

@@ -51,6 +51,8 @@ NEVER = 1 << 60
 
 CONSERVATIVE, EASY = 0, 1
 DONE, FULL = 0, 1  # what `advance` returns: it is there, or an array is full and must grow first
+# what happens next, of itself or as the driver asks
+NOTHING, SUBMISSION, END_OF_JOB, START_OF_JOB, WITHDRAWAL, RESHAPING, CUT = 0, 1, 2, 3, 4, 5, 6
 
 # scalars
 POLICY, NOW, NEXT_JOB, WAITING, RUNNING, STEPS = 0, 1, 2, 3, 4, 5
@@ -59,13 +61,17 @@ NEXT_START = 8  # the earliest reservation of a waiting job
 LEFT_OVER = 9  # the end of the latest hole that the last compression left to jobs it had passed
 TOUCHED, CHANGES = 10, 11  # a job from outside started or ended; how often one did
 RELEASED = 12  # EASY: a job passed its limit since the last pass
+ASKED, WHICH = 13, 14  # what the driver asks to happen now, and to which row of the list, or new job
 # from here on one number for each width, the binary logarithm of a need (see `compress`)
 WIDTHS = 24
-HOLE = 13  # the longest stretch around what came free since the waiting jobs were looked at
+HOLE = 15  # the longest stretch around what came free since the waiting jobs were looked at
 HOLE_END = HOLE + WIDTHS  # the latest end of such a stretch
 LEFT = HOLE_END + WIDTHS  # the same of what came free in this compression, for the next one
 LEFT_END = LEFT + WIDTHS
-SCALARS = LEFT_END + WIDTHS
+TRIED_NEED = LEFT_END + WIDTHS  # what found no stretch in this compression: a need,
+TRIED_LIMIT = TRIED_NEED + WIDTHS  # a limit
+TRIED_UNTIL = TRIED_LIMIT + WIDTHS  # and how far it was looked for
+SCALARS = TRIED_UNTIL + WIDTHS
 # steps
 TIME, TOTAL, ROW = 0, 1, 2
 # jobs; from EACH on by dimension what one chunk takes
@@ -284,6 +290,8 @@ def came_free(s: Array, steps: Array, first: int, end: int) -> None:
         until = steps[TIME, right - 1]
         s[LEFT + width] = max(s[LEFT + width], until - steps[TIME, left])
         s[LEFT_END + width] = max(s[LEFT_END + width], until)
+        if until - steps[TIME, left] >= s[TRIED_LIMIT + width]:
+            s[TRIED_NEED + width] = NEVER
 
 
 @inlined
@@ -293,17 +301,21 @@ def may_move(t: State, place: int) -> int:
     That is necessary, and for one node enough. See `compress` for where it looks at all.
     """
     need, start, limit = t.live[place, NEED], t.live[place, START], t.live[place, LIMIT]
-    width, steps = t.live[place, WIDTH], t.steps
-    until = max(t.s[HOLE_END + width], t.s[LEFT_END + width])
-    if max(t.s[HOLE + width], t.s[LEFT + width]) >= limit:
-        step = t.s[STEPS] - 1
-        while steps[TIME, step] + limit <= min(start, until):
+    s, steps, width = t.s, t.steps, t.live[place, WIDTH]
+    until = max(s[HOLE_END + width], s[LEFT_END + width])
+    latest = min(start, until) - limit
+    if max(s[HOLE + width], s[LEFT + width]) >= limit and latest >= s[NOW]:
+        step = s[STEPS] - 1
+        if need >= s[TRIED_NEED + width] and limit >= s[TRIED_LIMIT + width]:
+            step = step_at(s, steps, s[TRIED_UNTIL + width])
+        while steps[TIME, step] <= latest:
             begin = step
             while steps[TOTAL, step] >= need:
                 step -= 1
                 if steps[TIME, step] >= steps[TIME, begin] + limit:
                     return begin
             step -= 1
+        s[TRIED_NEED + width], s[TRIED_LIMIT + width], s[TRIED_UNTIL + width] = need, limit, latest
     if alone(t) and until < start:
         return -1
     before = step_at(t.s, steps, start - 1)
@@ -379,12 +391,16 @@ def compress(t: State, begin: int, end: int) -> None:
     When a job was looked at last it could not move. If it can now, something came free since then in its
     new time, which either overlaps its reservation, so that its need is free just before that, or lies whole
     in a stretch where its need is free and something came free. How long these stretches are, and until when
-    they last, is kept for each width, that is for all needs from 2 ** width on below the next power.
+    they last, is kept for each width, that is for all needs from 2 ** width on below the next power. Where one
+    job found no whole stretch, none with a greater need and limit finds one as far as was looked; queues are
+    full of jobs of one shape. That holds until a stretch of that length comes free (TRIED).
     """
     if end > begin:
         came_free(t.s, t.steps, step_at(t.s, t.steps, begin), end)
     for width in range(2 * WIDTHS):
         t.s[HOLE + width], t.s[LEFT + width] = t.s[LEFT + width], 0
+    for width in range(WIDTHS):
+        t.s[TRIED_NEED + width] = NEVER
     left_over, next_start = 0, NEVER
     for k in range(t.s[WAITING]):
         place = t.places[WAITS, k]
@@ -406,53 +422,46 @@ def fits_now(t: State, place: int) -> bool:
     )
 
 
-@kernel
-def easy_pass(t: State) -> None:
-    """EASY: start heads while they fit, then what fits without the nodes that the next head will get."""
+@inlined
+def start_now(t: State, k: int) -> None:
+    """EASY: row k of the waiting jobs starts on the nodes of `counts[0]`."""
+    place, now = t.places[WAITS, k], t.s[NOW]
+    settle(t, place)
+    hold(t, place, now, now + t.live[place, LIMIT], 1)
+    run(t, k)
+
+
+@merged
+def easy_pass(t: State, k: int) -> None:
+    """EASY: start heads while they fit, then what fits without the nodes that the next head will get.
+
+    Row k of the waiting jobs is the first that may fit.
+    """
     t.s[RELEASED] = 0
-    while t.s[WAITING] and fits_now(t, t.places[WAITS, 0]):
-        start_now(t, 0)
-    backfill(t, 1)
-
-
-@kernel
-def backfill(t: State, k: int) -> None:
-    """EASY: start what fits beside the head, from row k of the waiting jobs on."""
-    steps = t.steps
-    while k < t.s[WAITING] and steps[TOTAL, t.s[STEPS] - 1] < t.live[t.places[WAITS, k], NEED]:
-        k += 1
-    if k >= t.s[WAITING]:
-        return
-    head = t.places[WAITS, 0]
-    end = NEVER
-    shadow = earliest(t, head, NEVER)
-    beside = NEVER
-    if shadow >= 0:
-        end = shadow + t.live[head, LIMIT]
-        if not alone(t):
-            settle(t, head)
-            hold(t, head, shadow, end, 1)
-        beside = steps[TOTAL, step_at(t.s, steps, shadow)] - (t.live[head, NEED] if alone(t) else 0)
+    head, beside, begin, end, planned = t.places[WAITS, 0], NEVER, NEVER, NEVER, False
     while k < t.s[WAITING]:
         place = t.places[WAITS, k]
-        need, late = t.live[place, NEED], t.live[place, LIMIT] > shadow - t.s[NOW]
+        need = t.live[place, NEED]
+        if k > 0 and not planned and t.steps[TOTAL, t.s[STEPS] - 1] >= need:
+            head, planned = t.places[WAITS, 0], True
+            begin = earliest(t, head, NEVER)
+            end = begin + t.live[head, LIMIT]
+            if not alone(t):
+                settle(t, head)
+                hold(t, head, begin, end, 1)
+            beside = t.steps[TOTAL, step_at(t.s, t.steps, begin)] - (t.live[head, NEED] if alone(t) else 0)
+        late = t.live[place, LIMIT] > begin - t.s[NOW]
         if (not late or need <= beside) and fits_now(t, place):
             start_now(t, k)
             beside -= need if late else 0
         else:
             k += 1
-    if shadow >= 0 and not alone(t):
-        hold(t, head, shadow, end, -1)
+    if planned and not alone(t):
+        hold(t, head, begin, end, -1)
         unsettle(t, head)
 
 
 # --- the events --------------------------------------------------------------------------------------
-
-
-@inlined
-def has_room(t: State) -> bool:
-    """Whether one more event can happen, a job that enters included."""
-    return bool(t.s[WAITING] + t.s[RUNNING] < t.places.shape[1])
 
 
 @inlined
@@ -465,34 +474,20 @@ def ask(t: State, place: int) -> None:
 
 
 @inlined
-def enter(t: State, job: int) -> None:
-    """A job is submitted now; `has_room` said yes."""
-    roll(t.s, t.steps)
+def enter(t: State, job: int) -> int:
+    """A job becomes the last of those that wait; returns its place."""
     k = t.s[WAITING]
     place = t.places[SPARE, t.places.shape[1] - k - t.s[RUNNING] - 1]
     t.s[WAITING] += 1
     t.places[WAITS, k], t.live[place, JOB] = place, job
-    ask(t, place)
-    if t.s[POLICY] == CONSERVATIVE:
-        reserve(t, place, earliest(t, place, NEVER))
-    elif t.s[RELEASED] or k == 0:
-        easy_pass(t)
-    elif t.steps[TOTAL, t.s[STEPS] - 1] >= t.live[place, NEED]:
-        backfill(t, k)
+    return int(place)
 
 
-@merged
-def leave(t: State, place: int, begin: int, end: int) -> None:
-    """A job that was planned to hold its nodes in [begin, end) is gone."""
-    roll(t.s, t.steps)
-    if end > begin:
-        hold(t, place, begin, end, -1)
+@inlined
+def clear(t: State, place: int) -> None:
+    """The place of a job that is in no list any more is free."""
     unsettle(t, place)
     t.places[SPARE, t.places.shape[1] - t.s[WAITING] - t.s[RUNNING] - 1] = place
-    if t.s[POLICY] == EASY:
-        easy_pass(t)
-    elif max(end, t.s[LEFT_OVER]) > t.s[NOW]:
-        compress(t, begin, end)
 
 
 @inlined
@@ -507,36 +502,6 @@ def remove(t: State, which: int, count: int, i: int) -> int:
     for row in range(i, t.s[count]):
         t.places[which, row] = t.places[which, row + 1]
     return int(place)
-
-
-@kernel
-def withdraw(t: State, k: int) -> None:
-    """Row k of the waiting jobs leaves the queue now, before it starts."""
-    place = remove(t, WAITS, WAITING, k)
-    start = t.live[place, START]
-    if start == NEVER:
-        leave(t, place, t.s[NOW], t.s[NOW])
-    else:
-        leave(t, place, start, start + t.live[place, LIMIT])
-
-
-@kernel
-def reshape(t: State, k: int) -> None:
-    """Row k of the waiting jobs keeps its place in the queue and asks again; `has_room` was true.
-
-    Its reservation is made again, at the earliest hole next to those of all others, which may then move.
-    """
-    roll(t.s, t.steps)
-    place = t.places[WAITS, k]
-    start, end = t.live[place, START], t.live[place, START] + t.live[place, LIMIT]
-    if t.s[POLICY] == CONSERVATIVE:
-        hold(t, place, start, end, -1)
-    ask(t, place)
-    if t.s[POLICY] == CONSERVATIVE:
-        reserve(t, place, earliest(t, place, NEVER))
-        compress(t, start, end)
-    else:
-        easy_pass(t)
 
 
 @inlined
@@ -554,21 +519,12 @@ def put(t: State, place: int) -> None:
     t.places[RUNS, i] = place
 
 
-@kernel
+@inlined
 def cut(t: State, i: int) -> None:
     """Row i of the running jobs is to end now."""
     place = remove(t, RUNS, RUNNING, i)
     t.live[place, END] = t.s[NOW]
     put(t, place)
-
-
-@inlined
-def start_now(t: State, k: int) -> None:
-    """EASY: row k of the waiting jobs starts on the nodes of `counts[0]`."""
-    place, now = t.places[WAITS, k], t.s[NOW]
-    settle(t, place)
-    hold(t, place, now, now + t.live[place, LIMIT], 1)
-    run(t, k)
 
 
 @inlined
@@ -604,7 +560,8 @@ def start_due(t: State) -> None:
 
 
 @inlined
-def end_first(t: State) -> None:
+def end_first(t: State) -> int:
+    """The running job that comes first ends now; returns its place."""
     t.s[RUNNING] -= 1
     place, n = t.places[RUNS, t.s[RUNNING]], t.trace.shape[0]
     job = t.live[place, JOB]
@@ -612,30 +569,75 @@ def end_first(t: State) -> None:
         t.outside[job - n, END] = t.s[NOW]
         t.s[TOUCHED] = 1
         t.s[CHANGES] += 1
-    leave(t, place, t.s[NOW], t.live[place, START] + t.live[place, LIMIT])
+    return int(place)
+
+
+@inlined
+def happen(t: State, event: int, which: int) -> None:
+    """A job enters, leaves, or asks again for something else, and the policy answers.
+
+    What asks again keeps its place in the queue; its reservation is made again, at the earliest hole next to
+    those of all others, which may then move.
+    """
+    s = t.s
+    roll(s, t.steps)
+    first, begin, end = 0, s[NOW], s[NOW]
+    if event == SUBMISSION:
+        first = 0 if s[RELEASED] else s[WAITING]
+        place = enter(t, which)
+    elif event == END_OF_JOB:
+        place = end_first(t)
+    elif event == WITHDRAWAL:
+        place = remove(t, WAITS, WAITING, which)
+    else:
+        place = t.places[WAITS, which]
+    if event != SUBMISSION and t.live[place, START] != NEVER:
+        begin, end = max(begin, t.live[place, START]), t.live[place, START] + t.live[place, LIMIT]
+    if end > begin:
+        hold(t, place, begin, end, -1)
+    stays = event in (SUBMISSION, RESHAPING)
+    if stays:
+        ask(t, place)
+    else:
+        clear(t, place)
+    if s[POLICY] == EASY:
+        easy_pass(t, first)
+        return
+    if stays:
+        reserve(t, place, earliest(t, place, NEVER))
+    if event != SUBMISSION and max(end, s[LEFT_OVER]) > s[NOW]:
+        compress(t, begin, end)
 
 
 @kernel
 def advance(t: State, until: int, watch: bool) -> int:
-    """Handle all events up to and including `until`; DONE or FULL.
+    """Handle what the driver asks, then all events up to and including `until`; DONE or FULL.
 
     With `watch` it stops after the second in which a job from outside started or ended.
     """
+    s = t.s
     while True:
-        next_job, running = t.s[NEXT_JOB], t.s[RUNNING]
-        submission = t.trace[next_job, SUBMIT] if next_job < t.trace.shape[0] else NEVER
-        end = t.live[t.places[RUNS, running - 1], END] if running else NEVER
-        time = min(submission, end, t.s[NEXT_START])
-        if time > until or time == NEVER or (watch and t.s[TOUCHED] and time > t.s[NOW]):
-            return DONE
-        if not has_room(t):
-            return FULL
-        t.s[NOW] = time
-        if submission == time:
-            t.s[NEXT_JOB] += 1
-            t.starts[next_job] = -1
-            enter(t, next_job)
-        elif end == time:
-            end_first(t)
+        event, which = s[ASKED], s[WHICH]
+        if event == NOTHING:
+            which = s[NEXT_JOB]
+            submission = t.trace[which, SUBMIT] if which < t.trace.shape[0] else NEVER
+            end = t.live[t.places[RUNS, s[RUNNING] - 1], END] if s[RUNNING] else NEVER
+            time = min(submission, end, s[NEXT_START])
+            if time > until or time == NEVER or (watch and s[TOUCHED] and time > s[NOW]):
+                return DONE
+            event = SUBMISSION if submission == time else END_OF_JOB if end == time else START_OF_JOB
         else:
+            time = s[NOW]
+        if event == SUBMISSION and s[WAITING] + s[RUNNING] == t.places.shape[1]:
+            return FULL
+        s[NOW] = time
+        if event == START_OF_JOB:
             start_due(t)
+        elif event == CUT:
+            cut(t, which)
+        else:
+            if event == SUBMISSION and s[ASKED] == NOTHING:
+                s[NEXT_JOB] += 1
+                t.starts[which] = -1
+            happen(t, event, which)
+        s[ASKED] = NOTHING
