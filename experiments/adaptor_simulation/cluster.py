@@ -75,7 +75,7 @@ class Cluster:
             starts=np.full(len(jobs), -1, np.int64),
             outside=np.zeros((4, k.JOB_COLUMNS), np.int64),
             live=live,
-            places=np.tile(np.arange(_SMALL), (3, 1)),
+            places=np.tile(np.arange(_SMALL, dtype=np.uint64), (3, 1)),
             chunks=np.zeros((_SMALL, nodes), np.int64),
             steps=steps,
             free=np.tile(capacity, (steps.shape[1], 1, 1)),
@@ -240,7 +240,7 @@ class Cluster:
         return Need(chunks=chunks, processors=processors, memory=max(0, memory))
 
     def parts(self, place: int) -> tuple[Part, ...]:
-        """What the job at this place holds, or will hold, of each of its nodes; empty if that is not decided."""
+        """What the job at this place holds, or will hold, of each node; empty if that is not decided."""
         each, held = self.need(place), self._state.chunks[place]
         nodes = np.flatnonzero(held)
         return tuple(
@@ -257,11 +257,11 @@ class Cluster:
         rows = self.waiting_rows()
         if not len(rows):
             return {}
-        job, place = rows[0, [k.JOB, k.PLACE]].tolist()
+        job, place = int(rows[0, k.JOB]), np.uint64(rows[0, k.PLACE])
         k.roll(self._state.s, self._state.steps)
         start = k.earliest(self._state, place, k.NEVER)
         k.settle(self._state, place)
-        parts = self.parts(place)
+        parts = self.parts(int(place))
         k.unsettle(self._state, place)
         return {job: (float(start), parts)}
 
@@ -288,10 +288,10 @@ class Cluster:
         row: Array = self._state.outside[index]
         return row
 
-    def _places(self, which: int) -> Array:
+    def _places(self, which: int) -> k.Indices:
         """A view: the places of the waiting or of the running jobs, as in `kernels`."""
         count = self._state.s[k.WAITING if which == k.WAITS else k.RUNNING]
-        places: Array = self._state.places[which, :count]
+        places: k.Indices = self._state.places[which, :count]
         return places
 
     def _listed(self, job: int, which: int) -> int:

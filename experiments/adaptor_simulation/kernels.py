@@ -23,6 +23,7 @@ import numpy.typing as npt
 from numba import njit
 
 Array = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.uint64]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -47,6 +48,9 @@ def merged(function: Function) -> Function:
     return compiled
 
 
+at = np.uint64
+"""An index that is not negative: to look for negative ones, as numba does, would take a fifth of the time."""
+
 NEVER = 1 << 60
 
 CONSERVATIVE, EASY = 0, 1
@@ -68,10 +72,7 @@ HOLE = 15  # the longest stretch around what came free since the waiting jobs we
 HOLE_END = HOLE + WIDTHS  # the latest end of such a stretch
 LEFT = HOLE_END + WIDTHS  # the same of what came free in this compression, for the next one
 LEFT_END = LEFT + WIDTHS
-TRIED_NEED = LEFT_END + WIDTHS  # what found no stretch in this compression: a need,
-TRIED_LIMIT = TRIED_NEED + WIDTHS  # a limit
-TRIED_UNTIL = TRIED_LIMIT + WIDTHS  # and how far it was looked for
-SCALARS = TRIED_UNTIL + WIDTHS
+SCALARS = LEFT_END + WIDTHS
 # steps
 TIME, TOTAL, ROW = 0, 1, 2
 # jobs; from EACH on by dimension what one chunk takes
@@ -97,14 +98,14 @@ class State(NamedTuple):
     """The jobs from outside, numbered behind those of the trace."""
     live: Array
     """(A, LIVE_COLUMNS): the jobs in the system. Such a row, and that of `chunks`, is a job's place."""
-    places: Array
-    """(3, A): those of the waiting jobs in the order of submission; those of the running jobs, the next to end
-    last, and of those that end together the first started; those not in use."""
+    places: Indices
+    """(3, A): of the waiting jobs in the order of submission; of the running jobs, the next to end last, and
+    of those that end together the first that started; and those not in use."""
     chunks: Array
     """(A, N): how many a job holds on each node; all 0: it has none yet."""
     steps: Array
     """(3, T), backwards in time: the first lasts for ever, the last begins now, none is like the one before.
-    When each begins; its free processors of all nodes; its row of `free`. Behind them are the rows not in use."""
+    When each begins; its free processors of all nodes; its row of `free`. Behind them: the rows not in use."""
     free: Array
     """(T, N, R)"""
     counts: Array
@@ -126,7 +127,7 @@ def step_at(s: Array, steps: Array, time: int) -> int:
     step, count = 0, s[STEPS]
     while count > 1:
         half = count >> 1
-        step += half if steps[TIME, step + half - 1] > time else 0
+        step += half if steps[TIME, at(step + half - 1)] > time else 0
         count -= half
     return step
 
@@ -135,51 +136,51 @@ def step_at(s: Array, steps: Array, time: int) -> int:
 def split(s: Array, steps: Array, free: Array, early: int, time: int) -> int:
     """The step that begins at `time`, made if it is missing; step `early` begins no later."""
     step = early
-    while step > 0 and steps[TIME, step - 1] <= time:
+    while step > 0 and steps[TIME, at(step - 1)] <= time:
         step -= 1
-    if steps[TIME, step] == time:
+    if steps[TIME, at(step)] == time:
         return step
-    fresh = steps[ROW, s[STEPS]]
+    fresh = steps[ROW, at(s[STEPS])]
     for earlier in range(s[STEPS], step, -1):
         for column in range(3):
-            steps[column, earlier] = steps[column, earlier - 1]
+            steps[column, at(earlier)] = steps[column, at(earlier - 1)]
     s[STEPS] += 1
     for node in range(free.shape[1]):
         for dimension in range(free.shape[2]):
-            free[fresh, node, dimension] = free[steps[ROW, step], node, dimension]
-    steps[TIME, step], steps[ROW, step] = time, fresh
+            free[fresh, node, dimension] = free[steps[ROW, at(step)], node, dimension]
+    steps[TIME, at(step)], steps[ROW, at(step)] = time, fresh
     return step
 
 
 @inlined
 def join(s: Array, steps: Array, free: Array, step: int) -> int:
     """Join a step with the one before if they are alike; how many fewer there are."""
-    if step + 1 == s[STEPS] or steps[TOTAL, step] != steps[TOTAL, step + 1]:
+    if step + 1 == s[STEPS] or steps[TOTAL, at(step)] != steps[TOTAL, at(step + 1)]:
         return 0
-    row = steps[ROW, step]
+    row = steps[ROW, at(step)]
     for node in range(free.shape[1]):
         for dimension in range(free.shape[2]):
-            if free[row, node, dimension] != free[steps[ROW, step + 1], node, dimension]:
+            if free[row, node, dimension] != free[steps[ROW, at(step + 1)], node, dimension]:
                 return 0
     s[STEPS] -= 1
     for earlier in range(step, s[STEPS]):
         for column in range(3):
-            steps[column, earlier] = steps[column, earlier + 1]
-    steps[ROW, s[STEPS]] = row
+            steps[column, at(earlier)] = steps[column, at(earlier + 1)]
+    steps[ROW, at(s[STEPS])] = row
     return 1
 
 
 @inlined
 def roll(s: Array, steps: Array) -> None:
     """Let the steps begin now."""
-    while s[STEPS] > 1 and steps[TIME, s[STEPS] - 2] <= s[NOW]:
+    while s[STEPS] > 1 and steps[TIME, at(s[STEPS] - 2)] <= s[NOW]:
         s[STEPS] -= 1
         s[RELEASED] = 1
-    steps[TIME, s[STEPS] - 1] = s[NOW]
+    steps[TIME, at(s[STEPS] - 1)] = s[NOW]
 
 
 @kernel
-def hold(t: State, place: int, begin: int, end: int, sign: int) -> int:
+def hold(t: State, place: np.uint64, begin: int, end: int, sign: int) -> int:
     """Take (1) or give back (-1) what a job holds of its nodes in [begin, end).
 
     Returns:
@@ -191,11 +192,11 @@ def hold(t: State, place: int, begin: int, end: int, sign: int) -> int:
     last = split(s, steps, free, first, end)
     first = split(s, steps, free, first + s[STEPS] - count, begin)
     for step in range(last + 1, first + 1):
-        steps[TOTAL, step] -= need
+        steps[TOTAL, at(step)] -= need
         for node in range(0 if alone(t) else free.shape[1]):
             chunks = sign * t.chunks[place, node]
             for dimension in range(free.shape[2]):
-                free[steps[ROW, step], node, dimension] -= chunks * t.live[place, EACH + dimension]
+                free[steps[ROW, at(step)], node, dimension] -= chunks * t.live[place, EACH + dimension]
     join(s, steps, free, first)
     return first - join(s, steps, free, last)
 
@@ -204,9 +205,9 @@ def hold(t: State, place: int, begin: int, end: int, sign: int) -> int:
 
 
 @inlined
-def narrow(t: State, step: int, place: int, counts: Array) -> int:
+def narrow(t: State, step: int, place: np.uint64, counts: Array) -> int:
     """Lower the chunks by node to those for which this step has room; returns their sum."""
-    fitting, row, free, live = 0, t.steps[ROW, step], t.free, t.live
+    fitting, row, free, live = 0, t.steps[ROW, at(step)], t.free, t.live
     for node in range(free.shape[1]):
         count = counts[node]
         for dimension in range(free.shape[2]):
@@ -219,7 +220,7 @@ def narrow(t: State, step: int, place: int, counts: Array) -> int:
 
 
 @inlined
-def widest(t: State, place: int, counts: Array) -> None:
+def widest(t: State, place: np.uint64, counts: Array) -> None:
     for node in range(t.free.shape[1]):
         counts[node] = t.live[place, CHUNKS]
 
@@ -231,7 +232,7 @@ def copy(counts: Array, to: Array) -> None:
 
 
 @kernel
-def earliest(t: State, place: int, until: int) -> int:
+def earliest(t: State, place: np.uint64, until: int) -> int:
     """The earliest time before `until` from which a job has room for its time limit; -1: none.
 
     `counts[0]` are then the chunks by node, up to those that the job needs. From each step at which room
@@ -241,15 +242,15 @@ def earliest(t: State, place: int, until: int) -> int:
     counts, tried, steps = t.counts[0], t.counts[1], t.steps
     widest(t, place, counts)
     first = step = t.s[STEPS] - 1
-    while first >= 0 and steps[TIME, first] < until:
-        if step < 0 or (step < first and steps[TIME, step] >= steps[TIME, first] + limit):
-            return int(steps[TIME, first])
-        if steps[TOTAL, step] >= need and (alone(t) or narrow(t, step, place, counts) >= chunks):
+    while first >= 0 and steps[TIME, at(first)] < until:
+        if step < 0 or (step < first and steps[TIME, at(step)] >= steps[TIME, at(first)] + limit):
+            return int(steps[TIME, at(first)])
+        if steps[TOTAL, at(step)] >= need and (alone(t) or narrow(t, step, place, counts) >= chunks):
             step -= 1
             continue
         widest(t, place, counts)
         begin = step - 1
-        while begin < first and steps[TOTAL, begin + 1] >= need:
+        while begin < first and steps[TOTAL, at(begin + 1)] >= need:
             copy(counts, tried)
             if narrow(t, begin + 1, place, tried) < chunks:
                 break
@@ -277,56 +278,51 @@ def came_free(s: Array, steps: Array, first: int, end: int) -> None:
     """
     if first == 0:
         return
-    left, right, most = first, first, steps[TOTAL, first]
-    while right > 1 and steps[TIME, right - 1] < end:
+    left, right, most = first, first, steps[TOTAL, at(first)]
+    while right > 1 and steps[TIME, at(right - 1)] < end:
         right -= 1
-        most = max(most, steps[TOTAL, right])
+        most = max(most, steps[TOTAL, at(right)])
     for width in range(width_of(most), -1, -1):
         level = 1 << width
-        while left + 1 < s[STEPS] and steps[TOTAL, left] >= level and steps[TOTAL, left + 1] >= level:
+        while left + 1 < s[STEPS] and steps[TOTAL, at(left)] >= level and steps[TOTAL, at(left + 1)] >= level:
             left += 1
-        while right > 1 and steps[TOTAL, right - 1] >= level:
+        while right > 1 and steps[TOTAL, at(right - 1)] >= level:
             right -= 1
-        until = steps[TIME, right - 1]
-        s[LEFT + width] = max(s[LEFT + width], until - steps[TIME, left])
-        s[LEFT_END + width] = max(s[LEFT_END + width], until)
-        if until - steps[TIME, left] >= s[TRIED_LIMIT + width]:
-            s[TRIED_NEED + width] = NEVER
+        until = steps[TIME, at(right - 1)]
+        s[at(LEFT + width)] = max(s[at(LEFT + width)], until - steps[TIME, at(left)])
+        s[at(LEFT_END + width)] = max(s[at(LEFT_END + width)], until)
 
 
 @inlined
-def may_move(t: State, place: int) -> int:
+def may_move(t: State, place: np.uint64) -> int:
     """The step at which a waiting job could start earlier by the processors of all nodes; -1: none.
 
     That is necessary, and for one node enough. See `compress` for where it looks at all.
     """
     need, start, limit = t.live[place, NEED], t.live[place, START], t.live[place, LIMIT]
     s, steps, width = t.s, t.steps, t.live[place, WIDTH]
-    until = max(s[HOLE_END + width], s[LEFT_END + width])
+    until = max(s[at(HOLE_END + width)], s[at(LEFT_END + width)])
     latest = min(start, until) - limit
-    if max(s[HOLE + width], s[LEFT + width]) >= limit and latest >= s[NOW]:
+    if max(s[at(HOLE + width)], s[at(LEFT + width)]) >= limit and latest >= s[NOW]:
         step = s[STEPS] - 1
-        if need >= s[TRIED_NEED + width] and limit >= s[TRIED_LIMIT + width]:
-            step = step_at(s, steps, s[TRIED_UNTIL + width])
-        while steps[TIME, step] <= latest:
+        while steps[TIME, at(step)] <= latest:
             begin = step
-            while steps[TOTAL, step] >= need:
+            while steps[TOTAL, at(step)] >= need:
                 step -= 1
-                if steps[TIME, step] >= steps[TIME, begin] + limit:
+                if steps[TIME, at(step)] >= steps[TIME, at(begin)] + limit:
                     return begin
             step -= 1
-        s[TRIED_NEED + width], s[TRIED_LIMIT + width], s[TRIED_UNTIL + width] = need, limit, latest
     if alone(t) and until < start:
         return -1
     before = step_at(t.s, steps, start - 1)
     begin = before
-    while begin < t.s[STEPS] and steps[TOTAL, begin] >= need:
+    while begin < t.s[STEPS] and steps[TOTAL, at(begin)] >= need:
         begin += 1
     return begin - 1 if begin > before else -1
 
 
 @inlined
-def settle(t: State, place: int) -> None:
+def settle(t: State, place: np.uint64) -> None:
     """The first nodes of `counts[0]` become those that a job holds."""
     left = t.live[place, CHUNKS]
     for node in range(t.free.shape[1]):
@@ -335,19 +331,19 @@ def settle(t: State, place: int) -> None:
 
 
 @inlined
-def unsettle(t: State, place: int) -> None:
+def unsettle(t: State, place: np.uint64) -> None:
     for node in range(t.free.shape[1]):
         t.chunks[place, node] = 0
 
 
 @inlined
-def reserved(t: State, place: int, start: int) -> None:
+def reserved(t: State, place: np.uint64, start: int) -> None:
     t.live[place, START], t.live[place, ORDER] = start, t.s[RESERVATIONS]
     t.s[RESERVATIONS] += 1
 
 
 @inlined
-def reserve(t: State, place: int, start: int) -> None:
+def reserve(t: State, place: np.uint64, start: int) -> None:
     """A waiting job gets the nodes of `counts[0]` from `start` on."""
     settle(t, place)
     hold(t, place, start, start + t.live[place, LIMIT], 1)
@@ -359,12 +355,12 @@ def reserve(t: State, place: int, start: int) -> None:
 
 
 @inlined
-def move(t: State, place: int, step: int) -> bool:
+def move(t: State, place: np.uint64, step: int) -> bool:
     """Move a reservation to its earliest time, which is not before this step; whether there was one."""
     start, limit = t.live[place, START], t.live[place, LIMIT]
     end = start + limit
     if alone(t):
-        earlier = t.steps[TIME, step]
+        earlier = t.steps[TIME, at(step)]
         between = earlier + limit
         hold(t, place, earlier, min(start, between), 1)
         first = hold(t, place, max(start, between), end, -1)
@@ -391,19 +387,15 @@ def compress(t: State, begin: int, end: int) -> None:
     When a job was looked at last it could not move. If it can now, something came free since then in its
     new time, which either overlaps its reservation, so that its need is free just before that, or lies whole
     in a stretch where its need is free and something came free. How long these stretches are, and until when
-    they last, is kept for each width, that is for all needs from 2 ** width on below the next power. Where one
-    job found no whole stretch, none with a greater need and limit finds one as far as was looked; queues are
-    full of jobs of one shape. That holds until a stretch of that length comes free (TRIED).
+    they last, is kept for each width, that is for all needs from 2 ** width on below the next power.
     """
     if end > begin:
         came_free(t.s, t.steps, step_at(t.s, t.steps, begin), end)
     for width in range(2 * WIDTHS):
-        t.s[HOLE + width], t.s[LEFT + width] = t.s[LEFT + width], 0
-    for width in range(WIDTHS):
-        t.s[TRIED_NEED + width] = NEVER
+        t.s[at(HOLE + width)], t.s[at(LEFT + width)] = t.s[at(LEFT + width)], 0
     left_over, next_start = 0, NEVER
     for k in range(t.s[WAITING]):
-        place = t.places[WAITS, k]
+        place = t.places[WAITS, at(k)]
         start = t.live[place, START]
         if t.s[NOW] < start < NEVER:
             step = may_move(t, place)
@@ -415,9 +407,9 @@ def compress(t: State, begin: int, end: int) -> None:
 
 
 @inlined
-def fits_now(t: State, place: int) -> bool:
+def fits_now(t: State, place: np.uint64) -> bool:
     """Whether a waiting job has room from now on for its limit; `counts[0]` are then the chunks by node."""
-    return t.steps[TOTAL, t.s[STEPS] - 1] >= t.live[place, NEED] and (
+    return t.steps[TOTAL, at(t.s[STEPS] - 1)] >= t.live[place, NEED] and (
         alone(t) or earliest(t, place, t.s[NOW] + 1) >= 0
     )
 
@@ -425,7 +417,7 @@ def fits_now(t: State, place: int) -> bool:
 @inlined
 def start_now(t: State, k: int) -> None:
     """EASY: row k of the waiting jobs starts on the nodes of `counts[0]`."""
-    place, now = t.places[WAITS, k], t.s[NOW]
+    place, now = t.places[WAITS, at(k)], t.s[NOW]
     settle(t, place)
     hold(t, place, now, now + t.live[place, LIMIT], 1)
     run(t, k)
@@ -440,16 +432,18 @@ def easy_pass(t: State, k: int) -> None:
     t.s[RELEASED] = 0
     head, beside, begin, end, planned = t.places[WAITS, 0], NEVER, NEVER, NEVER, False
     while k < t.s[WAITING]:
-        place = t.places[WAITS, k]
+        place = t.places[WAITS, at(k)]
         need = t.live[place, NEED]
-        if k > 0 and not planned and t.steps[TOTAL, t.s[STEPS] - 1] >= need:
+        if k > 0 and not planned and t.steps[TOTAL, at(t.s[STEPS] - 1)] >= need:
             head, planned = t.places[WAITS, 0], True
             begin = earliest(t, head, NEVER)
             end = begin + t.live[head, LIMIT]
             if not alone(t):
                 settle(t, head)
                 hold(t, head, begin, end, 1)
-            beside = t.steps[TOTAL, step_at(t.s, t.steps, begin)] - (t.live[head, NEED] if alone(t) else 0)
+            beside = t.steps[TOTAL, at(step_at(t.s, t.steps, begin))] - (
+                t.live[head, NEED] if alone(t) else 0
+            )
         late = t.live[place, LIMIT] > begin - t.s[NOW]
         if (not late or need <= beside) and fits_now(t, place):
             start_now(t, k)
@@ -465,7 +459,7 @@ def easy_pass(t: State, k: int) -> None:
 
 
 @inlined
-def ask(t: State, place: int) -> None:
+def ask(t: State, place: np.uint64) -> None:
     """A waiting job asks for what the trace, or the table of jobs from outside, says."""
     job, n = t.live[place, JOB], t.trace.shape[0]
     for column in range(JOB_COLUMNS):
@@ -474,49 +468,49 @@ def ask(t: State, place: int) -> None:
 
 
 @inlined
-def enter(t: State, job: int) -> int:
+def enter(t: State, job: int) -> np.uint64:
     """A job becomes the last of those that wait; returns its place."""
     k = t.s[WAITING]
-    place = t.places[SPARE, t.places.shape[1] - k - t.s[RUNNING] - 1]
+    place = t.places[SPARE, at(t.places.shape[1] - k - t.s[RUNNING] - 1)]
     t.s[WAITING] += 1
-    t.places[WAITS, k], t.live[place, JOB] = place, job
-    return int(place)
+    t.places[WAITS, at(k)], t.live[place, JOB] = place, job
+    return place
 
 
 @inlined
-def clear(t: State, place: int) -> None:
+def clear(t: State, place: np.uint64) -> None:
     """The place of a job that is in no list any more is free."""
     unsettle(t, place)
-    t.places[SPARE, t.places.shape[1] - t.s[WAITING] - t.s[RUNNING] - 1] = place
+    t.places[SPARE, at(t.places.shape[1] - t.s[WAITING] - t.s[RUNNING] - 1)] = place
 
 
 @inlined
-def remove(t: State, which: int, count: int, i: int) -> int:
-    """Take row i out of the list of the waiting or the running jobs, of which s[count] says the length.
+def remove(t: State, which: int, count: int, i: int) -> np.uint64:
+    """Take row i out of the list of the waiting or the running jobs, of which s[at(count)] says the length.
 
     Returns:
         The job's place.
     """
-    place = t.places[which, i]
-    t.s[count] -= 1
-    for row in range(i, t.s[count]):
-        t.places[which, row] = t.places[which, row + 1]
-    return int(place)
+    place = t.places[which, at(i)]
+    t.s[at(count)] -= 1
+    for row in range(i, t.s[at(count)]):
+        t.places[which, at(row)] = t.places[which, at(row + 1)]
+    return place
 
 
 @inlined
-def put(t: State, place: int) -> None:
+def put(t: State, place: np.uint64) -> None:
     """Enter a job into the list of the running ones."""
     end, order = t.live[place, END], t.live[place, ORDER]
     i = t.s[RUNNING]
     t.s[RUNNING] += 1
     while i > 0:
-        other = t.places[RUNS, i - 1]
+        other = t.places[RUNS, at(i - 1)]
         if t.live[other, END] > end or (t.live[other, END] == end and t.live[other, ORDER] > order):
             break
-        t.places[RUNS, i] = other
+        t.places[RUNS, at(i)] = other
         i -= 1
-    t.places[RUNS, i] = place
+    t.places[RUNS, at(i)] = place
 
 
 @inlined
@@ -549,7 +543,7 @@ def start_due(t: State) -> None:
     """Start the job whose reservation is the first made of those that begin now."""
     due, first, next_start = -1, NEVER, NEVER
     for k in range(t.s[WAITING]):
-        start, order = t.live[t.places[WAITS, k], START], t.live[t.places[WAITS, k], ORDER]
+        start, order = t.live[t.places[WAITS, at(k)], START], t.live[t.places[WAITS, at(k)], ORDER]
         if start == t.s[NOW] and order < first:
             next_start = min(next_start, NEVER if due < 0 else start)
             due, first = k, order
@@ -560,16 +554,16 @@ def start_due(t: State) -> None:
 
 
 @inlined
-def end_first(t: State) -> int:
+def end_first(t: State) -> np.uint64:
     """The running job that comes first ends now; returns its place."""
     t.s[RUNNING] -= 1
-    place, n = t.places[RUNS, t.s[RUNNING]], t.trace.shape[0]
+    place, n = t.places[RUNS, at(t.s[RUNNING])], t.trace.shape[0]
     job = t.live[place, JOB]
     if job >= n:
         t.outside[job - n, END] = t.s[NOW]
         t.s[TOUCHED] = 1
         t.s[CHANGES] += 1
-    return int(place)
+    return place
 
 
 @inlined
@@ -590,7 +584,7 @@ def happen(t: State, event: int, which: int) -> None:
     elif event == WITHDRAWAL:
         place = remove(t, WAITS, WAITING, which)
     else:
-        place = t.places[WAITS, which]
+        place = t.places[WAITS, at(which)]
     if event != SUBMISSION and t.live[place, START] != NEVER:
         begin, end = max(begin, t.live[place, START]), t.live[place, START] + t.live[place, LIMIT]
     if end > begin:
@@ -621,7 +615,7 @@ def advance(t: State, until: int, watch: bool) -> int:
         if event == NOTHING:
             which = s[NEXT_JOB]
             submission = t.trace[which, SUBMIT] if which < t.trace.shape[0] else NEVER
-            end = t.live[t.places[RUNS, s[RUNNING] - 1], END] if s[RUNNING] else NEVER
+            end = t.live[t.places[RUNS, at(s[RUNNING] - 1)], END] if s[RUNNING] else NEVER
             time = min(submission, end, s[NEXT_START])
             if time > until or time == NEVER or (watch and s[TOUCHED] and time > s[NOW]):
                 return DONE
