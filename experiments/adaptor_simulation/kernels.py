@@ -105,7 +105,7 @@ class State(NamedTuple):
     """(A, N): how many a job holds on each node; all 0: it has none yet."""
     steps: Array
     """(3, T), backwards in time: the first lasts for ever, the last begins now, none is like the one before.
-    When each begins; its free processors of all nodes; its row of `free`. Behind them: the rows not in use."""
+    When each begins; its free processors of all nodes; its row of `free`. Then come the rows not in use."""
     free: Array
     """(T, N, R)"""
     counts: Array
@@ -147,7 +147,7 @@ def split(s: Array, steps: Array, free: Array, early: int, time: int) -> int:
     s[STEPS] += 1
     for node in range(free.shape[1]):
         for dimension in range(free.shape[2]):
-            free[fresh, node, dimension] = free[steps[ROW, at(step)], node, dimension]
+            free[at(fresh), node, dimension] = free[at(steps[ROW, at(step)]), node, dimension]
     steps[TIME, at(step)], steps[ROW, at(step)] = time, fresh
     return step
 
@@ -160,7 +160,7 @@ def join(s: Array, steps: Array, free: Array, step: int) -> int:
     row = steps[ROW, at(step)]
     for node in range(free.shape[1]):
         for dimension in range(free.shape[2]):
-            if free[row, node, dimension] != free[steps[ROW, at(step + 1)], node, dimension]:
+            if free[at(row), node, dimension] != free[at(steps[ROW, at(step + 1)]), node, dimension]:
                 return 0
     s[STEPS] -= 1
     for earlier in range(step, s[STEPS]):
@@ -196,7 +196,7 @@ def hold(t: State, place: np.uint64, begin: int, end: int, sign: int) -> int:
         for node in range(0 if alone(t) else free.shape[1]):
             chunks = sign * t.chunks[place, node]
             for dimension in range(free.shape[2]):
-                free[steps[ROW, at(step)], node, dimension] -= chunks * t.live[place, EACH + dimension]
+                free[at(steps[ROW, at(step)]), node, dimension] -= chunks * t.live[place, EACH + dimension]
     join(s, steps, free, first)
     return first - join(s, steps, free, last)
 
@@ -211,7 +211,7 @@ def narrow(t: State, step: int, place: np.uint64, counts: Array) -> int:
     for node in range(free.shape[1]):
         count = counts[node]
         for dimension in range(free.shape[2]):
-            each, have = live[place, EACH + dimension], free[row, node, dimension]
+            each, have = live[place, EACH + dimension], free[at(row), node, dimension]
             if have < count * each:
                 count = have // each if each > 1 else have
         counts[node] = count
@@ -463,7 +463,7 @@ def ask(t: State, place: np.uint64) -> None:
     """A waiting job asks for what the trace, or the table of jobs from outside, says."""
     job, n = t.live[place, JOB], t.trace.shape[0]
     for column in range(JOB_COLUMNS):
-        t.live[place, column] = t.trace[job, column] if job < n else t.outside[job - n, column]
+        t.live[place, column] = t.trace[at(job), column] if job < n else t.outside[at(job - n), column]
     t.live[place, START], t.live[place, WIDTH] = NEVER, width_of(t.live[place, NEED])
 
 
@@ -486,7 +486,7 @@ def clear(t: State, place: np.uint64) -> None:
 
 @inlined
 def remove(t: State, which: int, count: int, i: int) -> np.uint64:
-    """Take row i out of the list of the waiting or the running jobs, of which s[at(count)] says the length.
+    """Take row i out of the list of the waiting or the running jobs, of which s[count] says the length.
 
     Returns:
         The job's place.
@@ -527,9 +527,9 @@ def run(t: State, k: int) -> None:
     place, now, n = remove(t, WAITS, WAITING, k), t.s[NOW], t.trace.shape[0]
     job = t.live[place, JOB]
     if job < n:
-        t.starts[job] = now
+        t.starts[at(job)] = now
     else:
-        t.outside[job - n, START] = now
+        t.outside[at(job - n), START] = now
         t.s[TOUCHED] = 1
         t.s[CHANGES] += 1
     t.live[place, START], t.live[place, END] = now, now + t.live[place, RUN]
@@ -560,7 +560,7 @@ def end_first(t: State) -> np.uint64:
     place, n = t.places[RUNS, at(t.s[RUNNING])], t.trace.shape[0]
     job = t.live[place, JOB]
     if job >= n:
-        t.outside[job - n, END] = t.s[NOW]
+        t.outside[at(job - n), END] = t.s[NOW]
         t.s[TOUCHED] = 1
         t.s[CHANGES] += 1
     return place
@@ -614,7 +614,7 @@ def advance(t: State, until: int, watch: bool) -> int:
         event, which = s[ASKED], s[WHICH]
         if event == NOTHING:
             which = s[NEXT_JOB]
-            submission = t.trace[which, SUBMIT] if which < t.trace.shape[0] else NEVER
+            submission = t.trace[at(which), SUBMIT] if which < t.trace.shape[0] else NEVER
             end = t.live[t.places[RUNS, at(s[RUNNING] - 1)], END] if s[RUNNING] else NEVER
             time = min(submission, end, s[NEXT_START])
             if time > until or time == NEVER or (watch and s[TOUCHED] and time > s[NOW]):
@@ -632,6 +632,6 @@ def advance(t: State, until: int, watch: bool) -> int:
         else:
             if event == SUBMISSION and s[ASKED] == NOTHING:
                 s[NEXT_JOB] += 1
-                t.starts[which] = -1
+                t.starts[at(which)] = -1
             happen(t, event, which)
         s[ASKED] = NOTHING
