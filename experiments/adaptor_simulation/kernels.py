@@ -55,8 +55,8 @@ NEVER = 1 << 60
 
 CONSERVATIVE, EASY = 0, 1
 DONE, FULL = 0, 1  # what `advance` returns: it is there, or an array is full and must grow first
-# what happens next, of itself or as the driver asks
-NOTHING, SUBMISSION, END_OF_JOB, START_OF_JOB, WITHDRAWAL, RESHAPING, CUT = 0, 1, 2, 3, 4, 5, 6
+# events; the driver asks for those behind END_OF_JOB, and for submissions of its own
+NOTHING, SUBMISSION, START_OF_JOB, END_OF_JOB, WITHDRAWAL, RESHAPING, CUT = 0, 1, 2, 3, 4, 5, 6
 
 # scalars
 POLICY, NOW, NEXT_JOB, WAITING, RUNNING, STEPS = 0, 1, 2, 3, 4, 5
@@ -65,7 +65,7 @@ NEXT_START = 8  # the earliest reservation of a waiting job
 LEFT_OVER = 9  # the end of the latest hole that the last compression left to jobs it had passed
 TOUCHED, CHANGES = 10, 11  # a job from outside started or ended; how often one did
 RELEASED = 12  # EASY: a job passed its limit since the last pass
-ASKED, WHICH = 13, 14  # what the driver asks to happen now, and to which row of the list, or new job
+ASKED, WHICH = 13, 14  # the event that the driver asks for now; of which new job, or row of a list
 # from here on one number for each width, the binary logarithm of a need (see `compress`)
 WIDTHS = 24
 HOLE = 15  # the longest stretch around what came free since the waiting jobs were looked at
@@ -471,7 +471,7 @@ def ask(t: State, place: np.uint64) -> None:
 def enter(t: State, job: int) -> np.uint64:
     """A job becomes the last of those that wait; returns its place."""
     k = t.s[WAITING]
-    place = t.places[SPARE, at(t.places.shape[1] - k - t.s[RUNNING] - 1)]
+    place: np.uint64 = t.places[SPARE, at(t.places.shape[1] - k - t.s[RUNNING] - 1)]
     t.s[WAITING] += 1
     t.places[WAITS, at(k)], t.live[place, JOB] = place, job
     return place
@@ -491,7 +491,7 @@ def remove(t: State, which: int, count: int, i: int) -> np.uint64:
     Returns:
         The job's place.
     """
-    place = t.places[which, at(i)]
+    place: np.uint64 = t.places[which, at(i)]
     t.s[at(count)] -= 1
     for row in range(i, t.s[at(count)]):
         t.places[which, at(row)] = t.places[which, at(row + 1)]
@@ -557,8 +557,8 @@ def start_due(t: State) -> None:
 def end_first(t: State) -> np.uint64:
     """The running job that comes first ends now; returns its place."""
     t.s[RUNNING] -= 1
-    place, n = t.places[RUNS, at(t.s[RUNNING])], t.trace.shape[0]
-    job = t.live[place, JOB]
+    place: np.uint64 = t.places[RUNS, at(t.s[RUNNING])]
+    job, n = t.live[place, JOB], t.trace.shape[0]
     if job >= n:
         t.outside[at(job - n), END] = t.s[NOW]
         t.s[TOUCHED] = 1
