@@ -310,7 +310,7 @@ def may_move(t: State, place: np.uint64) -> int:
             while steps[TOTAL, at(step)] >= need:
                 step -= 1
                 if steps[TIME, at(step)] >= steps[TIME, at(begin)] + limit:
-                    return begin
+                    return int(begin)
             step -= 1
     if alone(t) and until < start:
         return -1
