@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -94,7 +94,7 @@ class Cluster:
         starts = np.empty_like(self._state.starts)
         starts[first:entered] = self._state.starts[first:entered]
         starts[running] = self._state.starts[running]
-        shared = {"trace": self._state.trace, "starts": starts}
+        shared: dict[str, Any] = {"trace": self._state.trace, "starts": starts}
         twin._parent, twin._first_own = self, first
         twin._state = k.State(
             **{
@@ -318,7 +318,7 @@ class Cluster:
         """Twice as many steps and places."""
         t = self._state
         steps, places = t.steps.shape[1], len(t.live)
-        grown = {name: _doubled(getattr(t, name)) for name in ("live", "chunks", "free")}
+        grown: dict[str, Any] = {name: _doubled(getattr(t, name)) for name in ("live", "chunks", "free")}
         grown |= {name: _doubled(getattr(t, name).T).T.copy() for name in ("places", "steps")}
         spare = places - int(t.s[k.WAITING] + t.s[k.RUNNING])
         fresh = np.arange(places, 2 * places)
