@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -60,28 +60,25 @@ class Cluster:
         self._outside = 0
         capacity = machine.capacity()
         nodes, dimensions = capacity.shape
-        trace = np.full((len(jobs), k.EACH + dimensions), -1, np.int64)
+        trace = np.full((len(jobs), k.JOB_COLUMNS), -1, np.int64)
         trace[:, : k.NEED + 1] = jobs.table()
-        trace[:, k.CHUNKS], trace[:, k.EACH :] = laid_out.chunks, laid_out.each
+        trace[:, k.CHUNKS], trace[:, k.EACH : k.EACH + dimensions] = laid_out.chunks, laid_out.each
         scalars = np.zeros(k.SCALARS, np.int64)
-        scalars[[k.POLICY, k.NEXT_START]] = POLICIES[policy], k.NEVER
-        scalars[[k.STEPS, k.SPARE_PLACES]] = 1, _SMALL
-        steps = np.zeros((3, 4 * _SMALL), np.int64)
-        steps[k.TOTAL, 0], steps[k.ROW] = machine.processors, np.arange(4 * _SMALL)
+        scalars[[k.POLICY, k.NEXT_START, k.STEPS]] = POLICIES[policy], k.NEVER, 1
+        live = np.zeros((_SMALL, k.LIVE_COLUMNS), np.int64)
+        live[:, k.PLACE] = np.arange(_SMALL)
+        steps = np.zeros((3, 2 * _SMALL + 8), np.int64)
+        steps[k.TOTAL, 0], steps[k.ROW] = machine.processors, np.arange(steps.shape[1])
         self._state = k.State(
             s=scalars,
             trace=trace,
             starts=np.full(len(jobs), -1, np.int64),
-            outside=np.zeros((4, k.EACH + dimensions), np.int64),
-            live=np.zeros((_SMALL, k.EACH + dimensions), np.int64),
-            steps=steps,
-            free=np.tile(capacity, (4 * _SMALL, 1, 1)),
-            running=np.zeros((_SMALL, k.RUNNING_COLUMNS), np.int64),
-            waiting=np.zeros((_SMALL, k.WAITING_COLUMNS), np.int64),
-            nodes=np.zeros((_SMALL, nodes), np.int64),
+            outside=np.zeros((4, k.JOB_COLUMNS), np.int64),
+            live=live,
+            places=np.tile(np.arange(_SMALL, dtype=np.uint64), (3, 1)),
             chunks=np.zeros((_SMALL, nodes), np.int64),
-            held=np.zeros(_SMALL, np.int64),
-            spare_places=np.arange(_SMALL),
+            steps=steps,
+            free=np.tile(capacity, (steps.shape[1], 1, 1)),
             counts=np.zeros((2, nodes), np.int64),
         )
 
@@ -89,15 +86,15 @@ class Cluster:
         """A copy that goes its own way from here on."""
         twin = object.__new__(Cluster)
         twin.__dict__.update(self.__dict__)
-        ours = self._of_trace(self.waiting_rows()[:, k.W_JOB])
+        ours = self._of_trace(self.waiting_rows()[:, k.JOB])
         entered = int(self._state.s[k.NEXT_JOB])
         first = int(ours[0]) if len(ours) else entered
-        running = self._of_trace(self.running_rows()[:, k.RUN_JOB])
+        running = self._of_trace(self.running_rows()[:, k.JOB])
         # Starts of jobs that ended before stay with the parent, where they change no more.
         starts = np.empty_like(self._state.starts)
         starts[first:entered] = self._state.starts[first:entered]
         starts[running] = self._state.starts[running]
-        shared = {"trace": self._state.trace, "starts": starts}
+        shared: dict[str, Any] = {"trace": self._state.trace, "starts": starts}
         twin._parent, twin._first_own = self, first
         twin._state = k.State(
             **{
@@ -119,7 +116,7 @@ class Cluster:
     def next_event(self) -> int | None:
         """When something happens next; None where nothing will."""
         coming = self._state.trace[self._state.s[k.NEXT_JOB] :, k.SUBMIT][:1]
-        times = [*coming.tolist(), *self.running_rows()[:1, k.RUN_END].tolist()]
+        times = [*coming.tolist(), *self.running_rows()[:1, k.END].tolist()]
         soonest = min([*times, int(self._state.s[k.NEXT_START])])
         return soonest if soonest < k.NEVER else None
 
@@ -164,9 +161,7 @@ class Cluster:
         self._state.outside[self._outside] = asked
         job = len(self.jobs) + self._outside
         self._outside += 1
-        self._make_room()
-        k.enter(self._state, job)
-        self._play(self.now, watch=False)
+        self._ask(k.SUBMISSION, job)
         return job
 
     def cancel(self, job: int) -> None:
@@ -179,16 +174,10 @@ class Cluster:
         if row[k.END] >= 0:
             return
         if row[k.START] >= 0:
-            running = self.running_rows()
-            at = int(np.argmax(running[:, k.RUN_JOB] == job))
-            order, place = running[at, [k.RUN_ORDER, k.RUN_PLACE]].tolist()
-            k.remove(self._state, at)
-            k.put(self._state, self.now, job, order, place)
+            self._ask(k.CUT, self._listed(job, k.RUNS))
         else:
             row[k.END] = self.now
-            self._make_room()
-            k.withdraw(self._state, int(np.argmax(self.waiting_rows()[:, k.W_JOB] == job)))
-        self._play(self.now, watch=False)
+            self._ask(k.WITHDRAWAL, self._listed(job, k.WAITS))
 
     def reshape(self, job: int, processors: int, tr: int, need: Need | None = None) -> None:
         """Let a waiting job from outside ask for something else (see `submit`); it keeps its place.
@@ -201,9 +190,7 @@ class Cluster:
         if row[k.START] >= 0 or row[k.END] >= 0:
             raise ValueError(f"job {job} does not wait")
         row[:] = self._asked(int(row[k.SUBMIT]), processors, tr, need)
-        self._make_room()
-        k.reshape(self._state, int(np.argmax(self.waiting_rows()[:, k.W_JOB] == job)))
-        self._play(self.now, watch=False)
+        self._ask(k.RESHAPING, self._listed(job, k.WAITS))
 
     def outside_job(self, job: int) -> OutsideJob:
         """Raises KeyError: no such job from outside."""
@@ -234,43 +221,35 @@ class Cluster:
         runs.
         """
         t = self._state
-        k.roll(t.s, t.steps, t.free)
-        times, free = t.steps[: k.ROW, : t.s[k.STEPS]]
+        k.roll(t.s, t.steps)
+        times, free = t.steps[: k.ROW, : t.s[k.STEPS]][:, ::-1]
         differs = np.concatenate(([True], free[1:] != free[:-1]))
         return times[differs], free[differs]
 
-    def started_job(self, job: int) -> tuple[int, int, int]:
-        """Start, time limit and processors of a job that runs now."""
-        row = self._row(job)
-        start = self._state.starts[job] if job < len(self.jobs) else row[k.START]
-        return int(start), int(row[k.LIMIT]), int(row[k.NEED])
-
     def running_rows(self) -> Array:
-        """A view: the running jobs by their coming end; columns as in `kernels`."""
-        return self._state.running[: self._state.s[k.RUNNING]]
+        """(n, LIVE_COLUMNS): the running jobs by their coming end; columns as in `kernels`."""
+        return self._state.live[self._places(k.RUNS)[::-1]]
 
     def waiting_rows(self) -> Array:
-        """A view: the waiting jobs in the order of submission; columns as in `kernels`."""
-        return self._state.waiting[: self._state.s[k.WAITING]]
+        """(n, LIVE_COLUMNS): the waiting jobs in the order of submission; columns as in `kernels`."""
+        return self._state.live[self._places(k.WAITS)]
 
-    def need(self, job: int) -> Need:
-        """What a job asks of the nodes."""
-        chunks, processors, *memory = self._row(job)[k.CHUNKS :].tolist()
-        return Need(chunks=chunks, processors=processors, memory=memory[0] if memory else 0)
+    def need(self, place: int) -> Need:
+        """What the job at this place asks of the nodes."""
+        chunks, processors, memory = self._state.live[place, k.CHUNKS : k.JOB_COLUMNS].tolist()
+        return Need(chunks=chunks, processors=processors, memory=max(0, memory))
 
-    def parts(self, job: int, place: int) -> tuple[Part, ...]:
-        """What a job holds, or will hold, of each of its nodes; empty where that is not decided."""
-        t, each = self._state, self.need(job)
-        held = int(t.held[place])
+    def parts(self, place: int) -> tuple[Part, ...]:
+        """What the job at this place holds, or will hold, of each node; empty if that is not decided."""
+        each, held = self.need(place), self._state.chunks[place]
+        nodes = np.flatnonzero(held)
         return tuple(
             Part(
                 node=self.machine.nodes[node].name,
                 processors=chunks * each.processors,
                 memory=chunks * each.memory,
             )
-            for node, chunks in zip(
-                t.nodes[place, :held].tolist(), t.chunks[place, :held].tolist(), strict=True
-            )
+            for node, chunks in zip(nodes.tolist(), held[nodes].tolist(), strict=True)
         )
 
     def planned_head(self) -> dict[int, tuple[float, tuple[Part, ...]]]:
@@ -278,12 +257,12 @@ class Cluster:
         rows = self.waiting_rows()
         if not len(rows):
             return {}
-        job, place = rows[0, [k.W_JOB, k.W_PLACE]].tolist()
-        k.roll(self._state.s, self._state.steps, self._state.free)
+        job, place = int(rows[0, k.JOB]), np.uint64(rows[0, k.PLACE])
+        k.roll(self._state.s, self._state.steps)
         start = k.earliest(self._state, place, k.NEVER)
         k.settle(self._state, place)
-        parts = self.parts(job, place)
-        self._state.held[place] = 0
+        parts = self.parts(int(place))
+        k.unsettle(self._state, place)
         return {job: (float(start), parts)}
 
     def _asked(self, submitted: int, processors: int, tr: int, need: Need | None) -> Array:
@@ -297,9 +276,9 @@ class Cluster:
             raise ValueError(
                 f"{need.chunks} chunks of {need.processors} processors asked of nodes that hold {most}"
             )
-        head = (submitted, tr, tr, processors, -1, -1, need.chunks)
-        columns = self._state.trace.shape[1]
-        return np.array([*head, need.processors, need.memory][:columns], np.int64)
+        memory = need.memory if self.machine.by_memory else -1
+        row = (submitted, tr, tr, processors, -1, -1, need.chunks, need.processors, memory)
+        return np.array(row, np.int64)
 
     def _from_outside(self, job: int) -> Array:
         """A view of its row. Raises KeyError: no such job from outside."""
@@ -309,12 +288,23 @@ class Cluster:
         row: Array = self._state.outside[index]
         return row
 
-    def _row(self, job: int) -> Array:
-        row: Array = self._state.trace[job] if job < len(self.jobs) else self._from_outside(job)
-        return row
+    def _places(self, which: int) -> k.Indices:
+        """A view: the places of the waiting or of the running jobs, as in `kernels`."""
+        count = self._state.s[k.WAITING if which == k.WAITS else k.RUNNING]
+        places: k.Indices = self._state.places[which, :count]
+        return places
+
+    def _listed(self, job: int, which: int) -> int:
+        """The row of a job among the waiting or the running ones."""
+        return int(np.argmax(self._state.live[self._places(which), k.JOB] == job))
 
     def _of_trace(self, ids: Array) -> Array:
         return ids[ids < len(self.jobs)]
+
+    def _ask(self, event: int, which: int) -> None:
+        """Let something happen now, with all that follows in this second."""
+        self._state.s[[k.ASKED, k.WHICH]] = event, which
+        self._play(self.now, watch=False)
 
     def _play(self, until: int, *, watch: bool) -> bool:
         if until < self.now:
@@ -324,22 +314,16 @@ class Cluster:
             self._grow()
         return bool(self._state.s[k.TOUCHED])
 
-    def _make_room(self) -> None:
-        """For one more event."""
-        while not k.has_room(self._state):
-            self._grow()
-
     def _grow(self) -> None:
         """Twice as many steps and places."""
         t = self._state
-        steps, places = t.steps.shape[1], len(t.held)
-        kept = ("s", "trace", "starts", "outside", "steps", "counts")
-        grown = {name: _doubled(getattr(t, name)) for name in k.State._fields if name not in kept}
-        grown["steps"] = _doubled(t.steps.T).T.copy()
+        steps, places = t.steps.shape[1], len(t.live)
+        grown: dict[str, Any] = {name: _doubled(getattr(t, name)) for name in ("live", "chunks", "free")}
+        grown |= {name: _doubled(getattr(t, name).T).T.copy() for name in ("places", "steps")}
+        spare = places - int(t.s[k.WAITING] + t.s[k.RUNNING])
+        fresh = np.arange(places, 2 * places)
+        grown["live"][places:, k.PLACE] = grown["places"][k.SPARE, spare : spare + places] = fresh
         grown["steps"][k.ROW, steps:] = np.arange(steps, 2 * steps)
-        free = int(t.s[k.SPARE_PLACES])
-        grown["spare_places"][free : free + places] = np.arange(places, 2 * places)
-        t.s[k.SPARE_PLACES] += places
         self._state = t._replace(**grown)
 
 

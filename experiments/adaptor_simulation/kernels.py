@@ -23,6 +23,7 @@ import numpy.typing as npt
 from numba import njit
 
 Array = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.uint64]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -47,10 +48,15 @@ def merged(function: Function) -> Function:
     return compiled
 
 
+at = np.uint64
+"""An index that is not negative: to look for negative ones, as numba does, would take a fifth of the time."""
+
 NEVER = 1 << 60
 
 CONSERVATIVE, EASY = 0, 1
 DONE, FULL = 0, 1  # what `advance` returns: it is there, or an array is full and must grow first
+# events; the driver asks for those behind END_OF_JOB, and for submissions of its own
+NOTHING, SUBMISSION, START_OF_JOB, END_OF_JOB, WITHDRAWAL, RESHAPING, CUT = 0, 1, 2, 3, 4, 5, 6
 
 # scalars
 POLICY, NOW, NEXT_JOB, WAITING, RUNNING, STEPS = 0, 1, 2, 3, 4, 5
@@ -58,11 +64,11 @@ RESERVATIONS, STARTED = 6, 7  # counters: they order the events of one second
 NEXT_START = 8  # the earliest reservation of a waiting job
 LEFT_OVER = 9  # the end of the latest hole that the last compression left to jobs it had passed
 TOUCHED, CHANGES = 10, 11  # a job from outside started or ended; how often one did
-SPARE_PLACES = 12  # how many places of jobs are not in use
-RELEASED = 13  # EASY: a job passed its limit since the last pass
+RELEASED = 12  # EASY: a job passed its limit since the last pass
+ASKED, WHICH = 13, 14  # the event that the driver asks for now; of which new job, or row of a list
 # from here on one number for each width, the binary logarithm of a need (see `compress`)
 WIDTHS = 24
-HOLE = 14  # the longest stretch around what came free since the waiting jobs were looked at
+HOLE = 15  # the longest stretch around what came free since the waiting jobs were looked at
 HOLE_END = HOLE + WIDTHS  # the latest end of such a stretch
 LEFT = HOLE_END + WIDTHS  # the same of what came free in this compression, for the next one
 LEFT_END = LEFT + WIDTHS
@@ -71,14 +77,17 @@ SCALARS = LEFT_END + WIDTHS
 TIME, TOTAL, ROW = 0, 1, 2
 # jobs; from EACH on by dimension what one chunk takes
 SUBMIT, RUN, LIMIT, NEED, START, END, CHUNKS, EACH = 0, 1, 2, 3, 4, 5, 6, 7
-# running and waiting jobs; a place is a row of `live`, `nodes`, `chunks` and `held`
-RUN_END, RUN_JOB, RUN_ORDER, RUN_PLACE = 0, 1, 2, 3
-W_JOB, W_START, W_RESERVED, W_NEED, W_LIMIT, W_PLACE, W_WIDTH = 0, 1, 2, 3, 4, 5, 6
-RUNNING_COLUMNS, WAITING_COLUMNS = 4, 7
+DIMENSIONS = 2  # at most: processors, and memory where it is counted
+JOB_COLUMNS = EACH + DIMENSIONS
+# jobs in the system: the same, where START is the planned one while the job waits, NEVER if undecided
+JOB, ORDER, WIDTH, PLACE = JOB_COLUMNS, JOB_COLUMNS + 1, JOB_COLUMNS + 2, JOB_COLUMNS + 3
+LIVE_COLUMNS = JOB_COLUMNS + 4
+# lists of places
+WAITS, RUNS, SPARE = 0, 1, 2
 
 
 class State(NamedTuple):
-    """N nodes of R dimensions; room for T steps and A jobs in the system."""
+    """N nodes of R dimensions; room for A jobs in the system and T >= 2 A + 8 steps."""
 
     s: Array
     trace: Array
@@ -88,23 +97,17 @@ class State(NamedTuple):
     outside: Array
     """The jobs from outside, numbered behind those of the trace."""
     live: Array
-    """(A): by place, the row of a job in the system; END is not used."""
+    """(A, LIVE_COLUMNS): the jobs in the system. Such a row, and that of `chunks`, is a job's place."""
+    places: Indices
+    """(3, A): of the waiting jobs in the order of submission; of the running jobs, the next to end last, and
+    of those that end together the first that started; and those not in use."""
+    chunks: Array
+    """(A, N): how many a job holds on each node; all 0: it has none yet."""
     steps: Array
-    """(3, T): when each begins, the last one lasts for ever; its free processors of all nodes; its row of
-    `free`. Behind the last step are the rows not in use."""
+    """(3, T), backwards in time: the first lasts for ever, the last begins now, none is like the one before.
+    When each begins; its free processors of all nodes; its row of `free`. Then come the rows not in use."""
     free: Array
     """(T, N, R)"""
-    running: Array
-    """Sorted by end, then by the order of starting."""
-    waiting: Array
-    """In the order of submission; under EASY a start of NEVER is undecided."""
-    nodes: Array
-    """(A, N): by place, the nodes that a job holds."""
-    chunks: Array
-    """(A, N): the chunks on each."""
-    held: Array
-    """(A): on how many nodes."""
-    spare_places: Array
     counts: Array
     """(2, N): for the kernels' own use."""
 
@@ -120,107 +123,95 @@ def alone(t: State) -> bool:
 
 @inlined
 def step_at(s: Array, steps: Array, time: int) -> int:
-    """The step in which a time from the first one on lies."""
-    low, high = 0, s[STEPS]
-    while high - low > 1:
-        middle = (low + high) // 2
-        if steps[TIME, middle] <= time:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@inlined
-def split(s: Array, steps: Array, free: Array, low: int, time: int) -> int:
-    """The step that begins at `time`, made if it is missing; it is not before step `low`."""
-    step = low
-    while step + 1 < s[STEPS] and steps[TIME, step + 1] <= time:
-        step += 1
-    if steps[TIME, step] == time:
-        return step
-    fresh = steps[ROW, s[STEPS]]
-    for later in range(s[STEPS], step + 1, -1):
-        for column in range(3):
-            steps[column, later] = steps[column, later - 1]
-    s[STEPS] += 1
-    for node in range(free.shape[1]):
-        for dimension in range(free.shape[2]):
-            free[fresh, node, dimension] = free[steps[ROW, step], node, dimension]
-    step += 1
-    steps[TIME, step], steps[TOTAL, step], steps[ROW, step] = time, steps[TOTAL, step - 1], fresh
+    """The step in which a time from now on lies."""
+    step, count = 0, s[STEPS]
+    while count > 1:
+        half = count >> 1
+        step += half if steps[TIME, at(step + half - 1)] > time else 0
+        count -= half
     return step
 
 
-@kernel
-def add(s: Array, steps: Array, free: Array, low: int, begin: int, end: int, by: int) -> int:
-    """Add to the free processors of all nodes in [begin, end), which begins not before step `low`.
-
-    Returns:
-        The first step there.
-    """
-    first = split(s, steps, free, low, begin)
-    for step in range(first, split(s, steps, free, first, end)):
-        steps[TOTAL, step] += by
-    return first
-
-
-@kernel
-def roll(s: Array, steps: Array, free: Array) -> None:
-    """Let the steps begin now, and join adjacent ones that are alike."""
-    count, kept = s[STEPS], 0
-    for step in range(1, count):
-        joined = steps[TIME, step] > s[NOW]
-        s[RELEASED] |= not joined
-        if joined and (
-            steps[TOTAL, kept] != steps[TOTAL, step] or not alike(free, steps[ROW, kept], steps[ROW, step])
-        ):
-            kept += 1
-            joined = False
-        if kept < step and not joined:
-            spare = steps[ROW, kept]
-            for column in range(3):
-                steps[column, kept] = steps[column, step]
-            steps[ROW, step] = spare
-    s[STEPS] = kept + 1
-    steps[TIME, 0] = s[NOW]
-
-
 @inlined
-def alike(free: Array, one: int, other: int) -> bool:
+def split(s: Array, steps: Array, free: Array, early: int, time: int) -> int:
+    """The step that begins at `time`, made if it is missing; step `early` begins no later."""
+    step = early
+    while step > 0 and steps[TIME, at(step - 1)] <= time:
+        step -= 1
+    if steps[TIME, at(step)] == time:
+        return step
+    fresh = steps[ROW, at(s[STEPS])]
+    for earlier in range(s[STEPS], step, -1):
+        for column in range(3):
+            steps[column, at(earlier)] = steps[column, at(earlier - 1)]
+    s[STEPS] += 1
     for node in range(free.shape[1]):
         for dimension in range(free.shape[2]):
-            if free[one, node, dimension] != free[other, node, dimension]:
-                return False
-    return True
+            free[at(fresh), node, dimension] = free[at(steps[ROW, at(step)]), node, dimension]
+    steps[TIME, at(step)], steps[ROW, at(step)] = time, fresh
+    return step
 
 
 @inlined
-def hold(t: State, place: int, begin: int, end: int, sign: int) -> None:
-    """Take (1) or give back (-1) what a job holds of its nodes in [begin, end)."""
-    step = add(t.s, t.steps, t.free, 0, begin, end, -sign * t.live[place, NEED])
-    if alone(t):
-        return
-    while t.steps[TIME, step] < end:
-        row = t.steps[ROW, step]
-        for i in range(t.held[place]):
-            node, chunks = t.nodes[place, i], sign * t.chunks[place, i]
-            for dimension in range(t.free.shape[2]):
-                t.free[row, node, dimension] -= chunks * t.live[place, EACH + dimension]
-        step += 1
+def join(s: Array, steps: Array, free: Array, step: int) -> int:
+    """Join a step with the one before if they are alike; how many fewer there are."""
+    if step + 1 == s[STEPS] or steps[TOTAL, at(step)] != steps[TOTAL, at(step + 1)]:
+        return 0
+    row = steps[ROW, at(step)]
+    for node in range(free.shape[1]):
+        for dimension in range(free.shape[2]):
+            if free[at(row), node, dimension] != free[at(steps[ROW, at(step + 1)]), node, dimension]:
+                return 0
+    s[STEPS] -= 1
+    for earlier in range(step, s[STEPS]):
+        for column in range(3):
+            steps[column, at(earlier)] = steps[column, at(earlier + 1)]
+    steps[ROW, at(s[STEPS])] = row
+    return 1
+
+
+@inlined
+def roll(s: Array, steps: Array) -> None:
+    """Let the steps begin now."""
+    while s[STEPS] > 1 and steps[TIME, at(s[STEPS] - 2)] <= s[NOW]:
+        s[STEPS] -= 1
+        s[RELEASED] = 1
+    steps[TIME, at(s[STEPS] - 1)] = s[NOW]
+
+
+@kernel
+def hold(t: State, place: np.uint64, begin: int, end: int, sign: int) -> int:
+    """Take (1) or give back (-1) what a job holds of its nodes in [begin, end).
+
+    Returns:
+        The step in which `begin` lies.
+    """
+    s, steps, free, need = t.s, t.steps, t.free, sign * t.live[place, NEED]
+    first = step_at(s, steps, begin)
+    count = s[STEPS]
+    last = split(s, steps, free, first, end)
+    first = split(s, steps, free, first + s[STEPS] - count, begin)
+    for step in range(last + 1, first + 1):
+        steps[TOTAL, at(step)] -= need
+        for node in range(0 if alone(t) else free.shape[1]):
+            chunks = sign * t.chunks[place, node]
+            for dimension in range(free.shape[2]):
+                free[at(steps[ROW, at(step)]), node, dimension] -= chunks * t.live[place, EACH + dimension]
+    join(s, steps, free, first)
+    return first - join(s, steps, free, last)
 
 
 # --- where a job fits --------------------------------------------------------------------------------
 
 
 @inlined
-def narrow(t: State, step: int, place: int, counts: Array) -> int:
+def narrow(t: State, step: int, place: np.uint64, counts: Array) -> int:
     """Lower the chunks by node to those for which this step has room; returns their sum."""
-    fitting, row, free, live = 0, t.steps[ROW, step], t.free, t.live
+    fitting, row, free, live = 0, t.steps[ROW, at(step)], t.free, t.live
     for node in range(free.shape[1]):
         count = counts[node]
         for dimension in range(free.shape[2]):
-            each, have = live[place, EACH + dimension], free[row, node, dimension]
+            each, have = live[place, EACH + dimension], free[at(row), node, dimension]
             if have < count * each:
                 count = have // each if each > 1 else have
         counts[node] = count
@@ -229,7 +220,7 @@ def narrow(t: State, step: int, place: int, counts: Array) -> int:
 
 
 @inlined
-def widest(t: State, place: int, counts: Array) -> None:
+def widest(t: State, place: np.uint64, counts: Array) -> None:
     for node in range(t.free.shape[1]):
         counts[node] = t.live[place, CHUNKS]
 
@@ -241,33 +232,31 @@ def copy(counts: Array, to: Array) -> None:
 
 
 @kernel
-def earliest(t: State, place: int, until: int) -> int:
+def earliest(t: State, place: np.uint64, until: int) -> int:
     """The earliest time before `until` from which a job has room for its time limit; -1: none.
 
     `counts[0]` are then the chunks by node, up to those that the job needs. From each step at which room
     ends, the search goes back to the earliest begin from which there is room up to and including that step.
     """
     chunks, limit, need = t.live[place, CHUNKS], t.live[place, LIMIT], t.live[place, NEED]
-    counts, tried = t.counts[0], t.counts[1]
+    counts, tried, steps = t.counts[0], t.counts[1], t.steps
     widest(t, place, counts)
-    first, step = 0, 0
-    while t.steps[TIME, first] < until:
-        if step == t.s[STEPS] or (step > first and t.steps[TIME, step] >= t.steps[TIME, first] + limit):
-            return int(t.steps[TIME, first])
-        if t.steps[TOTAL, step] >= need and (alone(t) or narrow(t, step, place, counts) >= chunks):
-            step += 1
+    first = step = t.s[STEPS] - 1
+    while first >= 0 and steps[TIME, at(first)] < until:
+        if step < 0 or (step < first and steps[TIME, at(step)] >= steps[TIME, at(first)] + limit):
+            return int(steps[TIME, at(first)])
+        if steps[TOTAL, at(step)] >= need and (alone(t) or narrow(t, step, place, counts) >= chunks):
+            step -= 1
             continue
         widest(t, place, counts)
-        begin = step + 1
-        while begin > first and t.steps[TOTAL, begin - 1] >= need:
+        begin = step - 1
+        while begin < first and steps[TOTAL, at(begin + 1)] >= need:
             copy(counts, tried)
-            if narrow(t, begin - 1, place, tried) < chunks:
+            if narrow(t, begin + 1, place, tried) < chunks:
                 break
             copy(tried, counts)
-            begin -= 1
-        first, step = begin, step + 1
-        if first == t.s[STEPS]:
-            return -1
+            begin += 1
+        first, step = begin, step - 1
     return -1
 
 
@@ -285,77 +274,80 @@ def width_of(need: int) -> int:
 def came_free(s: Array, steps: Array, first: int, end: int) -> None:
     """Note for each width the stretch around what came free from step `first` on until `end`.
 
-    The last step, behind all reservations, is no part of it.
+    The step that lasts for ever, behind all reservations, is no part of it.
     """
-    last = s[STEPS] - 1
-    left, right, most = first, first, steps[TOTAL, first]
-    while right + 1 < last and steps[TIME, right + 1] < end:
-        right += 1
-        most = max(most, steps[TOTAL, right])
+    if first == 0:
+        return
+    left, right, most = first, first, steps[TOTAL, at(first)]
+    while right > 1 and steps[TIME, at(right - 1)] < end:
+        right -= 1
+        most = max(most, steps[TOTAL, at(right)])
     for width in range(width_of(most), -1, -1):
         level = 1 << width
-        while left > 0 and steps[TOTAL, left] >= level and steps[TOTAL, left - 1] >= level:
-            left -= 1
-        while right + 1 < last and steps[TOTAL, right + 1] >= level:
-            right += 1
-        until = steps[TIME, right + 1]
-        s[LEFT + width] = max(s[LEFT + width], until - steps[TIME, left])
-        s[LEFT_END + width] = max(s[LEFT_END + width], until)
+        while left + 1 < s[STEPS] and steps[TOTAL, at(left)] >= level and steps[TOTAL, at(left + 1)] >= level:
+            left += 1
+        while right > 1 and steps[TOTAL, at(right - 1)] >= level:
+            right -= 1
+        until = steps[TIME, at(right - 1)]
+        s[at(LEFT + width)] = max(s[at(LEFT + width)], until - steps[TIME, at(left)])
+        s[at(LEFT_END + width)] = max(s[at(LEFT_END + width)], until)
 
 
 @inlined
-def may_move(t: State, k: int) -> int:
+def may_move(t: State, place: np.uint64) -> int:
     """The step at which a waiting job could start earlier by the processors of all nodes; -1: none.
 
     That is necessary, and for one node enough. See `compress` for where it looks at all.
     """
-    need, start, limit = t.waiting[k, W_NEED], t.waiting[k, W_START], t.waiting[k, W_LIMIT]
-    width, steps = t.waiting[k, W_WIDTH], t.steps
-    if max(t.s[HOLE + width], t.s[LEFT + width]) >= limit:
-        step = 0
-        while steps[TIME, step] + limit <= start:
+    need, start, limit = t.live[place, NEED], t.live[place, START], t.live[place, LIMIT]
+    s, steps, width = t.s, t.steps, t.live[place, WIDTH]
+    until = max(s[at(HOLE_END + width)], s[at(LEFT_END + width)])
+    latest = min(start, until) - limit
+    if max(s[at(HOLE + width)], s[at(LEFT + width)]) >= limit and latest >= s[NOW]:
+        step = s[STEPS] - 1
+        while steps[TIME, at(step)] <= latest:
             begin = step
-            while steps[TOTAL, step] >= need:
-                step += 1
-                if steps[TIME, step] >= steps[TIME, begin] + limit:
-                    return begin
-            step += 1
-    if alone(t) and max(t.s[HOLE_END + width], t.s[LEFT_END + width]) < start:
+            while steps[TOTAL, at(step)] >= need:
+                step -= 1
+                if steps[TIME, at(step)] >= steps[TIME, at(begin)] + limit:
+                    return int(begin)
+            step -= 1
+    if alone(t) and until < start:
         return -1
     before = step_at(t.s, steps, start - 1)
-    begin = before + 1
-    while begin > 0 and steps[TOTAL, begin - 1] >= need:
-        begin -= 1
-    return begin if begin <= before else -1
+    begin = before
+    while begin < t.s[STEPS] and steps[TOTAL, at(begin)] >= need:
+        begin += 1
+    return begin - 1 if begin > before else -1
 
 
 @inlined
-def settle(t: State, place: int) -> None:
+def settle(t: State, place: np.uint64) -> None:
     """The first nodes of `counts[0]` become those that a job holds."""
-    left, held = t.live[place, CHUNKS], 0
+    left = t.live[place, CHUNKS]
     for node in range(t.free.shape[1]):
-        chunks = left if alone(t) else min(left, t.counts[0, node])
-        if chunks > 0:
-            t.nodes[place, held], t.chunks[place, held] = node, chunks
-            held += 1
-            left -= chunks
-    t.held[place] = held
+        t.chunks[place, node] = left if alone(t) else min(left, t.counts[0, node])
+        left -= t.chunks[place, node]
 
 
 @inlined
-def reserved(t: State, k: int, start: int) -> None:
-    t.waiting[k, W_START] = start
-    t.waiting[k, W_RESERVED] = t.s[RESERVATIONS]
+def unsettle(t: State, place: np.uint64) -> None:
+    for node in range(t.free.shape[1]):
+        t.chunks[place, node] = 0
+
+
+@inlined
+def reserved(t: State, place: np.uint64, start: int) -> None:
+    t.live[place, START], t.live[place, ORDER] = start, t.s[RESERVATIONS]
     t.s[RESERVATIONS] += 1
 
 
 @inlined
-def reserve(t: State, k: int, start: int) -> None:
+def reserve(t: State, place: np.uint64, start: int) -> None:
     """A waiting job gets the nodes of `counts[0]` from `start` on."""
-    place = t.waiting[k, W_PLACE]
     settle(t, place)
-    hold(t, place, start, start + t.waiting[k, W_LIMIT], 1)
-    reserved(t, k, start)
+    hold(t, place, start, start + t.live[place, LIMIT], 1)
+    reserved(t, place, start)
     t.s[NEXT_START] = min(t.s[NEXT_START], start)
 
 
@@ -363,23 +355,23 @@ def reserve(t: State, k: int, start: int) -> None:
 
 
 @inlined
-def move(t: State, k: int, step: int) -> bool:
+def move(t: State, place: np.uint64, step: int) -> bool:
     """Move a reservation to its earliest time, which is not before this step; whether there was one."""
-    place, start, limit = t.waiting[k, W_PLACE], t.waiting[k, W_START], t.waiting[k, W_LIMIT]
+    start, limit = t.live[place, START], t.live[place, LIMIT]
     end = start + limit
     if alone(t):
-        earlier = t.steps[TIME, step]
+        earlier = t.steps[TIME, at(step)]
         between = earlier + limit
-        add(t.s, t.steps, t.free, step, earlier, min(start, between), -t.waiting[k, W_NEED])
-        first = add(t.s, t.steps, t.free, step, max(start, between), end, t.waiting[k, W_NEED])
-        reserved(t, k, earlier)
+        hold(t, place, earlier, min(start, between), 1)
+        first = hold(t, place, max(start, between), end, -1)
+        reserved(t, place, earlier)
     else:
         hold(t, place, start, end, -1)
         earlier = earliest(t, place, start)
         if earlier < 0:
             hold(t, place, start, end, 1)
             return False
-        reserve(t, k, earlier)
+        reserve(t, place, earlier)
         first = step_at(t.s, t.steps, start)
     came_free(t.s, t.steps, first, end)
     return True
@@ -400,242 +392,246 @@ def compress(t: State, begin: int, end: int) -> None:
     if end > begin:
         came_free(t.s, t.steps, step_at(t.s, t.steps, begin), end)
     for width in range(2 * WIDTHS):
-        t.s[HOLE + width], t.s[LEFT + width] = t.s[LEFT + width], 0
+        t.s[at(HOLE + width)], t.s[at(LEFT + width)] = t.s[at(LEFT + width)], 0
     left_over, next_start = 0, NEVER
     for k in range(t.s[WAITING]):
-        start = t.waiting[k, W_START]
+        place = t.places[WAITS, at(k)]
+        start = t.live[place, START]
         if t.s[NOW] < start < NEVER:
-            step = may_move(t, k)
-            if step >= 0 and move(t, k, step):
-                left_over = max(left_over, start + t.waiting[k, W_LIMIT])
-                start = t.waiting[k, W_START]
+            step = may_move(t, place)
+            if step >= 0 and move(t, place, step):
+                left_over = max(left_over, start + t.live[place, LIMIT])
+                start = t.live[place, START]
         next_start = min(next_start, start)
     t.s[LEFT_OVER], t.s[NEXT_START] = left_over, next_start
 
 
 @inlined
-def fits_now(t: State, k: int) -> bool:
+def fits_now(t: State, place: np.uint64) -> bool:
     """Whether a waiting job has room from now on for its limit; `counts[0]` are then the chunks by node."""
-    return t.steps[TOTAL, 0] >= t.waiting[k, W_NEED] and (
-        alone(t) or earliest(t, t.waiting[k, W_PLACE], t.s[NOW] + 1) >= 0
+    return t.steps[TOTAL, at(t.s[STEPS] - 1)] >= t.live[place, NEED] and (
+        alone(t) or earliest(t, place, t.s[NOW] + 1) >= 0
     )
 
 
-@kernel
-def easy_pass(t: State) -> None:
-    """EASY: start heads while they fit, then what fits without the nodes that the next head will get."""
+@inlined
+def start_now(t: State, k: int) -> None:
+    """EASY: row k of the waiting jobs starts on the nodes of `counts[0]`."""
+    place, now = t.places[WAITS, at(k)], t.s[NOW]
+    settle(t, place)
+    hold(t, place, now, now + t.live[place, LIMIT], 1)
+    run(t, k)
+
+
+@merged
+def easy_pass(t: State, k: int) -> None:
+    """EASY: start heads while they fit, then what fits without the nodes that the next head will get.
+
+    Row k of the waiting jobs is the first that may fit.
+    """
     t.s[RELEASED] = 0
-    for k in range(t.s[WAITING]):
-        if t.waiting[k, W_START] != NEVER:
-            continue
-        if not fits_now(t, k):
-            backfill(t, k, k + 1)
-            return
-        reserve(t, k, t.s[NOW])
-
-
-@kernel
-def backfill(t: State, head: int, first: int) -> None:
-    while first < t.s[WAITING] and (
-        t.waiting[first, W_START] != NEVER or t.steps[TOTAL, 0] < t.waiting[first, W_NEED]
-    ):
-        first += 1
-    if first == t.s[WAITING]:
-        return
-    place, limit = t.waiting[head, W_PLACE], t.waiting[head, W_LIMIT]
-    shadow = earliest(t, place, NEVER)
-    beside = NEVER
-    if shadow >= 0:
-        if not alone(t):
-            settle(t, place)
-            hold(t, place, shadow, shadow + limit, 1)
-        beside = t.steps[TOTAL, step_at(t.s, t.steps, shadow)]
-        if alone(t):
-            beside -= t.waiting[head, W_NEED]
-    latest = shadow - t.s[NOW]
-    for k in range(first, t.s[WAITING]):
-        need, late = t.waiting[k, W_NEED], t.waiting[k, W_LIMIT] > latest
-        if t.waiting[k, W_START] == NEVER and (not late or need <= beside) and fits_now(t, k):
-            reserve(t, k, t.s[NOW])
+    head, beside, begin, end, planned = t.places[WAITS, 0], NEVER, NEVER, NEVER, False
+    while k < t.s[WAITING]:
+        place = t.places[WAITS, at(k)]
+        need = t.live[place, NEED]
+        if k > 0 and not planned and t.steps[TOTAL, at(t.s[STEPS] - 1)] >= need:
+            head, planned = t.places[WAITS, 0], True
+            begin = earliest(t, head, NEVER)
+            end = begin + t.live[head, LIMIT]
+            if not alone(t):
+                settle(t, head)
+                hold(t, head, begin, end, 1)
+            beside = t.steps[TOTAL, at(step_at(t.s, t.steps, begin))] - (
+                t.live[head, NEED] if alone(t) else 0
+            )
+        late = t.live[place, LIMIT] > begin - t.s[NOW]
+        if (not late or need <= beside) and fits_now(t, place):
+            start_now(t, k)
             beside -= need if late else 0
-    if shadow >= 0 and not alone(t):
-        hold(t, place, shadow, shadow + limit, -1)
-        t.held[place] = 0
+        else:
+            k += 1
+    if planned and not alone(t):
+        hold(t, head, begin, end, -1)
+        unsettle(t, head)
 
 
 # --- the events --------------------------------------------------------------------------------------
 
 
 @inlined
-def has_room(t: State) -> bool:
-    """Whether one more event can happen, a job that enters included."""
-    alive = t.s[WAITING] + t.s[RUNNING] + 1
-    return bool(t.s[SPARE_PLACES] > 0 and t.s[STEPS] + 4 * alive + 8 <= t.steps.shape[1])
+def ask(t: State, place: np.uint64) -> None:
+    """A waiting job asks for what the trace, or the table of jobs from outside, says."""
+    job, n = t.live[place, JOB], t.trace.shape[0]
+    for column in range(JOB_COLUMNS):
+        t.live[place, column] = t.trace[at(job), column] if job < n else t.outside[at(job - n), column]
+    t.live[place, START], t.live[place, WIDTH] = NEVER, width_of(t.live[place, NEED])
 
 
 @inlined
-def ask(t: State, k: int, place: int) -> None:
-    """Row k of the waiting jobs asks for what the trace, or the table of jobs from outside, says."""
-    job, n = t.waiting[k, W_JOB], t.trace.shape[0]
-    for column in range(t.live.shape[1]):
-        t.live[place, column] = t.trace[job, column] if job < n else t.outside[job - n, column]
-    t.waiting[k, W_NEED], t.waiting[k, W_LIMIT] = t.live[place, NEED], t.live[place, LIMIT]
-    t.waiting[k, W_WIDTH] = width_of(t.live[place, NEED])
-
-
-@inlined
-def enter(t: State, job: int) -> None:
-    """A job is submitted now; `has_room` said yes."""
-    roll(t.s, t.steps, t.free)
+def enter(t: State, job: int) -> np.uint64:
+    """A job becomes the last of those that wait; returns its place."""
     k = t.s[WAITING]
+    place: np.uint64 = t.places[SPARE, at(t.places.shape[1] - k - t.s[RUNNING] - 1)]
     t.s[WAITING] += 1
-    t.s[SPARE_PLACES] -= 1
-    place = t.spare_places[t.s[SPARE_PLACES]]
-    t.waiting[k, W_JOB], t.waiting[k, W_START], t.waiting[k, W_PLACE] = job, NEVER, place
-    t.held[place] = 0
-    ask(t, k, place)
-    if t.s[POLICY] == CONSERVATIVE:
-        reserve(t, k, earliest(t, place, NEVER))
-    elif t.s[RELEASED] or k == 0 or t.waiting[0, W_START] != NEVER:
-        easy_pass(t)
-    elif t.steps[TOTAL, 0] >= t.waiting[k, W_NEED]:
-        backfill(t, 0, k)
-
-
-@merged
-def leave(t: State, place: int, begin: int, end: int) -> None:
-    """A job that was planned to hold its nodes in [begin, end) is gone."""
-    roll(t.s, t.steps, t.free)
-    if end > begin:
-        hold(t, place, begin, end, -1)
-    t.spare_places[t.s[SPARE_PLACES]] = place
-    t.s[SPARE_PLACES] += 1
-    if t.s[POLICY] == EASY:
-        easy_pass(t)
-    elif max(end, t.s[LEFT_OVER]) > t.s[NOW]:
-        compress(t, begin, end)
+    t.places[WAITS, at(k)], t.live[place, JOB] = place, job
+    return place
 
 
 @inlined
-def drop(t: State, k: int) -> None:
-    """Take row k out of the waiting jobs."""
-    t.s[WAITING] -= 1
-    for i in range(k, t.s[WAITING]):
-        for column in range(WAITING_COLUMNS):
-            t.waiting[i, column] = t.waiting[i + 1, column]
-    t.s[NEXT_START] = NEVER
-    for i in range(t.s[WAITING]):
-        t.s[NEXT_START] = min(t.s[NEXT_START], t.waiting[i, W_START])
+def clear(t: State, place: np.uint64) -> None:
+    """The place of a job that is in no list any more is free."""
+    unsettle(t, place)
+    t.places[SPARE, at(t.places.shape[1] - t.s[WAITING] - t.s[RUNNING] - 1)] = place
 
 
-@kernel
-def withdraw(t: State, k: int) -> None:
-    """Row k of the waiting jobs leaves the queue now, before it starts."""
-    place, start, limit = t.waiting[k, W_PLACE], t.waiting[k, W_START], t.waiting[k, W_LIMIT]
-    drop(t, k)
-    if start == NEVER:
-        leave(t, place, t.s[NOW], t.s[NOW])
-    else:
-        leave(t, place, start, start + limit)
+@inlined
+def remove(t: State, which: int, count: int, i: int) -> np.uint64:
+    """Take row i out of the list of the waiting or the running jobs, of which s[count] says the length.
 
-
-@kernel
-def reshape(t: State, k: int) -> None:
-    """Row k of the waiting jobs keeps its place in the queue and asks again; `has_room` was true.
-
-    Its reservation is made again, at the earliest hole next to those of all others, which may then move.
+    Returns:
+        The job's place.
     """
-    roll(t.s, t.steps, t.free)
-    place, start, limit = t.waiting[k, W_PLACE], t.waiting[k, W_START], t.waiting[k, W_LIMIT]
-    if t.s[POLICY] == CONSERVATIVE:
-        hold(t, place, start, start + limit, -1)
-    ask(t, k, place)
-    if t.s[POLICY] == CONSERVATIVE:
-        reserve(t, k, earliest(t, place, NEVER))
-        compress(t, start, start + limit)
-    else:
-        easy_pass(t)
+    place: np.uint64 = t.places[which, at(i)]
+    t.s[at(count)] -= 1
+    for row in range(i, t.s[at(count)]):
+        t.places[which, at(row)] = t.places[which, at(row + 1)]
+    return place
 
 
 @inlined
-def put(t: State, end: int, job: int, order: int, place: int) -> None:
-    """Enter a job into the sorted list of the running ones."""
+def put(t: State, place: np.uint64) -> None:
+    """Enter a job into the list of the running ones."""
+    end, order = t.live[place, END], t.live[place, ORDER]
     i = t.s[RUNNING]
     t.s[RUNNING] += 1
-    while i > 0 and (
-        t.running[i - 1, RUN_END] > end
-        or (t.running[i - 1, RUN_END] == end and t.running[i - 1, RUN_ORDER] > order)
-    ):
-        for column in range(RUNNING_COLUMNS):
-            t.running[i, column] = t.running[i - 1, column]
+    while i > 0:
+        other = t.places[RUNS, at(i - 1)]
+        if t.live[other, END] > end or (t.live[other, END] == end and t.live[other, ORDER] > order):
+            break
+        t.places[RUNS, at(i)] = other
         i -= 1
-    t.running[i, RUN_END], t.running[i, RUN_JOB] = end, job
-    t.running[i, RUN_ORDER], t.running[i, RUN_PLACE] = order, place
+    t.places[RUNS, at(i)] = place
 
 
 @inlined
-def remove(t: State, i: int) -> None:
-    """Take row i out of the running jobs."""
-    t.s[RUNNING] -= 1
-    for row in range(i, t.s[RUNNING]):
-        for column in range(RUNNING_COLUMNS):
-            t.running[row, column] = t.running[row + 1, column]
+def cut(t: State, i: int) -> None:
+    """Row i of the running jobs is to end now."""
+    place = remove(t, RUNS, RUNNING, i)
+    t.live[place, END] = t.s[NOW]
+    put(t, place)
+
+
+@inlined
+def run(t: State, k: int) -> None:
+    """Row k of the waiting jobs starts now on the nodes that it holds."""
+    place, now, n = remove(t, WAITS, WAITING, k), t.s[NOW], t.trace.shape[0]
+    job = t.live[place, JOB]
+    if job < n:
+        t.starts[at(job)] = now
+    else:
+        t.outside[at(job - n), START] = now
+        t.s[TOUCHED] = 1
+        t.s[CHANGES] += 1
+    t.live[place, START], t.live[place, END] = now, now + t.live[place, RUN]
+    t.live[place, ORDER] = t.s[STARTED]
+    t.s[STARTED] += 1
+    put(t, place)
 
 
 @inlined
 def start_due(t: State) -> None:
     """Start the job whose reservation is the first made of those that begin now."""
-    due, now, n = -1, t.s[NOW], t.trace.shape[0]
+    due, first, next_start = -1, NEVER, NEVER
     for k in range(t.s[WAITING]):
-        if t.waiting[k, W_START] == now and (
-            due < 0 or t.waiting[k, W_RESERVED] < t.waiting[due, W_RESERVED]
-        ):
-            due = k
-    job, place = t.waiting[due, W_JOB], t.waiting[due, W_PLACE]
-    t.live[place, START] = now
-    if job < n:
-        t.starts[job] = now
-    else:
-        t.outside[job - n, START] = now
-        t.s[TOUCHED] = 1
-        t.s[CHANGES] += 1
-    put(t, now + t.live[place, RUN], job, t.s[STARTED], place)
-    t.s[STARTED] += 1
-    drop(t, due)
+        start, order = t.live[t.places[WAITS, at(k)], START], t.live[t.places[WAITS, at(k)], ORDER]
+        if start == t.s[NOW] and order < first:
+            next_start = min(next_start, NEVER if due < 0 else start)
+            due, first = k, order
+        else:
+            next_start = min(next_start, start)
+    t.s[NEXT_START] = next_start
+    run(t, due)
 
 
 @inlined
-def end_first(t: State) -> None:
-    job, place, n = t.running[0, RUN_JOB], t.running[0, RUN_PLACE], t.trace.shape[0]
-    remove(t, 0)
+def end_first(t: State) -> np.uint64:
+    """The running job that comes first ends now; returns its place."""
+    t.s[RUNNING] -= 1
+    place: np.uint64 = t.places[RUNS, at(t.s[RUNNING])]
+    job, n = t.live[place, JOB], t.trace.shape[0]
     if job >= n:
-        t.outside[job - n, END] = t.s[NOW]
+        t.outside[at(job - n), END] = t.s[NOW]
         t.s[TOUCHED] = 1
         t.s[CHANGES] += 1
-    leave(t, place, t.s[NOW], t.live[place, START] + t.live[place, LIMIT])
+    return place
+
+
+@inlined
+def happen(t: State, event: int, which: int) -> None:
+    """A job enters, leaves, or asks again for something else, and the policy answers.
+
+    What asks again keeps its place in the queue; its reservation is made again, at the earliest hole next to
+    those of all others, which may then move.
+    """
+    s = t.s
+    roll(s, t.steps)
+    first, begin, end = 0, s[NOW], s[NOW]
+    if event == SUBMISSION:
+        first = 0 if s[RELEASED] else s[WAITING]
+        place = enter(t, which)
+    elif event == END_OF_JOB:
+        place = end_first(t)
+    elif event == WITHDRAWAL:
+        place = remove(t, WAITS, WAITING, which)
+    else:
+        place = t.places[WAITS, at(which)]
+    if event != SUBMISSION and t.live[place, START] != NEVER:
+        begin, end = max(begin, t.live[place, START]), t.live[place, START] + t.live[place, LIMIT]
+    if end > begin:
+        hold(t, place, begin, end, -1)
+    stays = event in (SUBMISSION, RESHAPING)
+    if stays:
+        ask(t, place)
+    else:
+        clear(t, place)
+    if s[POLICY] == EASY:
+        easy_pass(t, first)
+        return
+    if stays:
+        reserve(t, place, earliest(t, place, NEVER))
+    if event != SUBMISSION and max(end, s[LEFT_OVER]) > s[NOW]:
+        compress(t, begin, end)
 
 
 @kernel
 def advance(t: State, until: int, watch: bool) -> int:
-    """Handle all events up to and including `until`; DONE or FULL.
+    """Handle what the driver asks, then all events up to and including `until`; DONE or FULL.
 
     With `watch` it stops after the second in which a job from outside started or ended.
     """
+    s = t.s
     while True:
-        next_job = t.s[NEXT_JOB]
-        submission = t.trace[next_job, SUBMIT] if next_job < t.trace.shape[0] else NEVER
-        end = t.running[0, RUN_END] if t.s[RUNNING] else NEVER
-        time = min(submission, end, t.s[NEXT_START])
-        if time > until or time == NEVER or (watch and t.s[TOUCHED] and time > t.s[NOW]):
-            return DONE
-        if not has_room(t):
-            return FULL
-        t.s[NOW] = time
-        if submission == time:
-            t.s[NEXT_JOB] += 1
-            t.starts[next_job] = -1
-            enter(t, next_job)
-        elif end == time:
-            end_first(t)
+        event, which = s[ASKED], s[WHICH]
+        if event == NOTHING:
+            which = s[NEXT_JOB]
+            submission = t.trace[at(which), SUBMIT] if which < t.trace.shape[0] else NEVER
+            end = t.live[t.places[RUNS, at(s[RUNNING] - 1)], END] if s[RUNNING] else NEVER
+            time = min(submission, end, s[NEXT_START])
+            if time > until or time == NEVER or (watch and s[TOUCHED] and time > s[NOW]):
+                return DONE
+            event = SUBMISSION if submission == time else END_OF_JOB if end == time else START_OF_JOB
         else:
+            time = s[NOW]
+        if event == SUBMISSION and s[WAITING] + s[RUNNING] == t.places.shape[1]:
+            return FULL
+        s[NOW] = time
+        if event == START_OF_JOB:
             start_due(t)
+        elif event == CUT:
+            cut(t, which)
+        else:
+            if event == SUBMISSION and s[ASKED] == NOTHING:
+                s[NEXT_JOB] += 1
+                t.starts[at(which)] = -1
+            happen(t, event, which)
+        s[ASKED] = NOTHING

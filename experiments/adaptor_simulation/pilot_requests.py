@@ -12,7 +12,7 @@ from adaptor.resources import Need, Part, TaskSize
 from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.files import ReplayError
 from adaptor_simulation.grid_job import GridTerms
-from adaptor_simulation.kernels import RUN_JOB, RUN_PLACE, W_JOB, W_LIMIT, W_NEED, W_PLACE, W_START
+from adaptor_simulation.kernels import JOB, LIMIT, NEED, PLACE, START
 
 
 def queue_state(cluster: Cluster, *, shown: bool | None = None) -> QueueState:
@@ -25,15 +25,14 @@ def queue_state(cluster: Cluster, *, shown: bool | None = None) -> QueueState:
         shown: whether jobs are shown on their nodes; None: as the cluster does.
     """
     shown = cluster.machine.shown if shown is None else shown
-    running = []
-    for job, place in cluster.running_rows()[:, [RUN_JOB, RUN_PLACE]].tolist():
-        start, limit, need = cluster.started_job(job)
-        parts = cluster.parts(job, place) if shown else ()
-        running.append(RunningJob(str(job), need, float(start + limit), parts))
+    rows = cluster.running_rows()[:, [JOB, NEED, START, LIMIT, PLACE]].tolist()
     return QueueState(
         now=float(cluster.now),
         processors=cluster.processors,
-        running=tuple(running),
+        running=tuple(
+            RunningJob(str(job), need, float(start + limit), cluster.parts(place) if shown else ())
+            for job, need, start, limit, place in rows
+        ),
         pending=_pending(cluster, shown=shown),
         nodes=cluster.machine.nodes if shown else (),
     )
@@ -57,9 +56,9 @@ def _pending(cluster: Cluster, *, shown: bool) -> tuple[PendingJob, ...]:
     """`shown`: with what the jobs ask of the nodes, and with those that are planned for them."""
     planned = _planned(cluster, shown=shown)
     pending = []
-    for job, processors, limit in cluster.waiting_rows()[:, [W_JOB, W_NEED, W_LIMIT]].tolist():
+    for job, processors, limit, place in cluster.waiting_rows()[:, [JOB, NEED, LIMIT, PLACE]].tolist():
         start, parts = planned.get(job, (None, ()))
-        need = cluster.need(job) if shown else None
+        need = cluster.need(place) if shown else None
         pending.append(
             PendingJob(str(job), processors, float(limit), start, parts=parts if shown else (), need=need)
         )
@@ -71,8 +70,8 @@ def _planned(cluster: Cluster, *, shown: bool) -> dict[int, tuple[float, tuple[P
     if cluster.policy == "easy":
         return cluster.planned_head()
     return {
-        job: (float(start), cluster.parts(job, place) if shown else ())
-        for job, start, place in cluster.waiting_rows()[:, [W_JOB, W_START, W_PLACE]].tolist()
+        job: (float(start), cluster.parts(place) if shown else ())
+        for job, start, place in cluster.waiting_rows()[:, [JOB, START, PLACE]].tolist()
     }
 
 

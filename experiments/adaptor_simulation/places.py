@@ -14,7 +14,7 @@ import numpy as np
 from adaptor.donation.situation import NodeUse
 from adaptor.reports import NodeReport
 from adaptor_simulation.cluster import Cluster
-from adaptor_simulation.kernels import NEVER, RUN_JOB, RUN_ORDER, Array, kernel
+from adaptor_simulation.kernels import JOB, NEED, NEVER, ORDER, Array, kernel
 
 _TAKEN = -1  # in the place of the second in which an idle processor is planned for a job
 
@@ -45,16 +45,14 @@ class Places:
     def look(self) -> bool:
         """Take in which jobs have ended and started since the last look; whether any has."""
         rows = self._cluster.running_rows()
-        jobs = rows[:, RUN_JOB].tolist()
-        running = set(jobs)
+        running = set(rows[:, JOB].tolist())
         if running == self._running:
             return False
         for job in self._running - running:
             self._owners[self._owners == job] = -1
-        order = dict(zip(jobs, rows[:, RUN_ORDER].tolist(), strict=True))
-        for job in sorted(running - self._running, key=order.__getitem__):
-            idle = np.flatnonzero(self._owners < 0)
-            self._owners[idle[: self._cluster.started_job(job)[2]]] = job
+        for job, need in rows[np.argsort(rows[:, ORDER])][:, [JOB, NEED]].tolist():
+            if job not in self._running:
+                self._owners[np.flatnonzero(self._owners < 0)[:need]] = job
         self._running = running
         return True
 

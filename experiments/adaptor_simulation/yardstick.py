@@ -43,13 +43,12 @@ class Yardstick:
         self.now = cluster.now
         self._processors = cluster.processors
         running = cluster.running_rows()
-        needs = np.array([cluster.started_job(job)[2] for job in running[:, k.RUN_JOB].tolist()], np.int64)
-        self._ends, self._needs = running[:, k.RUN_END].copy(), needs
-        holds = [(self._ends, np.full_like(self._ends, self.now), needs)]
+        self._ends, self._needs = running[:, k.END], running[:, k.NEED]
+        holds = [(self._ends, np.full_like(self._ends, self.now), self._needs)]
         if cluster.policy == "conservative":
             waiting = cluster.waiting_rows()
-            reserved = waiting[:, k.W_START]
-            holds.append((reserved + cluster.jobs.run[waiting[:, k.W_JOB]], reserved, waiting[:, k.W_NEED]))
+            reserved = waiting[:, k.START]
+            holds.append((reserved + waiting[:, k.RUN], reserved, waiting[:, k.NEED]))
         self._promised = [np.concatenate(column) for column in zip(*holds, strict=True)]
 
     def bound(self, runtimes: Array, most: int, each: int = 1) -> int:

@@ -1,7 +1,7 @@
 """A second, slow and independent scheduler to hold the fast one against.
 
-It follows the description of pyss to the letter: a heap of events, and the processors in use written
-down second by second. What is done from outside comes after all other events of its second.
+It follows the description of pyss to the letter: a heap of events, and what is free on each node written down
+second by second. What is done from outside comes after all other events of its second.
 """
 
 from __future__ import annotations
@@ -14,36 +14,43 @@ import numpy as np
 SUBMISSION, TERMINATION, START, OUTSIDE = range(4)
 HORIZON = 6000
 
+Size = tuple[int, tuple[int, ...]]
+"""Chunks, and what each takes by dimension."""
+
 
 class NaiveCluster:
     """Small traces only: everything must be over before HORIZON."""
 
-    def __init__(self, processors: int, policy: Literal["conservative", "easy"]) -> None:
+    def __init__(self, capacity: np.ndarray, policy: Literal["conservative", "easy"]) -> None:
+        """`capacity`: by node and dimension."""
         self.policy = policy
-        self.free = np.full(HORIZON, processors)
+        self.room = np.repeat(capacity[None], HORIZON, axis=0)
         self.events: list[tuple[int, int, int, str, int]] = []
         self.counter = 0
-        self.jobs: list[list[int]] = []  # processors, limit, run
+        self.jobs: list[tuple[Size, int, int]] = []
+        """Size, limit, run."""
+        self.wishes: dict[int, tuple[Size, int, int]] = {}
+        self.on: dict[int, np.ndarray] = {}
+        """By planned job: what it takes of each node."""
         self.planned: dict[int, int] = {}
+        self.booked: dict[int, int] = {}
+        """By planned job: the event that starts it."""
         self.started: dict[int, int] = {}
         self.first_promise: dict[int, int] = {}
         self.waiting: list[int] = []
         self.gone: set[int] = set()
-        self.booked: dict[int, int] = {}
-        """By planned job: the event that starts it."""
-        self.wishes: dict[int, list[int]] = {}
 
-    def add(self, at: int, processors: int, limit: int, run: int, *, outside: bool = False) -> int:
-        self.jobs.append([processors, limit, run])
+    def add(self, at: int, size: Size, limit: int, run: int, *, outside: bool = False) -> int:
+        self.jobs.append((size, limit, run))
         self._push(at, OUTSIDE if outside else SUBMISSION, "submit", len(self.jobs) - 1)
         return len(self.jobs) - 1
 
     def cancel(self, at: int, job: int) -> None:
         self._push(at, OUTSIDE, "cancel", job)
 
-    def reshape(self, at: int, job: int, processors: int, limit: int) -> None:
-        """From `at` on the job asks for so much, if it still waits."""
-        self.wishes[job] = [processors, limit, limit]
+    def reshape(self, at: int, job: int, size: Size, limit: int) -> None:
+        """From `at` on the job asks for this, if it still waits."""
+        self.wishes[job] = (size, limit, limit)
         self._push(at, OUTSIDE, "reshape", job)
 
     def run(self) -> dict[int, int]:
@@ -71,15 +78,13 @@ class NaiveCluster:
         if self.policy == "easy":
             self._easy(now)
         else:
-            self._plan(now, job, self._earliest(self.free, now, job))
+            self._plan(job, self._earliest(now, job))
             self.first_promise[job] = self.planned[job]
 
     def _leave(self, now: int, job: int) -> None:
         self.gone.add(job)
-        processors, limit, _ = self.jobs[job]
         if job in self.planned:
-            start = self.planned[job]
-            self.free[max(now, start) : start + limit] += processors
+            self._take(job, max(now, self.planned[job]), -1)
         if job in self.waiting:
             self.waiting.remove(job)
         if job not in self.started:
@@ -91,10 +96,9 @@ class NaiveCluster:
             self.jobs[job] = self.wishes[job]
             self._easy(now)
             return
-        processors, limit, _ = self.jobs[job]
-        self.free[self.planned[job] : self.planned[job] + limit] += processors
+        self._take(job, self.planned[job], -1)
         self.jobs[job] = self.wishes[job]
-        self._plan(now, job, self._earliest(self.free, now, job))
+        self._plan(job, self._earliest(now, job))
         self._compress(now)
 
     def _compress(self, now: int) -> None:
@@ -102,38 +106,58 @@ class NaiveCluster:
             before = self.planned[job]
             if before <= now:
                 continue
-            processors, limit, _ = self.jobs[job]
-            self.free[before : before + limit] += processors
-            start = self._earliest(self.free, now, job)
+            self._take(job, before, -1)
+            start = self._earliest(now, job)
             assert start <= before
             if start == before:
-                self.free[before : before + limit] -= processors
+                self._take(job, before, 1)
             else:
-                self._plan(now, job, start)
-
-    def _plan(self, now: int, job: int, start: int) -> None:
-        processors, limit, _ = self.jobs[job]
-        self.free[start : start + limit] -= processors
-        assert self.free.min() >= 0
-        self.planned[job] = start
-        self._push(start, START, "start", job)
-
-    def _earliest(self, free: np.ndarray, now: int, job: int) -> int:
-        processors, limit, _ = self.jobs[job]
-        start = now
-        while (free[start : start + limit] < processors).any():
-            start += 1
-        return start
+                self._plan(job, start)
 
     def _easy(self, now: int) -> None:
         undecided = [job for job in self.waiting if job not in self.planned]
-        while undecided and self.free[now] >= self.jobs[undecided[0]][0]:
-            self._plan(now, undecided.pop(0), now)
-        for job in undecided[1:]:
-            head = undecided[0]
-            reserved = self.free.copy()
-            shadow = self._earliest(reserved, now, head)
-            reserved[shadow : shadow + self.jobs[head][1]] -= self.jobs[head][0]
-            if self.free[now] >= self.jobs[job][0] and self._earliest(reserved, now, job) == now:
-                self._plan(now, job, now)
+        while undecided and self._earliest(now, undecided[0]) == now:
+            self._plan(undecided.pop(0), now)
+        if undecided:
+            head, *others = undecided
+            self._choose(head, self._earliest(now, head))
+            for job in others:
+                if self._fits(job, now):
+                    self._plan(job, now)
+            self._take(head, self.planned[head], -1)
+            del self.planned[head]
         self.waiting = [job for job in self.waiting if job not in self.planned]
+
+    def _plan(self, job: int, start: int) -> None:
+        self._choose(job, start)
+        self._push(start, START, "start", job)
+
+    def _choose(self, job: int, start: int) -> None:
+        """Plan it on the first nodes with room."""
+        (left, each), on = self.jobs[job][0], self._chunks(job, start)
+        for node, count in enumerate(on):
+            on[node] = min(left, count)
+            left -= on[node]
+        self.on[job], self.planned[job] = on[:, None] * np.array(each), start
+        self._take(job, start, 1)
+
+    def _take(self, job: int, since: int, sign: int) -> None:
+        """What it holds from then on, or give it back (-1)."""
+        self.room[since : self.planned[job] + self.jobs[job][1]] -= sign * self.on[job]
+        assert self.room.min() >= 0
+
+    def _earliest(self, now: int, job: int) -> int:
+        start = now
+        while not self._fits(job, start):
+            start += 1
+        return start
+
+    def _fits(self, job: int, start: int) -> bool:
+        return bool(self._chunks(job, start).sum() >= self.jobs[job][0][0])
+
+    def _chunks(self, job: int, start: int) -> np.ndarray:
+        """By node, how many stay there from `start` until the limit."""
+        (chunks, each), limit, _ = self.jobs[job]
+        least = self.room[start : start + limit].min(axis=0)
+        fitting = [least[:, d] // size for d, size in enumerate(each) if size]
+        return np.minimum(chunks, np.min(fitting, axis=0))

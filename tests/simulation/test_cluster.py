@@ -10,16 +10,26 @@ from hypothesis import strategies as st
 from adaptor_simulation.cluster import Cluster, cluster_of_processors
 from adaptor_simulation.files import TraceError
 from adaptor_simulation.jobs import Jobs
+from adaptor_simulation.kernels import JOB, START
 from tests.simulation.naive_cluster import NaiveCluster
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from, policies, traces
 
 requests = st.tuples(st.integers(1, PROCESSORS), st.integers(1, 30))
 
 
+def naive(processors: int, policy: str) -> NaiveCluster:
+    """A cluster that counts processors: one node, where a job is one chunk."""
+    return NaiveCluster(np.array([[processors]]), policy)
+
+
+def size(processors: int) -> tuple[int, tuple[int]]:
+    return 1, (processors,)
+
+
 def naive_of(jobs: Jobs, policy: str) -> NaiveCluster:
-    cluster = NaiveCluster(PROCESSORS, policy)
+    cluster = naive(PROCESSORS, policy)
     for submit, run, estimate, processors in jobs.table().tolist():
-        cluster.add(submit, processors, estimate, run)
+        cluster.add(submit, size(processors), estimate, run)
     return cluster
 
 
@@ -45,9 +55,9 @@ def test_a_queue_that_never_empties_equals_that_of_the_slow_cluster(seed):
         estimate = int(draw.choice([10, 30, 60, 90, 200]))
         rows.append((now, int(draw.integers(1, estimate + 1)), estimate, int(2 ** draw.uniform(1, 6))))
     jobs = Jobs(number=np.arange(len(rows)), **columns(rows))
-    fast, slow = cluster_of_processors(jobs, width, "conservative"), NaiveCluster(width, "conservative")
+    fast, slow = cluster_of_processors(jobs, width, "conservative"), naive(width, "conservative")
     for submit, run, estimate, processors in rows:
-        slow.add(submit, processors, estimate, run)
+        slow.add(submit, size(processors), estimate, run)
     fast.finish()
     assert fast.starts().tolist() == expected(slow, jobs)
     assert (fast.starts() > jobs.submit).mean() > 0.5
@@ -66,7 +76,7 @@ def test_a_fork_with_jobs_from_outside_equals_a_full_replay(jobs, policy, at, as
     fork, slow = base.fork(), naive_of(jobs, policy)
     ids = []
     for processors, tr in asked:
-        ids.append((fork.submit(processors, tr), slow.add(at, processors, tr, tr, outside=True)))
+        ids.append((fork.submit(processors, tr), slow.add(at, size(processors), tr, tr, outside=True)))
     fork.finish()
     base.finish()
     assert fork.starts().tolist() == expected(slow, jobs)
@@ -80,7 +90,7 @@ def test_a_cancel_queued_or_running_equals_a_full_replay(jobs, policy, at, asked
     fast, slow = cluster_of_processors(jobs, PROCESSORS, policy), naive_of(jobs, policy)
     fast.advance(at)
     job = fast.submit(*asked)
-    theirs = slow.add(at, *asked, asked[1], outside=True)
+    theirs = slow.add(at, size(asked[0]), asked[1], asked[1], outside=True)
     fast.advance(at + later)
     fast.cancel(job)
     slow.cancel(at + later, theirs)
@@ -101,14 +111,14 @@ def test_a_queued_request_that_is_reshaped_equals_a_full_replay(jobs, policy, at
     fast, slow = cluster_of_processors(jobs, PROCESSORS, policy), naive_of(jobs, policy)
     fast.advance(at)
     job = fast.submit(*asked)
-    theirs = slow.add(at, *asked, asked[1], outside=True)
+    theirs = slow.add(at, size(asked[0]), asked[1], asked[1], outside=True)
     for later, (processors, tr) in changes:
         at += later
         fast.advance(at)
         if fast.outside_job(job).started is not None:
             break
         fast.reshape(job, processors, tr)
-        slow.reshape(at, theirs, processors, tr)
+        slow.reshape(at, theirs, size(processors), tr)
         asked = processors, tr
         break
     fast.finish()
@@ -162,7 +172,7 @@ def test_what_has_started_is_not_reshaped():
 
 def reservations(cluster: Cluster) -> tuple[list[int], dict[int, int]]:
     """The waiting jobs in the order of the queue, and the reservation of each."""
-    rows = cluster.waiting_rows()[:, :2].tolist()
+    rows = cluster.waiting_rows()[:, [JOB, START]].tolist()
     return [job for job, _ in rows], dict(rows)
 
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from adaptor.resources import Need
 from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.files import TraceError
+from adaptor_simulation.kernels import NEED, PLACE
 from adaptor_simulation.machine import lay_out, parse_machine
-from tests.simulation.naive_nodes import NaiveNodes
+from tests.simulation.naive_cluster import NaiveCluster
 from tests.simulation.node_scenes import GIB, machines, with_memory
 from tests.simulation.trace_strategies import jobs_from, policies
 
@@ -33,11 +34,11 @@ def test_every_start_on_nodes_equals_that_of_the_slow_cluster(jobs, machine, pol
         laid_out = lay_out(jobs, machine, chunk)
     except TraceError:
         assume(False)
-    fast, slow = Cluster(laid_out, policy), NaiveNodes(machine.capacity(), policy)
+    fast, slow = Cluster(laid_out, policy), NaiveCluster(machine.capacity(), policy)
     for (submit, run, limit, _), chunks, each in zip(
         laid_out.jobs.table().tolist(), laid_out.chunks.tolist(), laid_out.each.tolist(), strict=True
     ):
-        slow.put(submit, (chunks, tuple(each)), limit, run)
+        slow.add(submit, (chunks, tuple(each)), limit, run)
     fast.advance(at)
     ours = []
     for _ in range(data.draw(st.integers(0, 3))):
@@ -49,7 +50,7 @@ def test_every_start_on_nodes_equals_that_of_the_slow_cluster(jobs, machine, pol
         need = Need(chunks=chunks, processors=processors, memory=memory)
         size = (chunks, (processors, memory)[: machine.capacity().shape[1]])
         ours.append(
-            (fast.submit(chunks * processors, tr, need=need), slow.put(at, size, tr, tr, outside=True))
+            (fast.submit(chunks * processors, tr, need=need), slow.add(at, size, tr, tr, outside=True))
         )
     what = data.draw(st.sampled_from(["nothing", "cancel", "reshape"])) if ours else "nothing"
     later = at + data.draw(st.integers(0, 30))
@@ -62,7 +63,7 @@ def test_every_start_on_nodes_equals_that_of_the_slow_cluster(jobs, machine, pol
         need = Need(chunks=data.draw(st.integers(1, machine.processors)), processors=1)
         tr = data.draw(st.integers(1, 30))
         fast.reshape(ours[0][0], need.chunks, tr, need)
-        slow.ask_anew(later, ours[0][1], (need.chunks, (1, 0)[: machine.capacity().shape[1]]), tr)
+        slow.reshape(later, ours[0][1], (need.chunks, (1, 0)[: machine.capacity().shape[1]]), tr)
     fast.finish()
     started = slow.run()
     assert fast.starts().tolist() == [started[job] for job in range(len(laid_out.jobs))]
@@ -80,8 +81,8 @@ def test_no_node_ever_gives_more_than_it_has(jobs, machine, policy, at):
     cluster.advance(at)
     held = {node.name: [0, 0] for node in machine.nodes}
     for row in cluster.running_rows():
-        parts = cluster.parts(int(row[1]), int(row[3]))
-        assert sum(part.processors for part in parts) == cluster.started_job(int(row[1]))[2]
+        parts = cluster.parts(int(row[PLACE]))
+        assert sum(part.processors for part in parts) == row[NEED]
         for part in parts:
             held[part.node][0] += part.processors
             held[part.node][1] += part.memory

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.donation.situation import NodeUse
 from adaptor_simulation.cluster import cluster_of_processors
-from adaptor_simulation.kernels import NEVER, RUN_JOB
+from adaptor_simulation.kernels import NEED, NEVER
 from adaptor_simulation.places import Places, plan
 from tests.simulation.grid_strategies import cluster_of, scenes
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
@@ -30,8 +30,7 @@ def test_as_many_are_idle_as_the_cluster_counts_and_their_time_is_learned(scene)
         places.look()
         reports = places.reports()
         seen.looked(reports, float(coming))
-        running = cluster.running_rows()[:, RUN_JOB].tolist()
-        taken = sum(cluster.started_job(job)[2] for job in running)
+        taken = cluster.running_rows()[:, NEED].sum()
         assert places.idle == sum(report.use is NodeUse.IDLE for report in reports) == PROCESSORS - taken
     seen.looked(places.reports(), float(cluster.now + 60))
     known = sum(seen.learner.idleness.seconds)

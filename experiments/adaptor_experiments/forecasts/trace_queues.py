@@ -51,8 +51,8 @@ def queues_of(trace: Path, instants: int, seed: int) -> tuple[int, list[QueueAt]
 
 def _queue_at(cluster: Cluster) -> QueueAt:
     jobs, now = cluster.jobs, cluster.now
-    running = cluster.running_rows()[:, k.RUN_JOB].tolist()
-    waiting = cluster.waiting_rows()[:, k.W_JOB].tolist()
+    running = cluster.running_rows()[:, k.JOB].tolist()
+    waiting = cluster.waiting_rows()[:, k.JOB].tolist()
     coming = np.flatnonzero((jobs.submit > now) & (jobs.submit < now + _AHEAD)).tolist()
     starts = cluster.starts()
     left = jobs.run.copy()
