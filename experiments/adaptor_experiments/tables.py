@@ -203,9 +203,14 @@ class Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         *,
         settings: msgspec.Struct,
         whole: msgspec.Struct | None = None,
+        remarks: bool = True,
         **values: object,
     ) -> Report:
-        """The page, which begins with what is missing where the run is not the whole experiment."""
+        """The page, which begins with what is missing where the run is not the whole experiment.
+
+        Args:
+            remarks: whether those on all of the page are shown.
+        """
         missing = self.departures(settings, whole, **values)
         part = [self.say("part", missing="; ".join(missing))] if missing else []
         return Report(
@@ -214,7 +219,7 @@ class Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             drawings=drawings,
             setting=self.setting.format(settings=settings, **values),
             exhibits=exhibits,
-            remarks=tuple(f"{remark.text} ({remark.test})" for remark in self.remarks),
+            remarks=tuple(f"{remark.text} ({remark.test})" for remark in self.remarks if remarks),
         )
 
 

@@ -7,10 +7,10 @@ import math
 import msgspec
 import numpy as np
 
+from adaptor.budget.accounting.tariffs import begun_units
 from adaptor.budget.provisioning.presets import Preset
-from adaptor_experiments.a2ha.bags import IMAGE, runtimes
+from adaptor_experiments.a2ha.bags import IMAGE, WHOLE_HOUR, Seconds, runtimes
 from adaptor_experiments.a2ha.design import Settings
-from adaptor_experiments.a2ha.published import Seconds
 from adaptor_experiments.a2ha.simulation import CloudRun
 
 _MOST = 40  # orders that are enough for a smooth line
@@ -26,28 +26,29 @@ class EqualTasks(msgspec.Struct, frozen=True):
         """Over one host, where each host takes the next task when it has ended one."""
         return self.count / math.ceil(self.count / hosts)
 
-    def charged_units(self, hosts: int, unit: float) -> int:
-        """Begun units (seconds each) of all hosts: some have run one task more than the others."""
+    def charged(self, hosts: int) -> int:
+        """Begun hours of all hosts: some have run one task more than the others."""
         least, more = divmod(self.count, hosts)
         return sum(
-            number * math.ceil(run * self.runtime / unit)
+            number * begun_units(run * self.runtime, WHOLE_HOUR.unit)
             for number, run in ((hosts - more, least), (more, least + 1))
         )
 
 
 FIVE_MINUTES = EqualTasks(300, 300.0)
 """2008, §1 and Fig. 1: 25 hours of work."""
+BEST = math.ceil(FIVE_MINUTES.count * FIVE_MINUTES.runtime / WHOLE_HOUR.unit)
+"""Hosts that are charged for the work alone."""
 
 
-def predicted(settings: Settings) -> tuple[Seconds, Seconds, Seconds]:
+def predicted(settings: Settings) -> Seconds:
     """Hosts predicted from the first tasks: 5 %, 50 % and 95 % of the orders, by tasks (Fig. 4b)."""
     orders = np.array(
         [runtimes(IMAGE, settings.seed, order, settings.demo) for order in range(settings.orders)]
     )
     tasks = orders.shape[1]
     means = np.cumsum(orders, axis=1) / np.arange(1, tasks + 1)
-    low, middle, high = np.quantile(means * tasks / IMAGE.terms.usable, [0.05, 0.5, 0.95], axis=0)
-    return low, middle, high
+    return np.quantile(means * tasks / IMAGE.terms.usable, [0.05, 0.5, 0.95], axis=0)
 
 
 def bought_with(creation: float, increase: float, settings: Settings) -> Seconds:
@@ -55,8 +56,7 @@ def bought_with(creation: float, increase: float, settings: Settings) -> Seconds
     preset = Preset(name="growth", creation_ratio=creation, increase_ratio=increase)
     lines = []
     for order in range(min(settings.orders, _MOST)):
-        bag = list(map(float, runtimes(IMAGE, settings.seed, order, settings.demo)))
-        run = CloudRun(bag, IMAGE.terms, preset).finish()
-        lines.append(run.bought)
-    means: Seconds = np.mean(np.array(lines, np.float64), axis=0)
-    return means
+        run = CloudRun(runtimes(IMAGE, settings.seed, order).tolist(), IMAGE.terms, preset)
+        run.finish()
+        lines.append(run.history)
+    return np.array(lines, np.float64).mean(axis=0)

@@ -29,9 +29,8 @@ from adaptor_experiments.bats.design import (
     Way,
 )
 from adaptor_experiments.bootstrap import Drawn, Interval, Matrix, Verdict, drawn_means, less, tally, weights
-from adaptor_experiments.figures import exhibits
 from adaptor_experiments.figures.canvas import Drawing, save
-from adaptor_experiments.figures.exhibits import Exhibit
+from adaptor_experiments.figures.exhibits import Exhibit, Report
 from adaptor_experiments.tables import Figure, Runs, grouped_bars, texts
 
 if TYPE_CHECKING:
@@ -123,24 +122,18 @@ _WIDTH = 0.16
 _HOUR, _MINUTE = 3600, 60
 
 
-def write_report(found: Sequence[Run], settings: Settings, folder: Path) -> exhibits.Report:
-    """Write `runs.csv`, the tables, the figures and `report.html`.
-
-    Raises:
-        ReplayError: something cannot be written.
-    """
-    runs = Runs(found)
-    exhibits.write_runs(runs, folder / "runs.csv")
-    judged = findings(runs)
+def report_of(runs: Runs[Run], settings: Settings, folder: Path) -> Report:
+    """Raises ReplayError: a figure cannot be written."""
+    page, judged = texts("bats"), findings(runs)
     over = runs.where(over=True, asked=False, replanning="daemon")
-    report = texts("bats").report(
+    return page.report(
         (
             *(_gains(runs, budget) for budget in BUDGETS),
-            texts("bats").say("costs", **{way: len(over.where(way=way)) for way in ("daemon", "none")}),
+            page.say("costs", **{way: len(over.where(way=way)) for way in ("daemon", "none")}),
             *(f"“{sentence}”: {verdict}." for sentence, *_, verdict in judged.rows),
         ),
         [_figure(runs, budget, folder / "figures") for budget in BUDGETS],
-        [judged, *tables(runs), numbers(settings), texts("bats").exhibit("left-out")],
+        [judged, *tables(runs), numbers(settings), page.exhibit("left-out")],
         settings=settings,
         samplers=SAMPLERS,
         machines="; ".join(
@@ -148,8 +141,6 @@ def write_report(found: Sequence[Run], settings: Settings, folder: Path) -> exhi
             for site in SITES
         ),
     )
-    exhibits.write_report(report, folder)
-    return report
 
 
 def tables(runs: Runs[Run]) -> list[Exhibit]:

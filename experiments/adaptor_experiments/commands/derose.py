@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +13,20 @@ from adaptor.crafting.heuristics import HEURISTICS
 from adaptor_experiments.commands.running import (
     PROCESSORS,
     count_option,
+    experiment_options,
     folder_of_traces,
-    folder_option,
     list_option,
     mean_option,
-    named_traces_option,
-    processes_option,
-    running,
+    measure,
+    quick_option,
     scheduler_option,
-    seed_option,
-    show,
     tasks_option,
+    traces_option,
 )
 
 
 @click.command(short_help="Repeat the evaluation of De Rose et al. 2008.")
-@folder_option("derose")
-@named_traces_option
+@traces_option
 @click.option(
     "--trace",
     "names",
@@ -77,11 +75,8 @@ from adaptor_experiments.commands.running import (
     help="Between two looks at the queue.  [default: a look at each event]",
 )
 @click.option("--static-maximum", is_flag=True, help="Let static always ask for the whole machine.")
-@click.option(
-    "--quick", is_flag=True, help="A part: 6 submission times, max_pending_requests 1 and 6, heterogeneity 2."
-)
-@seed_option
-@processes_option
+@quick_option("A part: 6 submission times, max_pending_requests 1 and 6, heterogeneity 2.")
+@experiment_options("derose")
 def derose(
     output: Path,
     traces: Path | None,
@@ -108,22 +103,18 @@ def derose(
     """
     from adaptor_experiments.derose.design import PARTS, Settings
     from adaptor_experiments.derose.own_trace import workloads_named
-    from adaptor_experiments.derose.report import write_report
+    from adaptor_experiments.derose.report import report_of
     from adaptor_experiments.derose.sample import Outcome, pieces, run_piece
-    from adaptor_experiments.resumable import Store, run_missing
 
     if quick:
         part["max_pending"] = part["max_pending"] or (1, 6)
         part["heterogeneities"] = part["heterogeneities"] or (2,)
-    if (poll := part.pop("poll_interval")) is not None:
-        part["poll"] = int(poll)
+    if part["poll_interval"] is not None:
+        part["poll_interval"] = int(part["poll_interval"])
     asked = {name: value for name, value in part.items() if value is not None}
     settings = Settings(**{**PARTS[cells], **asked})
     workloads = workloads_named(names, processors)
     folder = Path() if all(workload.own for workload in workloads) else folder_of_traces(traces)
     wanted = pieces(workloads, folder, settings, samples or (6 if quick else 100))
-    store = Store(output, settings, Outcome)
-    bags = settings.jobs_per_sample
-    with running("bags", len(wanted) * bags) as done:
-        run_missing(run_piece, wanted, store, processes, lambda samples: done(samples * bags))
-    show(write_report(wanted, store, settings), output, ("goals", "table-3"))
+    report = partial(report_of, pieces=wanted)
+    measure(run_piece, wanted, Outcome, settings, report, output, processes, ("goals", "table-3"))

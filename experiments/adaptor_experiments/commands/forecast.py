@@ -10,11 +10,10 @@ import click
 
 from adaptor_experiments.commands.running import (
     count_option,
-    folder_option,
+    experiment_options,
+    folder_of_traces,
     list_option,
-    processes_option,
     running,
-    seed_option,
     traces_option,
 )
 
@@ -33,11 +32,9 @@ _PARTS = 2  # pieces into which the jobs of a trace are divided
 @click.option("--starts", type=click.IntRange(1), metavar="N", help="Instead, the starts of N jobs a trace.")
 @list_option("--schedulers", "schedulers", _SCHEDULERS, "Who starts the jobs")
 @click.option("--scores", is_flag=True, help="Print the scores that new sites begin with, too.")
-@folder_option("forecast-starts")
-@seed_option
-@processes_option
+@experiment_options("forecast-starts")
 def forecast(
-    traces: Path,
+    traces: Path | None,
     bags: int,
     starts: int | None,
     schedulers: tuple[Scheduler, ...] | None,
@@ -67,10 +64,10 @@ def forecast(
       adaptor replay forecast --bags 40 --seed 7
       adaptor replay forecast --starts 700
     """
-    there = sorted(traces.glob("*.swf*"))
+    there = sorted((folder := folder_of_traces(traces)).glob("*.swf*"))
     files = [path for name in _TRACES for path in there if path.name.startswith(name)]
     if not files:
-        raise click.UsageError(f"no trace in {traces}: {', '.join(_TRACES)}")
+        raise click.UsageError(f"no trace in {folder}: {', '.join(_TRACES)}")
     if starts is None:
         found = _ends(files, bags, seed, processes, scores=scores)
     else:
@@ -81,13 +78,17 @@ def forecast(
 
 def _ends(files: Sequence[Path], bags: int, seed: int, processes: int, *, scores: bool) -> Iterator[str]:
     from adaptor.cli.printing import layout
-    from adaptor_experiments.forecasts.campaign import on_queues
     from adaptor_experiments.forecasts.coverage import HEADINGS, table
+    from adaptor_experiments.forecasts.queue_bags import pieces, run_piece
     from adaptor_experiments.forecasts.replayed import by_others, by_past
     from adaptor_experiments.forecasts.row import with_intervals
+    from adaptor_experiments.resumable import in_processes
 
+    rows = []
     with running("forecasts", bags * len(files)) as done:
-        rows = [row for row in on_queues(files, bags, seed, processes, done) if row.foreseen]
+        for some in in_processes(run_piece, [*pieces(files, bags, seed)], processes):
+            rows += [row for row in some if row.foreseen]
+            done(1)
     cases = [row.case for row in rows]
     for title, intervals in (
         ("calibrated by the other traces:", by_others(cases)),
@@ -117,9 +118,9 @@ def _starts(
         near_table,
     )
     from adaptor_experiments.forecasts.starts import Piece, Settings, Start, run_piece
-    from adaptor_experiments.resumable import Store, run_missing
+    from adaptor_experiments.resumable import resumed
 
-    store = Store(output, Settings(sample=sample, seed=seed), Start)
+    settings = Settings(sample=sample, seed=seed)
     pieces = [
         Piece(file, scheduler, sample, seed, part, _PARTS)
         for file in files
@@ -127,8 +128,7 @@ def _starts(
         for part in range(_PARTS)
     ]
     with running("pieces", len(pieces)) as done:
-        run_missing(run_piece, pieces, store, processes, done)
-    rows = store.read(pieces)
+        rows = resumed(run_piece, pieces, Start, output, settings, processes, done)
     yield from layout(NEAR_HEADINGS, list(near_table(rows)))
     yield from layout(COVER_HEADINGS, list(cover_table(rows)))
     if scores:

@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
+import msgspec
 
 from adaptor.errors import UsageError
 
 if TYPE_CHECKING:
     from adaptor_experiments.figures.exhibits import Report
+    from adaptor_experiments.resumable import Piece
+    from adaptor_experiments.tables import Runs
 
 
+AnyPiece = TypeVar("AnyPiece", bound="Piece")
+Row = TypeVar("Row", bound=msgspec.Struct)
+Settings = TypeVar("Settings", bound=msgspec.Struct)
 Choice = TypeVar("Choice")
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _NEARBY = Path("../shared/traces")
 _REMEMBERED = 600.0  # seconds by whose speed the time that is left is estimated: some pieces take minutes
-
-
-def folder_option(default: str) -> Decorator:
-    """`--output DIR`."""
-    return click.option(
-        "--output",
-        type=_FOLDER,
-        metavar="DIR",
-        default=default,
-        show_default=True,
-        help="Tables, figures, page.",
-    )
 
 
 def count_option(flag: str, least: int, default: int, about: str) -> Decorator:
@@ -51,6 +45,27 @@ demo_option = click.option(
 )
 seed_option = count_option("--seed", 0, 1, "Of what is drawn at random.")
 processes_option = count_option("--processes", 1, 2, "At the same time.")
+
+
+def experiment_options(folder: str) -> Decorator:
+    """`--output`, `--seed` and `--processes`; `folder`: what is written goes there by default."""
+
+    def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+        output = click.option(
+            "--output",
+            type=_FOLDER,
+            metavar="DIR",
+            default=folder,
+            show_default=True,
+            help="Tables, figures, page.",
+        )
+        return output(seed_option(processes_option(command)))
+
+    return with_options
+
+
+def quick_option(about: str) -> Decorator:
+    return click.option("--quick", is_flag=True, help=about)
 
 
 def chosen(value: str | None, choices: Collection[Choice]) -> tuple[Choice, ...] | None:
@@ -85,14 +100,12 @@ def folder_of_traces(value: Path | None) -> Path:
     return value or _NEARBY
 
 
-def _traces_option(callback: Callable[..., Path] | None) -> Decorator:
-    return click.option(
-        "--traces", type=_FOLDER, metavar="DIR", callback=callback, help="Where the traces are."
-    )
-
-
-traces_option = _traces_option(lambda _ctx, _param, value: folder_of_traces(value))
-named_traces_option = _traces_option(None)  # for a command that may do without: see `folder_of_traces`
+traces_option = click.option(
+    "--traces",
+    type=_FOLDER,
+    metavar="DIR",
+    help="Where the traces are.",
+)
 
 
 @contextmanager
@@ -108,14 +121,36 @@ def running(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda count: progress.advance(task, count)
 
 
-def show(report: Report, folder: Path, names: tuple[str, ...] = ("",)) -> None:
-    """Print what the page begins with, the tables whose names begin so, and where the page is."""
-    from adaptor.cli.printing import layout
+def measure(
+    run: Callable[[AnyPiece], list[Row]],
+    pieces: Sequence[AnyPiece],
+    kind: type[Row],
+    settings: Settings,
+    report_of: Callable[[Runs[Row], Settings, Path], Report],
+    output: Path,
+    processes: int,
+    tables: tuple[str, ...] = ("",),
+) -> Runs[Row]:
+    """Run the pieces that have no file in the output folder; write the page, and print what it begins with.
 
+    Args:
+        kind: of the rows.
+        tables: how the names of those begin that are printed.
+    """
+    from adaptor.cli.printing import layout
+    from adaptor_experiments.figures import exhibits
+    from adaptor_experiments.resumable import resumed
+    from adaptor_experiments.tables import Runs
+
+    with running("pieces", len(pieces)) as done:
+        rows = Runs(resumed(run, pieces, kind, output, settings, processes, done))
+    report = report_of(rows, settings, output)
+    exhibits.write(report, rows, output)
     click.echo("\n".join((*report.conclusion, "")))
-    for exhibit in (each for each in report.exhibits if each.name.startswith(names)):
+    for exhibit in (each for each in report.exhibits if each.name.startswith(tables)):
         click.echo("\n".join((exhibit.title, *layout(exhibit.headings, exhibit.rows), "")))
-    click.echo(f"The page: {folder / 'report.html'}")
+    click.echo(f"The page: {output / 'report.html'}")
+    return rows
 
 
 FILE = click.Path(path_type=Path)

@@ -22,7 +22,7 @@ from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor_experiments.commands.bag_terms import NodesOptions, load_cluster, terms_of_bag
 from adaptor_experiments.derose.design import PARTS, WORKLOADS, Workload
-from adaptor_experiments.resumable import in_processes
+from adaptor_experiments.resumable import all_rows
 from adaptor_simulation.distributions import draw_runtimes
 from adaptor_simulation.driver import SimulatedDriver
 from adaptor_simulation.jobs import Jobs
@@ -181,16 +181,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a test runs it: seconds, and no trace from elsewhere."""
 
 
-def _flat(run: Callable[[Any], Rows], pieces: Sequence[Any], processes: int) -> list[msgspec.Struct]:
-    return [row for rows in in_processes(run, pieces, processes) for row in rows]
-
-
 def _derose(workloads: Sequence[Workload], traces: Path, samples: int, processes: int, **part: Any) -> Rows:
     from adaptor_experiments.derose.design import Settings
     from adaptor_experiments.derose.sample import pieces, run_piece
 
     settings = Settings(**{**PARTS["goals"], **part})
-    return _flat(run_piece, pieces(workloads, traces, settings, samples), processes)
+    return all_rows(run_piece, pieces(workloads, traces, settings, samples), processes)
 
 
 def _small(_: Path, processes: int) -> Rows:
@@ -211,40 +207,38 @@ def _transparent(traces: Path, processes: int) -> Rows:
     from adaptor_experiments.transparent.sample import run_piece
 
     settings = Settings(tasks=(100, 1000), loads=(1.3, 1.0))
-    return _flat(run_piece, pieces(traces, settings, 1), processes)
+    return all_rows(run_piece, pieces(traces, settings, 1), processes)
 
 
 def _bats(_: Path, processes: int) -> Rows:
-    from adaptor_experiments.bats.campaign import run_all
+    from adaptor_experiments.bats.campaign import pieces, run_piece
     from adaptor_experiments.bats.design import Settings
 
-    return run_all(Settings(bags=2, runs=2), processes, _unseen)
+    return all_rows(run_piece, pieces(Settings(bags=2, runs=2)), processes)
 
 
 def _a2ha(_: Path, processes: int) -> Rows:
-    from adaptor_experiments.a2ha.campaign import run_all
-    from adaptor_experiments.a2ha.design import Settings, schemes
+    from adaptor_experiments.a2ha.design import Settings, pieces, run_piece
 
-    return run_all(schemes(), Settings(orders=20), processes, _unseen)
+    return all_rows(run_piece, pieces(Settings(orders=20)), processes)
 
 
 def _cost_aware(_: Path, processes: int) -> Rows:
-    from adaptor_experiments.ricciardi.campaign import Settings, run_all
+    from adaptor_experiments.ricciardi.campaign import Settings, pieces, run_piece
 
-    return run_all(Settings(runs=7, tasks=400), processes, _unseen)
+    return all_rows(run_piece, pieces(Settings(runs=7, tasks=400)), processes)
 
 
 def _endings(traces: Path, processes: int) -> Rows:
-    from adaptor_experiments.forecasts.campaign import on_queues
+    from adaptor_experiments.forecasts.queue_bags import pieces, run_piece
 
-    return on_queues([traces / f"{SDSC_SP2.file}.swf.gz"], 30, 1, processes, _unseen)
+    return all_rows(run_piece, [*pieces([traces / f"{SDSC_SP2.file}.swf.gz"], 30, 1)], processes)
 
 
 def _budget_check(_: Path, processes: int) -> Rows:
-    from adaptor_experiments.forecasts.campaign import paid_for
-    from adaptor_experiments.forecasts.paid_bags import Settings
+    from adaptor_experiments.forecasts.paid_bags import Settings, pieces, run_piece
 
-    return paid_for(Settings(orders=8), processes, _unseen)
+    return all_rows(run_piece, pieces(Settings(orders=8)), processes)
 
 
 def _holes(traces: Path, _: int) -> Rows:
@@ -261,10 +255,6 @@ def _holes(traces: Path, _: int) -> Rows:
 
 def _scenes(_: Path, __: int) -> Rows:
     return [row for name in SCENES for row in run_scene(name)]
-
-
-def _unseen(_: int) -> None:
-    """Ignores progress."""
 
 
 _BAG = ("turnaround", "requests", "withdrawn", "reshaped", "held", "local_wait")

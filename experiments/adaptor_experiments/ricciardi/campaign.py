@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import msgspec
 
-from adaptor_experiments.resumable import gathered
 from adaptor_experiments.ricciardi.design import (
     CHANGES,
     COUNTS,
@@ -96,13 +94,24 @@ def cells() -> list[Cell]:
     return figures + reasons
 
 
-def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Run]:
-    """All runs, in the order of the cells; `done` gets the number that have ended."""
-    return gathered(partial(_run, settings), cells(), processes, done)
+class Piece(msgspec.Struct, frozen=True):
+    """All runs of a cell."""
+
+    cell: Cell
+    settings: Settings
+
+    @property
+    def name(self) -> str:
+        return "-".join(map(str, msgspec.structs.astuple(self.cell)))
 
 
-def _run(settings: Settings, cell: Cell) -> list[Run]:
-    return [run_once(cell, settings, number) for number in range(settings.runs_of(cell))]
+def pieces(settings: Settings) -> list[Piece]:
+    return [Piece(cell, settings) for cell in cells()]
+
+
+def run_piece(piece: Piece) -> list[Run]:
+    settings = piece.settings
+    return [run_once(piece.cell, settings, number) for number in range(settings.runs_of(piece.cell))]
 
 
 def run_once(cell: Cell, settings: Settings, number: int) -> Run:

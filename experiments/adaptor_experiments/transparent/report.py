@@ -16,10 +16,9 @@ import numpy as np
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor_experiments import bootstrap
 from adaptor_experiments.bootstrap import VERDICTS, Interval, Verdict, above, below, between, example
-from adaptor_experiments.figures import exhibits
 from adaptor_experiments.figures.canvas import Drawing, ratio_scale, save
-from adaptor_experiments.figures.exhibits import Exhibit
-from adaptor_experiments.tables import texts
+from adaptor_experiments.figures.exhibits import Exhibit, Report
+from adaptor_experiments.tables import Runs, texts
 from adaptor_experiments.transparent.cells import HOUR, Cell, Share, summarise
 from adaptor_experiments.transparent.design import DONATED, MACHINES, STRATEGIES, WATCHED, Donated, Settings
 from adaptor_experiments.transparent.sample import Outcome
@@ -87,27 +86,18 @@ TITLES = {machine.key: machine.title for machine in MACHINES}
 _MARKERS = "osD^v"
 
 
-def write_report(
-    outcomes: Sequence[Outcome], settings: Settings, tariff: Tariff, folder: Path
-) -> exhibits.Report:
-    """Write `runs.csv`, a CSV for each table, the figures (SVG and PNG) and `report.html`.
-
-    Raises:
-        ReplayError: something cannot be written.
-    """
+def report_of(outcomes: Runs[Outcome], settings: Settings, folder: Path, tariff: Tariff) -> Report:
+    """Raises ReplayError: a figure cannot be written."""
     cells = summarise(outcomes, settings.seed, tariff)
-    exhibits.write_runs(outcomes, folder / "runs.csv")
-    report = texts("transparent").report(
+    return texts("transparent").report(
         conclusion(cells),
         [_speedups(cells, folder), _losses(cells, folder), _delays(cells, folder)],
         tables(cells),
-        samples=len({outcome.sample for outcome in outcomes}),
+        samples=len(outcomes.by("sample")),
         settings=settings,
         tariff=tariff,
         days=WATCHED // 86400,
     )
-    exhibits.write_report(report, folder)
-    return report
 
 
 def tables(cells: Sequence[Cell]) -> list[Exhibit]:
