@@ -88,7 +88,7 @@ def resumed(
     """
     with naming(folder):
         (folder / "samples").mkdir(parents=True, exist_ok=True)
-        kept, content = folder / "settings.json", msgspec.json.encode(settings, enc_hook=str)
+        kept, content = folder / "settings.json", msgspec.json.encode(settings)
         if not kept.exists():
             write_whole(kept, content)
         elif kept.read_bytes() != content:

@@ -8,12 +8,10 @@ for each, by a rule that no result had a part in, and others with the same stati
 from __future__ import annotations
 
 import csv
-import io
 import math
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from statistics import NormalDist
 
 import msgspec
@@ -21,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from adaptor.budget.provisioning.hosts import HostTerms
-from adaptor_simulation.files import ReplayError
 
 Seconds = npt.NDArray[np.float64]
 HOURLY = HostTerms(unit=3600.0, startup=300.0)  # 2011, §4: 55 of 60 minutes are usable
@@ -180,7 +177,14 @@ def _where(of: Callable[[float], float], low: float, high: float) -> float:
     return (low + high) / 2
 
 
+def measured() -> Seconds:
+    """The parts of the picture of `make demo`."""
+    content = (files("adaptor_experiments.a2ha") / "demo.csv").read_text(encoding="ascii")
+    return np.array([float(row["seconds"]) for row in csv.DictReader(content.splitlines())])
+
+
 _FIXED: dict[str, Callable[[], Seconds]] = {
+    "demo": measured,
     "image": image_list,
     "image-dark": lambda: image_list(shortest=51),
     "image-heavy": lambda: image_list(longest=13),
@@ -192,46 +196,20 @@ _FIXED: dict[str, Callable[[], Seconds]] = {
 """Lists of which only the order differs."""
 
 
-def runtimes(kind: Kind, seed: int, order: int, demo: Path | None = None) -> Seconds:
-    """Seconds of each task in the order in which they are taken.
-
-    Args:
-        demo: a list of measured runtimes; None: that of the package.
-
-    Raises:
-        ReplayError: the measured list cannot be read.
-    """
+def runtimes(kind: Kind, seed: int, order: int) -> Seconds:
+    """Seconds of each task in the order in which they are taken."""
     draw = np.random.default_rng([seed, order, len(kind.key)])
     if kind.key == "normal":
         return np.maximum(1.0, draw.normal(150, 30, 256))
     if kind.key == "long":
         return np.maximum(1.0, draw.normal(5400, 1200, 256))
-    if kind in _DRAWN:
-        return _DRAWN[kind](draw)
-    return draw.permutation(fixed(kind.key) if kind.key in _FIXED else measured(demo))
+    return _DRAWN[kind](draw) if kind in _DRAWN else draw.permutation(fixed(kind.key))
 
 
 @cache
 def fixed(key: str) -> Seconds:
     """The list of a bag of which only the order differs."""
     return _FIXED[key]()
-
-
-def measured(path: Path | None = None) -> Seconds:
-    """The runtimes in the `seconds` column of a CSV file; None: of the list that comes with the package.
-
-    Raises:
-        ReplayError: it cannot be read.
-    """
-    source = files("adaptor_experiments.a2ha") / "demo.csv" if path is None else path
-    try:
-        rows = csv.DictReader(io.StringIO(source.read_text(encoding="ascii")))
-        found = np.array([float(row["seconds"]) for row in rows])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ReplayError(f"{source}: no list of runtimes (a column `seconds`): {error}") from error
-    if not len(found) or not (found > 0).all() or not np.isfinite(found).all():
-        raise ReplayError(f"{source}: no list of runtimes: each must be more than 0 s, and there must be one")
-    return found
 
 
 def optimal_hosts(work: float, terms: HostTerms) -> int:

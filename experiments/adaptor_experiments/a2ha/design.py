@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -44,8 +43,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
     orders: int = 200
     """Of each bag (2008, §5; 2011, §4)."""
-    demo: Path | None = None
-    """Measured runtimes; None: those of the package."""
 
 
 class Scheme(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,13 +159,12 @@ def pieces(settings: Settings, wanted: Iterable[Scheme] | None = None) -> list[P
 
 
 def run_piece(piece: Piece) -> list[Row]:
-    """Raises ReplayError: the measured runtimes cannot be read."""
     last = min(piece.first + _AT_ONCE, piece.settings.orders)
     return [_run(piece.scheme, piece.settings, order) for order in range(piece.first, last)]
 
 
 def _run(scheme: Scheme, settings: Settings, order: int) -> Row:
-    bag = runtimes(KINDS[scheme.bag], settings.seed, order, settings.demo).tolist()
+    bag = runtimes(KINDS[scheme.bag], settings.seed, order).tolist()
     run = CloudRun(bag, scheme.terms, scheme.preset, initial=scheme.initial, bought=scheme.bought).finish()
     return Row(
         experiment=scheme.experiment,

@@ -43,9 +43,7 @@ BEST = math.ceil(FIVE_MINUTES.count * FIVE_MINUTES.runtime / WHOLE_HOUR.unit)
 
 def predicted(settings: Settings) -> Seconds:
     """Hosts predicted from the first tasks: 5 %, 50 % and 95 % of the orders, by tasks (Fig. 4b)."""
-    orders = np.array(
-        [runtimes(IMAGE, settings.seed, order, settings.demo) for order in range(settings.orders)]
-    )
+    orders = np.array([runtimes(IMAGE, settings.seed, order) for order in range(settings.orders)])
     tasks = orders.shape[1]
     means = np.cumsum(orders, axis=1) / np.arange(1, tasks + 1)
     return np.quantile(means * tasks / IMAGE.terms.usable, [0.05, 0.5, 0.95], axis=0)

@@ -65,7 +65,7 @@ def draw_figures(rows: Runs[Row], settings: Settings, folder: Path) -> list[Draw
 
 def _figure_4(settings: Settings, folder: Path) -> Drawing:
     def draw(plots: Sequence[Axes]) -> None:
-        order = runtimes(IMAGE, settings.seed, 0, settings.demo)
+        order = runtimes(IMAGE, settings.seed, 0)
         count = np.arange(1, len(order) + 1)
         plots[0].plot(count, order, ".", markersize=3, color="C7", label="a task")
         plots[0].plot(count, np.cumsum(order) / count, color="C0", label="mean so far")

@@ -28,7 +28,8 @@ from adaptor_experiments.bats.design import (
     Settings,
     Way,
 )
-from adaptor_experiments.bootstrap import Drawn, Interval, Matrix, Verdict, drawn_means, less, tally, weights
+from adaptor_experiments.bootstrap import Drawn, Interval, Matrix, drawn_means, weights
+from adaptor_experiments.claims import Bounds, Verdict, tally
 from adaptor_experiments.figures.canvas import Drawing, save
 from adaptor_experiments.figures.exhibits import Exhibit, Report
 from adaptor_experiments.tables import Figure, Runs, grouped_bars, texts
@@ -104,7 +105,7 @@ def findings(runs: Runs[Run]) -> Exhibit:
     rows = []
     for (measure, bound), texts_of_row in zip(FINDINGS, page.tables["findings"].rows, strict=True):
         measured = [measure(cell) for cell in cells]
-        found = tally(measured, lambda figure, bound=bound: less(figure, bound))  # type: ignore[misc]
+        found = tally(measured, Bounds(high=bound).judge)
         told = [f"{word} in {len(found[verdict])}" for verdict, word in _WORDS.items() if found[verdict]]
         rows.append([*texts_of_row, *map(str, measured), f"{', '.join(told)} of {len(measured)}"])
     return page.exhibit("findings", rows, (*map(", ".join, CASES), "verdict"))

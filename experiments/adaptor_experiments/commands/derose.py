@@ -12,6 +12,7 @@ from adaptor.cli.options import duration
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor_experiments.commands.running import (
     PROCESSORS,
+    choice_option,
     count_option,
     experiment_options,
     folder_of_traces,
@@ -38,12 +39,10 @@ from adaptor_experiments.commands.running import (
     "--processors", type=PROCESSORS, metavar="N", help="Of the machine of a FILE; else as its header says."
 )
 @list_option("--heuristic", "heuristics", tuple(HEURISTICS), "What is compared, else static and adaptive")
-@click.option(
+@choice_option(
     "--cells",
-    type=click.Choice(["paper", "goals"]),
-    default="paper",
-    show_default=True,
-    help="The kinds of bag and limits: the paper's 216, or the 54 by which heuristics are judged.",
+    ("paper", "goals"),
+    "The kinds of bag and limits: the paper's 216, or the 54 by which heuristics are judged.",
 )
 @click.option(
     "--samples", type=click.IntRange(1), metavar="N", help="Submission times for each trace.  [default: 100]"

@@ -11,7 +11,6 @@ import click
 from adaptor_experiments.commands.running import (
     chosen,
     count_option,
-    demo_option,
     experiment_options,
     folder_of_traces,
     mean_option,
@@ -25,9 +24,8 @@ from adaptor_experiments.commands.running import (
 @click.command(short_help="Repeat the evaluations of A²HA (Silva et al. 2008 and 2011).")
 @count_option("--orders", 2, 200, "Of each bag.")
 @quick_option("Only 10 orders.")
-@demo_option
 @experiment_options("a2ha")
-def a2ha(orders: int, quick: bool, demo: Path | None, seed: int, output: Path, processes: int) -> None:
+def a2ha(orders: int, quick: bool, seed: int, output: Path, processes: int) -> None:
     """Repeat the evaluations of A²HA (Silva et al. 2011, §4) and of its forerunner (2008, §5).
 
     How many hosts the estimators buy for bags whose task runtimes are not known, next to the figures and
@@ -41,7 +39,7 @@ def a2ha(orders: int, quick: bool, demo: Path | None, seed: int, output: Path, p
     from adaptor_experiments.a2ha.design import Row, Settings, pieces, run_piece
     from adaptor_experiments.a2ha.report import report_of
 
-    settings = Settings(seed=seed, orders=10 if quick else orders, demo=demo)
+    settings = Settings(seed=seed, orders=10 if quick else orders)
     measure(run_piece, pieces(settings), Row, settings, report_of, output, processes)
 
 
@@ -151,14 +149,13 @@ QUICK = 20
 def _bags(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     from adaptor_experiments.forecasts.paid_bags import BAG
 
-    return chosen(value, BAG)
+    return chosen("--bags", value, BAG)
 
 
 @click.command("budget-check", short_help="Measure how often the forecasts of `adaptor status` hold.")
 @count_option("--orders", 4, 200, "Of each bag.")
 @click.option("--bags", metavar="LIST", callback=_bags, help="Only these, such as sorted,demo.")
 @quick_option(f"Only {QUICK} orders.")
-@demo_option
 @experiment_options("budget-check")
 @click.pass_context
 def budget_check(
@@ -166,7 +163,6 @@ def budget_check(
     orders: int,
     bags: tuple[str, ...] | None,
     quick: bool,
-    demo: Path | None,
     seed: int,
     output: Path,
     processes: int,
@@ -191,7 +187,7 @@ def budget_check(
     from adaptor_experiments.forecasts.row import Row
 
     settings = Settings(
-        seed=seed, orders=QUICK if quick else orders, demo=demo, bags=tuple(BAG) if bags is None else bags
+        seed=seed, orders=QUICK if quick else orders, bags=tuple(BAG) if bags is None else bags
     )
     rows = measure(run_piece, pieces(settings), Row, settings, report_of, output, processes)
     if any(promise.verdict == "NOT KEPT" for promise in promises(rows)):

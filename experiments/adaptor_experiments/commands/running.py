@@ -37,12 +37,13 @@ def count_option(flag: str, least: int, default: int, about: str) -> Decorator:
     )
 
 
-demo_option = click.option(
-    "--demo",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Measured runtimes, a column `seconds`.  [default: those of `make demo`]",
-)
+def choice_option(flag: str, choices: Sequence[str], about: str, name: str | None = None) -> Decorator:
+    """An option that takes one of these, the first by default."""
+    names = (flag,) if name is None else (flag, name)
+    kind = click.Choice(choices)
+    return click.option(*names, type=kind, default=choices[0], show_default=True, help=about)
+
+
 seed_option = count_option("--seed", 0, 1, "Of what is drawn at random.")
 processes_option = count_option("--processes", 1, 2, "At the same time.")
 
@@ -68,24 +69,30 @@ def quick_option(about: str) -> Decorator:
     return click.option("--quick", is_flag=True, help=about)
 
 
-def chosen(value: str | None, choices: Collection[Choice]) -> tuple[Choice, ...] | None:
+def chosen(flag: str, value: str | None, choices: Collection[Choice]) -> tuple[Choice, ...] | None:
     """Those that a list such as `1,3,6` names, in the order of the choices; None: no list is given.
 
-    Raises BadParameter: the list is empty, or names something else.
+    Raises:
+        UsageError: the list names something else, or nothing.
     """
     if value is None:
         return None
-    wanted = {*value.replace(",", " ").split()}
-    if not wanted or not wanted <= {str(choice) for choice in choices}:
-        raise click.BadParameter(f"{value!r} is not a list out of {', '.join(map(str, choices))}")
-    return tuple(choice for choice in choices if str(choice) in wanted)
+    known = {str(choice): choice for choice in choices}
+    wanted = [*dict.fromkeys(value.replace(",", " ").split())]
+    unknown = [name for name in wanted or [value] if name not in known]
+    if unknown:
+        raise UsageError(f"{flag}: {unknown[0]!r} is none of {', '.join(known)}")
+    return tuple(choice for name, choice in known.items() if name in wanted)
 
 
 def list_option(flag: str, name: str, choices: Collection[Choice], about: str) -> Decorator:
-    """An option that takes a list out of these: see `chosen`."""
-    told = f"{about}: {', '.join(map(str, choices))}."
+    """An option that takes a list out of these."""
     return click.option(
-        flag, name, metavar="LIST", callback=lambda _, __, value: chosen(value, choices), help=told
+        flag,
+        name,
+        metavar="LIST",
+        callback=lambda _ctx, _param, value: chosen(flag, value, choices),
+        help=f"{about}: {', '.join(map(str, choices))}.",
     )
 
 
@@ -162,12 +169,8 @@ processors_option = click.option(
     "--processors", type=PROCESSORS, metavar="N", help="Of the machine; else as the header says."
 )
 lenient_option = click.option("--lenient", is_flag=True, help="Skip damaged lines and count them.")
-scheduler_option = click.option(
-    "--scheduler",
-    type=click.Choice(["conservative", "easy"]),
-    default="conservative",
-    show_default=True,
-    help="The policy of the simulated cluster.",
+scheduler_option = choice_option(
+    "--scheduler", ("conservative", "easy"), "The policy of the simulated cluster."
 )
 _CHOICES = {
     "processors": (
@@ -206,9 +209,5 @@ def choices_option(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*args, choices=choices, **values)
 
     for field, (flag, allowed, about) in reversed(_CHOICES.items()):
-        kind = click.Choice(allowed)
-        option = click.option(
-            flag, f"choice_{field}", type=kind, default=allowed[0], show_default=True, help=about
-        )
-        chosen = option(chosen)
+        chosen = choice_option(flag, allowed, about, f"choice_{field}")(chosen)
     return chosen

@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from adaptor.units import counted
-from adaptor_experiments.bootstrap import VERDICTS, Interval, Verdict
+from adaptor_experiments.bootstrap import Interval
+from adaptor_experiments.claims import VERDICTS, Verdict
 from adaptor_experiments.derose import claims
 from adaptor_experiments.derose.comparison import Comparison, compare, on_all
 from adaptor_experiments.derose.design import HEURISTICS, Settings

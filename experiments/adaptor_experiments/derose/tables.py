@@ -9,7 +9,6 @@ import numpy as np
 
 from adaptor.units import counted
 from adaptor_experiments.bootstrap import Interval
-from adaptor_experiments.derose.claims import relative_error
 from adaptor_experiments.derose.comparison import BIGGEST, CLEARLY_SLOWER, Comparison, Profile, Ratio
 from adaptor_experiments.derose.design import CELLS, Settings, Workload
 from adaptor_experiments.derose.goals import REFERENCES, goals
@@ -166,7 +165,7 @@ def _error(mean: Interval, samples: int) -> str:
     """Half the interval in per cent, which falls by the root of the times; how many would make it 5 %."""
     if not mean.known:
         return "-"
-    error = relative_error(mean)
+    error = mean.relative_error
     return f"{error:.0%}" + (f" (5 %: {samples * (error / 0.05) ** 2:,.0f} times)" if error > 0.05 else "")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -77,19 +76,13 @@ _STRETCHED = 200.0
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
     orders: int = 200
-    demo: Path | None = None
-    """Measured runtimes; None: those of the package."""
     bags: tuple[str, ...] = tuple(BAG)
 
 
 def bag_of(key: str, settings: Settings, order: int) -> list[float]:
-    """Seconds of each task, by its place in the file.
-
-    Raises:
-        ReplayError: the measured list cannot be read.
-    """
+    """Seconds of each task, by its place in the file."""
     bag = BAG[key]
-    drawn = runtimes(bag.runtimes, settings.seed, order, settings.demo)
+    drawn = runtimes(bag.runtimes, settings.seed, order)
     drawn = drawn * _STRETCHED if bag.runtimes is DEMO else drawn
     return sorted(drawn.tolist()) if bag.sort else drawn.tolist()
 
@@ -117,7 +110,7 @@ def pieces(settings: Settings) -> list[Piece]:
 
 
 def run_piece(piece: Piece) -> list[Row]:
-    """The forecasts of some bags that pay. Raises ReplayError: the measured runtimes cannot be read."""
+    """The forecasts of some bags that pay."""
     return [row for order in piece.orders for row in _run(piece.bag, piece.settings, order)]
 
 

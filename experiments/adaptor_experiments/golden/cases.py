@@ -20,7 +20,7 @@ from adaptor.model import Limits
 from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
-from adaptor_experiments.commands.bag_terms import NodesOptions, load_cluster, terms_of_bag
+from adaptor_experiments.commands.bag_options import load_cluster, terms_of_bag
 from adaptor_experiments.derose.design import PARTS, WORKLOADS, Workload
 from adaptor_experiments.resumable import all_rows
 from adaptor_simulation.distributions import draw_runtimes
@@ -29,7 +29,6 @@ from adaptor_simulation.jobs import Jobs
 from adaptor_simulation.machine import parse_machine
 from adaptor_simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor_simulation.scene.world import World
-from adaptor_simulation.traces.repairs import Choices
 from adaptor_simulation.what_if import find_holes
 from adaptor_simulation.worker import Attempt
 
@@ -242,15 +241,12 @@ def _budget_check(_: Path, processes: int) -> Rows:
 
 
 def _holes(traces: Path, _: int) -> Rows:
-    nodes = NodesOptions(nodes="32x4", memory=None, chunk=1, profiles=())
-    trace = traces / f"{SDSC_SP2.file}.swf.gz"
-    loaded = load_cluster(trace, "conservative", None, nodes, Choices(), lenient=False)
-    limits: dict[str, Any] = {"max_pending": 3, "max_proc": None, "max_tr": None}
-    (terms,) = terms_of_bag(loaded, TaskSize(processors=3), heuristic="adaptive", **limits)
-    jobs = loaded.cluster.jobs.submit
-    instants = [int(jobs[len(jobs) * part // 5]) for part in (1, 2, 3, 4)]
+    cluster, _ = load_cluster(traces / f"{SDSC_SP2.file}.swf.gz", nodes="32x4")
+    (terms,) = terms_of_bag(cluster, TaskSize(processors=3), heuristics=("adaptive",), max_pending=3)
+    submits = cluster.jobs.submit
+    instants = [int(submits[len(submits) * part // 5]) for part in (1, 2, 3, 4)]
     every = [msgspec.structs.replace(terms, sees_nodes=sees) for sees in (False, True)]
-    return find_holes(loaded.cluster, instants, draw_runtimes("uniform(5m, 15m)", 300, 1), every)
+    return find_holes(cluster, instants, draw_runtimes("uniform(5m, 15m)", 300, 1), every)
 
 
 def _scenes(_: Path, __: int) -> Rows:

@@ -13,12 +13,10 @@ from adaptor_experiments.a2ha.bags import (
     LONG,
     NORMAL,
     TESTING,
-    measured,
     optimal_hosts,
     runtimes,
 )
 from adaptor_experiments.tables import texts
-from adaptor_simulation.files import ReplayError
 
 ORIGINS = dict(texts("a2ha").tables["bags"].rows)
 
@@ -60,33 +58,12 @@ def test_the_optimal_numbers(kind, optimal):
     assert np.median(found) == optimal
 
 
-def test_the_demo_was_measured():
-    tasks = measured()
-    assert len(tasks) == 256
-    assert 0 < tasks.min() < tasks.max()
-
-
 def test_the_measured_list_comes_with_the_package(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert (measured() == measured()).all()
-    assert sorted(runtimes(DEMO, 1, 0)) == sorted(measured())
-
-
-@pytest.mark.parametrize("rows", ["", "0,-1\n", "0,nan\n"])
-def test_a_list_without_runtimes(tmp_path, rows):
-    wrong = tmp_path / "list.csv"
-    wrong.write_text(f"task,seconds\n{rows}")
-    with pytest.raises(ReplayError, match=r"list.csv: no list of runtimes: each must be more than 0 s"):
-        measured(wrong)
-
-
-def test_a_list_that_is_none(tmp_path):
-    wrong = tmp_path / "list.csv"
-    wrong.write_text("task,minutes\n0,1\n")
-    with pytest.raises(ReplayError, match=r"list.csv: no list of runtimes \(a column `seconds`\)"):
-        measured(wrong)
-    with pytest.raises(ReplayError, match="No such file"):
-        measured(tmp_path / "none.csv")
+    tasks = bags.measured()
+    assert len(tasks) == 256
+    assert 0 < tasks.min() < tasks.max()
+    assert sorted(runtimes(DEMO, 1, 0)) == sorted(tasks)
 
 
 def test_every_bag_says_where_it_comes_from():

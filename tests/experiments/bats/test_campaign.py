@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from adaptor_experiments.bats.campaign import Piece, of, run_bag
+from adaptor_experiments.bats.campaign import Piece, of, run_piece
 from adaptor_experiments.bats.design import KINDS, SAMPLERS, SITES, WAYS, Settings, bag
 from adaptor_experiments.bats.ending import TailPhase
 from adaptor_experiments.bats.sampling import IDLE, sample
@@ -48,7 +48,7 @@ def test_a_sample_is_paid_by_begun_hours_and_its_tasks_are_done(kind):
 
 
 def test_the_money_of_the_sample_is_part_of_the_budget():
-    for run in run_bag(Piece("normal", 0, SMALL)):
+    for run in run_piece(Piece("normal", 0, SMALL)):
         assert 0 < run.sampled < run.allowed
         assert run.spent > run.sampled
 
@@ -79,7 +79,7 @@ def test_a_state_can_be_ended_again_and_again():
 
 
 def test_copies_shorten_the_end():
-    runs = Runs(run_bag(Piece("normal", 0, SMALL)))
+    runs = Runs(run_piece(Piece("normal", 0, SMALL)))
     mean = {way: of(runs, "normal", "fastest", way).mean("relative") for way in WAYS}
     assert mean["perfect"] <= mean["daemon"] < mean["none"] == 100
 

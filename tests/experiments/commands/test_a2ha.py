@@ -7,10 +7,9 @@ import csv
 import pytest
 
 from adaptor_experiments.a2ha import design
-from adaptor_experiments.a2ha.campaign import run_all
-from adaptor_experiments.a2ha.design import Settings, presets, schemes
+from adaptor_experiments.a2ha.design import Settings, pieces, presets, run_piece, schemes
 from adaptor_experiments.commands.replay import replay
-from adaptor_simulation.files import ReplayError
+from adaptor_experiments.resumable import all_rows
 from tests.simulation.invoking_replay import call
 
 
@@ -62,13 +61,13 @@ def test_all_that_a_reader_gets(fewer, tmp_path):
 def test_two_processes_find_the_same_as_one():
     settings = Settings(seed=4, orders=3)
     wanted = [scheme for scheme in presets() if scheme.bag == "demo"][:2]
-    one, two = (run_all(wanted, settings, processes, lambda count: None) for processes in (1, 2))
+    one, two = (all_rows(run_piece, pieces(settings, wanted), processes) for processes in (1, 2))
     assert one == two
 
 
 def test_another_seed_gives_other_orders():
     wanted = [scheme for scheme in presets() if scheme.bag == "demo"][:1]
-    one, two = (run_all(wanted, Settings(seed=seed, orders=3), 1, lambda count: None) for seed in (1, 2))
+    one, two = (all_rows(run_piece, pieces(Settings(seed=seed, orders=3), wanted), 1) for seed in (1, 2))
     assert [row.wall for row in one] != [row.wall for row in two]
 
 
@@ -82,8 +81,3 @@ def test_the_whole_experiment_is_that_of_the_papers():
     } <= kinds
     assert {("grid-2008", "image"), ("grid-2008", "normal"), ("presets", "demo")} <= kinds
     assert Settings().orders == 200
-
-
-def test_a_demo_list_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(ReplayError, match=r"none.csv: no list of runtimes"):
-        call(replay, "a2ha", "--orders", 2, "--demo", tmp_path / "none.csv", "--processes", 1)

@@ -15,7 +15,7 @@ from adaptor.errors import UsageError
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.transparent.cells import cost
 from adaptor_experiments.transparent.design import MACHINES, prices
-from adaptor_experiments.transparent.report import tally, verdicts
+from adaptor_experiments.transparent.report import tallied, verdicts
 from adaptor_experiments.transparent.sample import Outcome
 from adaptor_simulation.files import ReplayError
 from tests.examples import examples
@@ -122,7 +122,7 @@ def test_a_claim_concerns_its_rows_alone():
     assert "A" not in verdicts(heavy, "transparent")
     assert "−C" in verdicts(heavy, "transparent")
     assert "+C" in verdicts(cell((0.2, 0.1, 0.4), offered=0.9), "transparent")
-    assert {len(some) for some in tally("A", [heavy], "transparent").values()} == {0}
+    assert {len(some) for some in tallied("A", [heavy], "transparent").values()} == {0}
 
 
 def test_a_delay_of_local_jobs_would_be_seen():
