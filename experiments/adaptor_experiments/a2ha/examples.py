@@ -46,7 +46,8 @@ def predicted(settings: Settings) -> Seconds:
     orders = np.array([runtimes(IMAGE, settings.seed, order) for order in range(settings.orders)])
     tasks = orders.shape[1]
     means = np.cumsum(orders, axis=1) / np.arange(1, tasks + 1)
-    return np.quantile(means * tasks / IMAGE.terms.usable, [0.05, 0.5, 0.95], axis=0)
+    found: Seconds = np.quantile(means * tasks / IMAGE.terms.usable, [0.05, 0.5, 0.95], axis=0)
+    return found
 
 
 def bought_with(creation: float, increase: float, settings: Settings) -> Seconds:
@@ -57,4 +58,5 @@ def bought_with(creation: float, increase: float, settings: Settings) -> Seconds
         run = CloudRun(runtimes(IMAGE, settings.seed, order).tolist(), IMAGE.terms, preset)
         run.finish()
         lines.append(run.history)
-    return np.array(lines, np.float64).mean(axis=0)
+    means: Seconds = np.array(lines, np.float64).mean(axis=0)
+    return means

@@ -208,6 +208,7 @@ def choices_option(command: Callable[..., Any]) -> Callable[..., Any]:
         choices = Choices(**{field: values.pop(f"choice_{field}") for field in _CHOICES})
         return command(*args, choices=choices, **values)
 
+    made: Callable[..., Any] = chosen
     for field, (flag, allowed, about) in reversed(_CHOICES.items()):
-        chosen = choice_option(flag, allowed, about, f"choice_{field}")(chosen)
-    return chosen
+        made = choice_option(flag, allowed, about, f"choice_{field}")(made)
+    return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import random
 
 import pytest
@@ -14,6 +13,7 @@ from adaptor_experiments.bats.sampling import IDLE, sample
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.tables import Runs
 from tests.experiments.bats.endings import SMALL, ending
+from tests.experiments.leavings import rows_of, top_of
 from tests.simulation.invoking_replay import call
 
 
@@ -90,14 +90,9 @@ def test_the_command_leaves_tables_figures_and_a_page(tmp_path):
     result = call(replay, *arguments)
     assert "Runs that cost more than the budget" in result.output
     assert "(bags of each kind: 1 (whole: 30); orders of each bag: 1 (whole: 30))" in result.output
-    with (tmp_path / "runs.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == 3 * 2 * (7 + 1)
-    page = (tmp_path / "report.html").read_text()
-    assert page.count("data:image/svg+xml;base64,") == 2
-    assert (
-        "Fastest budget: replicas as the daemon makes them end a bag sooner"
-        in page.partition("</section>")[0]
-    )
+    assert len(rows_of(tmp_path / "runs.csv")) == 3 * 2 * (7 + 1)
+    assert (tmp_path / "report.html").read_text().count("data:image/svg+xml;base64,") == 2
+    assert "Fastest budget: replicas as the daemon makes them end a bag sooner" in top_of(tmp_path)
     first = (tmp_path / "runs.csv").read_text()
     call(replay, *arguments)
     assert (tmp_path / "runs.csv").read_text() == first
