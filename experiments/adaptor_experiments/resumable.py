@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -59,7 +59,7 @@ def _prepare() -> None:
     gc.freeze()  # the libraries stay: looking through them each time would take a twentieth of the time
 
 
-def all_rows(run: Callable[[Some], list[Result]], pieces: Sequence[Some], processes: int) -> list[Result]:
+def all_rows(run: Callable[[Some], Iterable[Result]], pieces: Sequence[Some], processes: int) -> list[Result]:
     """The rows of all pieces, in their order."""
     return [row for rows in in_processes(run, pieces, processes) for row in rows]
 

@@ -107,12 +107,7 @@ def folder_of_traces(value: Path | None) -> Path:
     return value or _NEARBY
 
 
-traces_option = click.option(
-    "--traces",
-    type=_FOLDER,
-    metavar="DIR",
-    help="Where the traces are.",
-)
+traces_option = click.option("--traces", type=_FOLDER, metavar="DIR", help="Where the traces are.")
 
 
 @contextmanager

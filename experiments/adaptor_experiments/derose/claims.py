@@ -170,11 +170,7 @@ CLAIMS: dict[str, Claim] = {
     "L": Claim(_of_cells(CTC, figure=_first_request), _sooner, "each"),
     "M": Claim(_one_over_other(SP2, CTC, few_long), _later),
     "N": Claim(_mean_when_loaded, _holds_the_papers, "each", whole=True),
-    "O": Claim(
-        _of_cells(SP2, BLUE, CTC, figure=_own_error),
-        Bounds(high=_ERROR).judge,
-        "each",
-    ),
+    "O": Claim(_of_cells(SP2, BLUE, CTC, figure=_own_error), Bounds(high=_ERROR).judge, "each"),
 }
 """By the key of a sentence, whose words are in `page.yaml`."""
 

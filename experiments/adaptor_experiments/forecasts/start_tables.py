@@ -19,7 +19,7 @@ NEAR_HEADINGS = ("trace", "scheduler", "forecast", "n", *(f"within {near}" for n
 
 def near_table(rows: Sequence[Start]) -> Iterator[tuple[str, ...]]:
     """Of drawn futures, of the plan by time limits, and of the median of similar jobs' past waits."""
-    for (trace, scheduler), some in _sites(rows):
+    for (trace, scheduler), some in Runs(rows).by("trace", "scheduler").items():
         soon = [row.wait <= SOON for row in some]
         ways = {
             "drawn": ([row.value for row in some], [row.value + 1e-3 * row.high for row in some]),
@@ -47,7 +47,7 @@ def cover_table(rows: Sequence[Start]) -> Iterator[tuple[str, ...]]:
         "by the site's past": by_past(cases),
     }
     places = {(row.trace, row.scheduler, row.job): place for place, row in enumerate(rows)}
-    for (trace, scheduler), some in _sites(rows):
+    for (trace, scheduler), some in Runs(rows).by("trace", "scheduler").items():
         mine = [places[row.trace, row.scheduler, row.job] for row in some]
         for name, ends in ways.items():
             its = [ends[place] for place in mine]
@@ -79,12 +79,6 @@ def auc(ranked: Sequence[float], positive: Sequence[bool]) -> float:
 
     ranks = rankdata(np.nan_to_num(np.array(ranked), nan=math.inf, posinf=math.inf))
     return float(1 - (ranks[those].sum() - n * (n + 1) / 2) / (n * others))
-
-
-def _sites(rows: Sequence[Start]) -> Iterator[tuple[tuple[str, str], Sequence[Start]]]:
-    for trace, of_trace in Runs(rows).by("trace").items():
-        for scheduler, some in of_trace.by("scheduler").items():
-            yield (trace, scheduler), some
 
 
 def _hours(seconds: Sequence[float]) -> str:

@@ -11,15 +11,7 @@ from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.presets import AGGRESSIVE, CONSERVATIVE, FRUGAL, PREFERENCES, Preset
-from adaptor_experiments.a2ha.bags import (
-    HOURLY,
-    IMAGE,
-    NORMAL,
-    WHOLE_HOUR,
-    Kind,
-    optimal_hosts,
-    runtimes,
-)
+from adaptor_experiments.a2ha.bags import HOURLY, IMAGE, NORMAL, WHOLE_HOUR, Kind, optimal_hosts, runtimes
 from adaptor_experiments.a2ha.simulation import CloudRun
 
 

@@ -91,8 +91,7 @@ def test_traces_that_are_not_there(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("explicit", "says"),
-    [((1.5, 1.2, 2.0), "+A"), ((0.9, 0.7, 1.4), "?A"), ((0.7, 0.6, 0.8), "−A")],
+    ("explicit", "says"), [((1.5, 1.2, 2.0), "+A"), ((0.9, 0.7, 1.4), "?A"), ((0.7, 0.6, 0.8), "−A")]
 )
 def test_a_claim_is_judged_by_its_bound_and_the_interval(explicit, says):
     assert says in verdicts(cell(explicit), "transparent")
