@@ -23,8 +23,7 @@ from adaptor_experiments.a2ha.bags import (
     runtimes,
 )
 from adaptor_experiments.a2ha.design import CREATION, INCREASE, Row, Settings
-from adaptor_experiments.a2ha.examples import BEST, FIVE_MINUTES, bought_with, predicted
-from adaptor_experiments.a2ha.numbers import published
+from adaptor_experiments.a2ha.numbers import BEST, FIVE_MINUTES, bought_with, predicted, published
 from adaptor_experiments.figures.canvas import Drawing, save
 from adaptor_experiments.tables import Figure, Runs
 

@@ -111,13 +111,16 @@ def _starts(
     scores: bool,
 ) -> Iterator[str]:
     from adaptor.cli.printing import layout
-    from adaptor_experiments.forecasts.start_tables import (
+    from adaptor_experiments.forecasts.starts import (
         COVER_HEADINGS,
         NEAR_HEADINGS,
+        Piece,
+        Settings,
+        Start,
         cover_table,
         near_table,
+        run_piece,
     )
-    from adaptor_experiments.forecasts.starts import Piece, Settings, Start, run_piece
     from adaptor_experiments.resumable import resumed
 
     settings = Settings(sample=sample, seed=seed)

@@ -239,10 +239,8 @@ def _on_claims(cells: Sequence[Cell]) -> str:
 
 def _speedups(cells: Sequence[Cell], folder: Path) -> Drawing:
     caption = "Transparent against formal requests: above 1 it is faster (bars: 95 %)"
-    label = "speedup: better explicit / transparent"
-    return _figure(
-        cells, folder / "figures/speedup.svg", caption, label, lambda cell: cell.explicit["transparent"]
-    )
+    path, label = folder / "figures/speedup.svg", "speedup: better explicit / transparent"
+    return _figure(cells, path, caption, label, lambda cell: cell.explicit["transparent"], ratio=True)
 
 
 def _losses(cells: Sequence[Cell], folder: Path) -> Drawing:

@@ -7,12 +7,14 @@ import math
 import msgspec
 import numpy as np
 
-from adaptor_experiments.forecasts.start_tables import auc, cover_table, near_table
 from adaptor_experiments.forecasts.starts import (
     History,
     Piece,
     Start,
+    auc,
     bounds_of,
+    cover_table,
+    near_table,
     queue_at,
     run_piece,
     sample_of,

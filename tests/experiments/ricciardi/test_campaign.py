@@ -7,9 +7,8 @@ import functools
 import pytest
 
 from adaptor_experiments.commands.replay import replay
-from adaptor_experiments.ricciardi.campaign import Settings, cells, run_once
+from adaptor_experiments.ricciardi.campaign import Production, Settings, cells, run_once
 from adaptor_experiments.ricciardi.design import FLAVOURS, STABLE, UNSTABLE, Cell, Runtimes, target
-from adaptor_experiments.ricciardi.production import Production
 from adaptor_experiments.ricciardi.report import parameters
 from tests.experiments.leavings import rows_of, top_of
 from tests.simulation.invoking_replay import call
