@@ -31,6 +31,7 @@ Scheduler = Literal["recorded", "conservative", "easy"]
 """Who has started the jobs: the machine's own scheduler, as the trace says, or a simulated one."""
 
 SOON = 600.0  # seconds within which a job starts soon
+_PARTS = 2  # pieces into which the jobs of a trace are divided
 _LOOK = 60.0  # seconds that the schedulers of the traces may take to start what can start
 
 
@@ -84,14 +85,22 @@ class Piece(msgspec.Struct, frozen=True):
 
     trace: Path
     scheduler: Scheduler
-    sample: int
-    seed: int
+    settings: Settings
     part: int
-    parts: int
+    parts: int = _PARTS
 
     @property
     def name(self) -> str:
         return f"{self.trace.name.split('.')[0]}-{self.scheduler}-{self.part}"
+
+
+def pieces(traces: Sequence[Path], schedulers: Sequence[Scheduler], settings: Settings) -> list[Piece]:
+    return [
+        Piece(trace, scheduler, settings, part)
+        for trace in traces
+        for scheduler in schedulers
+        for part in range(_PARTS)
+    ]
 
 
 class History(msgspec.Struct, frozen=True, eq=False):
@@ -107,7 +116,7 @@ class History(msgspec.Struct, frozen=True, eq=False):
 def run_piece(piece: Piece) -> list[Start]:
     """The forecasts for every `parts`-th job of the sample."""
     history = history_of(piece.trace, piece.scheduler)
-    chosen = sample_of(history, piece.sample, piece.seed)[piece.part :: piece.parts]
+    chosen = sample_of(history, piece.settings.sample, piece.settings.seed)[piece.part :: piece.parts]
     bounds = bounds_of(history)
     by_end = np.argsort(history.ends, kind="stable")
     ended, ran = history.ends[by_end], _ran(history, by_end)
