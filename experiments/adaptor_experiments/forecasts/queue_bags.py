@@ -29,31 +29,24 @@ _TASKS = (50, 200, 800)
 _MEANS = (60.0, 300.0, 1200.0)
 
 
-class CheckedBag(msgspec.Struct, frozen=True, kw_only=True):
-    """A bag as its user submits it."""
-
-    kind: str
-    runtimes: tuple[int, ...]
-    """Whole seconds, in the order of the file."""
-    hint: float | None
-    """What its user says that a task takes; None: nothing."""
-
-
 def drawn(kind: str, draw: random.Random, tasks: int) -> list[float]:
     """Runtimes of a kind; those of a sorted file begin with the shortest, as of files by their size."""
     found = [KINDS[kind](draw) for _ in range(tasks)]
     return sorted(found) if kind == "sorted file" else found
 
 
-def bag_of(number: int, seed: int) -> CheckedBag:
-    """The kinds by turns; every second bag comes with a hint, which is as wrong as a guess is."""
+def bag_of(number: int, seed: int) -> tuple[str, list[int], float | None]:
+    """Kind, runtimes in the order of the file (whole seconds), and what its user says that a task takes.
+
+    The kinds by turns; every second bag comes with a hint, which is as wrong as a guess is.
+    """
     draw = random.Random(f"{seed}-{number}")  # noqa: S311
     kind = list(KINDS)[number % len(KINDS)]
     tasks, mean = draw.choice(_TASKS), draw.choice(_MEANS)
     runtimes = [max(1, round(mean * each)) for each in drawn(kind, draw, tasks)]
     true = sum(runtimes) / tasks
     hint = true * math.exp(draw.gauss(0.0, 0.4)) if number // len(KINDS) % 2 == 0 else None
-    return CheckedBag(kind=kind, runtimes=tuple(runtimes), hint=hint)
+    return kind, runtimes, hint
 
 
 class Piece(msgspec.Struct, frozen=True, eq=False):
@@ -76,7 +69,7 @@ def pieces(traces: Sequence[Path], bags: int, seed: int) -> Iterator[Piece]:
 
 def run_piece(piece: Piece) -> list[Row]:
     """The forecasts of a bag at the moments; none if the bag never ends."""
-    bag = bag_of(piece.number, piece.seed)
+    kind, runtimes, hint = bag_of(piece.number, piece.seed)
     site = CheckedSite(
         tariff=Tariff(price_explicit=1.0, price_donated=1.0),
         processors=piece.processors,
@@ -87,10 +80,10 @@ def run_piece(piece: Piece) -> list[Row]:
         jobs=piece.queue.jobs,
         shares=piece.queue.shares,
     )
-    run = submitted(bag.runtimes, site, time=bag.hint, pays=False, replicas=0, foresees=False)
-    moments = {math.ceil(share * len(bag.runtimes)): f"{share:.0%}" for share in _MOMENTS}
+    run = submitted(runtimes, site, time=hint, pays=False, replicas=0, foresees=False)
+    moments = {math.ceil(share * len(runtimes)): f"{share:.0%}" for share in _MOMENTS}
     outcome = run.run(list(moments), _GIVEN_UP)
     if not outcome.ended:
         return []
-    known = {"where": piece.trace, "bag": bag.kind, "number": piece.number, "tasks": len(bag.runtimes)}
-    return rows_of(outcome, moments, hint=bag.hint is not None, instant=float(piece.queue.instant), **known)
+    known = {"where": piece.trace, "bag": kind, "number": piece.number, "tasks": len(runtimes)}
+    return rows_of(outcome, moments, hint=hint is not None, instant=float(piece.queue.instant), **known)
