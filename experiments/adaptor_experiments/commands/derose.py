@@ -108,8 +108,6 @@ def derose(
     if quick:
         part["max_pending"] = part["max_pending"] or (1, 6)
         part["heterogeneities"] = part["heterogeneities"] or (2,)
-    if part["poll_interval"] is not None:
-        part["poll_interval"] = int(part["poll_interval"])
     asked = {name: value for name, value in part.items() if value is not None}
     settings = Settings(**{**PARTS[cells], **asked})
     workloads = workloads_named(names, processors)

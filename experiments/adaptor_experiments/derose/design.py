@@ -100,7 +100,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The paper's; `easy` is that of most sites."""
     static_maximum: bool = False
     """See `GridTerms.static_maximum`."""
-    poll_interval: int = 0
+    poll_interval: float = 0.0
     """Seconds between two looks at the queue; 0: one at each event."""
 
     @property
