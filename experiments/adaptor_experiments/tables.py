@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import msgspec
 import numpy as np
 
-from adaptor_experiments.bootstrap import Matrix
+from adaptor_experiments.bootstrap import Interval, Matrix
 from adaptor_experiments.figures.canvas import Drawing
 from adaptor_experiments.figures.exhibits import Exhibit, Report
 
@@ -203,9 +203,14 @@ class Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         *,
         settings: msgspec.Struct,
         whole: msgspec.Struct | None = None,
+        remarks: bool = True,
         **values: object,
     ) -> Report:
-        """The page, which begins with what is missing where the run is not the whole experiment."""
+        """The page, which begins with what is missing where the run is not the whole experiment.
+
+        Args:
+            remarks: whether those on all of the page are shown.
+        """
         missing = self.departures(settings, whole, **values)
         part = [self.say("part", missing="; ".join(missing))] if missing else []
         return Report(
@@ -214,7 +219,7 @@ class Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             drawings=drawings,
             setting=self.setting.format(settings=settings, **values),
             exhibits=exhibits,
-            remarks=tuple(f"{remark.text} ({remark.test})" for remark in self.remarks),
+            remarks=tuple(f"{remark.text} ({remark.test})" for remark in self.remarks if remarks),
         )
 
 
@@ -234,6 +239,14 @@ def texts(experiment: str) -> Texts:
     """The texts of a folder of this package, such as `bats`."""
     content = (files("adaptor_experiments") / experiment / "page.yaml").read_bytes()
     return msgspec.yaml.decode(content, type=Texts)
+
+
+def with_bars(
+    axes: Axes, places: Sequence[float], figures: Sequence[Interval], *, bars: bool = True, **look: Any
+) -> None:
+    """A line through figures, each with its 95 % interval."""
+    reach = [*zip(*(figure.bars for figure in figures), strict=True)] if bars else None
+    axes.errorbar(places, [figure.value for figure in figures], yerr=reach, **look)
 
 
 def grouped_bars(

@@ -6,32 +6,21 @@ import math
 
 import pytest
 
-from adaptor_experiments.bootstrap import (
-    Interval,
-    above,
-    at_least,
-    below,
-    between,
-    example,
-    less,
-    settled,
-    tally,
-)
+from adaptor_experiments.bootstrap import Interval
+from adaptor_experiments.claims import Bounds, example, settled, tally
 
 SURE, SHAKY, ALONE = Interval(1.2, 1.1, 1.3), Interval(1.2, 0.9, 1.5), Interval(1.2, 0.0, math.inf)
 
 
 def test_a_row_is_open_where_its_interval_reaches_to_the_other_side() -> None:
-    assert [at_least(each, 1.0) for each in (SURE, SHAKY, ALONE)] == ["confirms", "open", "open"]
-    assert [less(each, 1.0) for each in (SURE, SHAKY, ALONE)] == ["contradicts", "open", "open"]
-    assert (at_least(SURE, 1.25), at_least(SURE, 1.4)) == ("open", "contradicts")
-    assert [between(each, 1.0, 1.4) for each in (SURE, SHAKY, ALONE)] == ["confirms", "open", "open"]
-    assert between(SURE, 2.0, 3.0) == "contradicts"
-    assert (above(1.0, float_interval)(1.5), below(1.0, float_interval)(1.5)) == ("confirms", "contradicts")
+    def judged(*bounds: float) -> list[str]:
+        return [Bounds(*bounds).judge(found) for found in (SURE, SHAKY, ALONE)]
 
-
-def float_interval(value: float) -> Interval:
-    return Interval(value, value, value)
+    assert judged(1.0) == judged(1.0, 1.4) == ["confirms", "open", "open"]
+    assert judged(-math.inf, 1.0) == judged(2.0, 3.0)[:1] + ["open"] * 2 == ["contradicts", "open", "open"]
+    assert (judged(1.25)[0], judged(1.4)[0], judged(1.0, 1.25)[0]) == ("open", "contradicts", "open")
+    exactly = Interval.exactly(1.0)
+    assert (Bounds(low=1.0).judge(exactly), Bounds(high=1.0).judge(exactly)) == ("confirms", "contradicts")
 
 
 @pytest.mark.parametrize(

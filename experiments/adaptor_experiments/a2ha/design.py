@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -14,12 +14,15 @@ from adaptor_experiments.a2ha.bags import (
     DEMO,
     IMAGE,
     IMAGE_LISTS,
+    KINDS,
     LONG,
     NORMAL,
     TESTING,
     TESTING_LISTS,
     WHOLE_HOUR,
     Kind,
+    optimal_hosts,
+    runtimes,
 )
 from adaptor_experiments.a2ha.paper_presets import (
     AGGRESSIVE_2008,
@@ -29,20 +32,17 @@ from adaptor_experiments.a2ha.paper_presets import (
     PaperPreset,
     by_2008,
 )
-
-Bought = Literal["as published", "daemon"]
-"""How a preset is asked: step by step as the papers print it, or as the daemon asks it."""
+from adaptor_experiments.a2ha.simulation import Bought, CloudRun
 
 CREATION = (0.0, 0.25, 0.5, 0.75, 1.0)
 INCREASE = (0.25, 0.5, 0.75)
-ORDERS = 200  # of each bag (2008, §5; 2011, §4)
+_AT_ONCE = 25  # orders of a piece
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
-    orders: int = ORDERS
-    demo: Path | None = None
-    """Measured runtimes; None: those of the package."""
+    orders: int = 200
+    """Of each bag (2008, §5; 2011, §4)."""
 
 
 class Scheme(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One run; times in seconds."""
+    """One run: the scheme, and a `Run` of the simulation."""
 
     experiment: str
     bag: str
@@ -89,9 +89,17 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def schemes() -> list[Scheme]:
-    kinds = tuple(msgspec.structs.replace(kind, terms=WHOLE_HOUR) for kind in (IMAGE, NORMAL))
-    grids = _grid("grid-2011", (IMAGE, NORMAL, TESTING, DEMO), 2011) + _grid("grid-2008", kinds, 2008)
-    return [*grids, *presets(), *_lists(), *_long()]
+    without_startup = [msgspec.structs.replace(kind, terms=WHOLE_HOUR) for kind in (IMAGE, NORMAL)]
+    grids = [*_grid(2011, (IMAGE, NORMAL, TESTING, DEMO)), *_grid(2008, without_startup)]
+    lists = _schemes("lists", (*IMAGE_LISTS, *TESTING_LISTS), (CONSERVATIVE, AGGRESSIVE, FRUGAL))
+    # Table 2: as the text has it (no new hosts beyond half of all tasks), with hosts that fill the half, and
+    # as the table has it (half of what is left after the first hosts).
+    long = [
+        msgspec.structs.replace(scheme, initial=initial)
+        for scheme in _schemes("long", (LONG,), (CONSERVATIVE, HALF_FILLED, AS_THE_TABLE, FRUGAL))
+        for initial in (256, 100, 50, 1)
+    ]
+    return [*grids, *presets(), *lists, *long]
 
 
 def presets() -> list[Scheme]:
@@ -111,34 +119,62 @@ def presets() -> list[Scheme]:
     return found
 
 
-def _lists() -> list[Scheme]:
-    """Lists that the published statistics allow as well."""
-    kinds = (*IMAGE_LISTS, *TESTING_LISTS)
+def _schemes(experiment: str, kinds: Iterable[Kind], presets: Iterable[Preset]) -> list[Scheme]:
     return [
-        Scheme(experiment="lists", bag=kind.key, preset=preset, terms=kind.terms)
-        for kind, preset in itertools.product(kinds, (CONSERVATIVE, AGGRESSIVE, FRUGAL))
+        Scheme(experiment=experiment, bag=kind.key, preset=preset, terms=kind.terms)
+        for kind, preset in itertools.product(kinds, presets)
     ]
 
 
-def _grid(experiment: str, kinds: tuple[Kind, ...], published: Literal[2008, 2011]) -> list[Scheme]:
+def _grid(published: Literal[2008, 2011], kinds: Iterable[Kind]) -> list[Scheme]:
+    presets = (
+        PaperPreset(name="grid", creation_ratio=creation, increase_ratio=increase, published=published)
+        for creation, increase in itertools.product(CREATION, INCREASE)
+    )
+    return _schemes(f"grid-{published}", kinds, presets)
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Some orders of a scheme."""
+
+    scheme: Scheme
+    first: int
+    settings: Settings
+
+    @property
+    def name(self) -> str:
+        scheme, preset = self.scheme, self.scheme.preset
+        ratios = f"{preset.creation_ratio:g}-{preset.increase_ratio:g}"
+        told = (scheme.experiment, scheme.bag, preset.name, ratios, scheme.bought, scheme.initial, self.first)
+        return "-".join(map(str, told))
+
+
+def pieces(settings: Settings, wanted: Iterable[Scheme] | None = None) -> list[Piece]:
+    """Of all schemes, or of those wanted."""
     return [
-        Scheme(
-            experiment=experiment,
-            bag=kind.key,
-            preset=PaperPreset(
-                name="grid", creation_ratio=creation, increase_ratio=increase, published=published
-            ),
-            terms=kind.terms,
-        )
-        for kind, creation, increase in itertools.product(kinds, CREATION, INCREASE)
+        Piece(scheme, first, settings)
+        for scheme in (schemes() if wanted is None else wanted)
+        for first in range(0, settings.orders, _AT_ONCE)
     ]
 
 
-def _long() -> list[Scheme]:
-    """Table 2: as the text has it (no new hosts beyond half of all tasks), with hosts that fill the half, and
-    as the table has it (half of what is left after the first hosts)."""
-    presets = (CONSERVATIVE, HALF_FILLED, AS_THE_TABLE, FRUGAL)
-    return [
-        Scheme(experiment="long", bag=LONG.key, preset=preset, terms=LONG.terms, initial=initial)
-        for preset, initial in itertools.product(presets, (256, 100, 50, 1))
-    ]
+def run_piece(piece: Piece) -> list[Row]:
+    last = min(piece.first + _AT_ONCE, piece.settings.orders)
+    return [_run(piece.scheme, piece.settings, order) for order in range(piece.first, last)]
+
+
+def _run(scheme: Scheme, settings: Settings, order: int) -> Row:
+    bag = runtimes(KINDS[scheme.bag], settings.seed, order).tolist()
+    run = CloudRun(bag, scheme.terms, scheme.preset, initial=scheme.initial, bought=scheme.bought).finish()
+    return Row(
+        experiment=scheme.experiment,
+        bag=scheme.bag,
+        preset=scheme.preset.name,
+        bought=scheme.bought,
+        creation=scheme.preset.creation_ratio,
+        increase=scheme.preset.increase_ratio,
+        initial=scheme.initial or 0,
+        order=order,
+        optimal=optimal_hosts(run.work, scheme.terms),
+        **msgspec.structs.asdict(run),
+    )

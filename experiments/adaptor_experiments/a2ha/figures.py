@@ -15,15 +15,15 @@ from adaptor_experiments.a2ha.bags import (
     NORMAL,
     TESTING,
     TESTING_LISTS,
-    WHOLE_HOUR,
+    TESTING_LONG,
+    TESTING_MEDIAN,
     Kind,
+    Seconds,
     optimal_hosts,
     runtimes,
 )
 from adaptor_experiments.a2ha.design import CREATION, INCREASE, Row, Settings
-from adaptor_experiments.a2ha.examples import FIVE_MINUTES, bought_with, predicted
-from adaptor_experiments.a2ha.numbers import published
-from adaptor_experiments.a2ha.published import TESTING_LONG, TESTING_MEDIAN, Seconds
+from adaptor_experiments.a2ha.numbers import BEST, FIVE_MINUTES, bought_with, predicted, published
 from adaptor_experiments.figures.canvas import Drawing, save
 from adaptor_experiments.tables import Figure, Runs
 
@@ -32,26 +32,31 @@ if TYPE_CHECKING:
 
 
 _HOUR = 3600.0
-_SHORT_BAGS = ("image", "normal", "testing", "demo")
+_ROOM = 1.5  # above the highest bar, for the legend
+_TIGHT = 60  # hosts; beyond, the two curves only go on
 
 
 def draw_figures(rows: Runs[Row], settings: Settings, folder: Path) -> list[Drawing]:
     """All of them, as PNG and SVG. Raises ReplayError: the folder cannot be written."""
-    grid, old = rows.where(experiment="grid-2011"), rows.where(experiment="grid-2008")
+    grids = {
+        "figure-9": ("Fig. 9", "grid-2011", "image"),
+        "figure-10": ("Fig. 10", "grid-2011", "normal"),
+        "figure-11": ("Fig. 11", "grid-2011", "testing"),
+        "figure-demo": ("As Figs 9 to 11, the demo's measured parts", "grid-2011", "demo"),
+        "figure-2008-5": ("2008, Fig. 5", "grid-2008", "image"),
+        "figure-2008-6": ("2008, Fig. 6", "grid-2008", "normal"),
+    }
+    drawn = [
+        _grid(name, figure, rows.where(experiment=experiment, bag=bag), folder)
+        for name, (figure, experiment, bag) in grids.items()
+    ]
     return [
         figure_8(settings, folder),
         _figure_4(settings, folder),
         _figure_6(settings, folder),
-        *(
-            _grid(f"figure-{9 + i}", f"Fig. {9 + i}", grid.where(bag=bag), folder)
-            for i, bag in enumerate(_SHORT_BAGS[:3])
-        ),
-        _grid("figure-demo", "As Figs 9 to 11, the demo's measured parts", grid.where(bag="demo"), folder),
+        *drawn[:4],
         figure_2008_1(folder),
-        *(
-            _grid(f"figure-2008-{5 + i}", f"2008, Fig. {5 + i}", old.where(bag=bag), folder)
-            for i, bag in enumerate(("image", "normal"))
-        ),
+        *drawn[4:],
         _speedups("figure-12", "Fig. 12", rows, ("conservative", "aggressive", "frugal"), folder),
         _speedups("figure-2008-7", "2008, Fig. 7", rows, ("conservative-2008", "aggressive-2008"), folder),
     ]
@@ -59,7 +64,7 @@ def draw_figures(rows: Runs[Row], settings: Settings, folder: Path) -> list[Draw
 
 def _figure_4(settings: Settings, folder: Path) -> Drawing:
     def draw(plots: Sequence[Axes]) -> None:
-        order = runtimes(IMAGE, settings.seed, 0, settings.demo)
+        order = runtimes(IMAGE, settings.seed, 0)
         count = np.arange(1, len(order) + 1)
         plots[0].plot(count, order, ".", markersize=3, color="C7", label="a task")
         plots[0].plot(count, np.cumsum(order) / count, color="C0", label="mean so far")
@@ -151,17 +156,13 @@ def _speedups(name: str, figure: str, every: Runs[Row], presets: Sequence[str], 
     return save(folder / f"{name}.svg", f"{figure}: speedup and hosts (the line: equal)", 2, draw)
 
 
-_ROOM = 1.5  # above the highest bar, for the legend
-_TIGHT = 60  # hosts; beyond, the two curves only go on
-
-
 def figure_2008_1(folder: Path) -> Drawing:
     """Hours charged and speedup of equal tasks, by hosts: all of them, and where the least is charged."""
 
     def draw(plots: Sequence[Axes]) -> None:
         for axes, most in zip(plots, (FIVE_MINUTES.count, _TIGHT), strict=True):
             hosts = np.arange(1, most + 1)
-            charged = [FIVE_MINUTES.charged_units(int(number), WHOLE_HOUR.unit) for number in hosts]
+            charged = [FIVE_MINUTES.charged(int(number)) for number in hosts]
             gained = [FIVE_MINUTES.speedup(int(number)) for number in hosts]
             axes.step(hosts, charged, where="mid", color="C3", linewidth=1.2, label="hours charged")
             axes.step(hosts, gained, where="mid", color="C0", label="speedup")
@@ -169,12 +170,11 @@ def figure_2008_1(folder: Path) -> Drawing:
             axes.set_ylim(bottom=0)
             axes.set_xlim(0, most)
             axes.grid(color="#dddddd", linewidth=0.6)
-        best = int(FIVE_MINUTES.count * FIVE_MINUTES.runtime / WHOLE_HOUR.unit)
-        plots[1].axvline(best, color="black", linestyle="--", linewidth=0.8)
+        plots[1].axvline(BEST, color="black", linestyle="--", linewidth=0.8)
         plots[1].annotate(
-            f"{best} hosts: {best} h, speedup {best}",
-            (best, best),
-            (best + 4, 8),
+            f"{BEST} hosts: {BEST} h, speedup {BEST}",
+            (BEST, BEST),
+            (BEST + 4, 8),
             arrowprops={"arrowstyle": "->", "linewidth": 0.8},
         )
         plots[0].legend(loc="upper left")

@@ -1,17 +1,70 @@
-"""Each number of the papers' tables and figures, next to ours."""
+"""Each number of the papers' tables and figures, next to ours; what follows from the bags alone."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
+import msgspec
 import numpy as np
 
-from adaptor_experiments.a2ha.bags import IMAGE, NORMAL, TESTING, WHOLE_HOUR, fixed
+from adaptor.budget.accounting.tariffs import begun_units
+from adaptor.budget.provisioning.presets import Preset
+from adaptor_experiments.a2ha.bags import IMAGE, NORMAL, TESTING, WHOLE_HOUR, Seconds, fixed, runtimes
 from adaptor_experiments.a2ha.design import Row, Settings
-from adaptor_experiments.a2ha.examples import FIVE_MINUTES, predicted
 from adaptor_experiments.a2ha.paper_presets import AS_THE_TABLE
+from adaptor_experiments.a2ha.simulation import CloudRun
 from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.tables import Figure, Mean, Runs, texts
+
+_MOST = 40  # orders that are enough for a smooth line
+
+
+class EqualTasks(msgspec.Struct, frozen=True):
+    """A bag of tasks of one known runtime, in seconds, on a fixed number of hosts."""
+
+    count: int
+    runtime: float
+
+    def speedup(self, hosts: int) -> float:
+        """Over one host, where each host takes the next task when it has ended one."""
+        return self.count / math.ceil(self.count / hosts)
+
+    def charged(self, hosts: int) -> int:
+        """Begun hours of all hosts: some have run one task more than the others."""
+        least, more = divmod(self.count, hosts)
+        return sum(
+            number * begun_units(run * self.runtime, WHOLE_HOUR.unit)
+            for number, run in ((hosts - more, least), (more, least + 1))
+        )
+
+
+FIVE_MINUTES = EqualTasks(300, 300.0)
+"""2008, §1 and Fig. 1: 25 hours of work."""
+BEST = math.ceil(FIVE_MINUTES.count * FIVE_MINUTES.runtime / WHOLE_HOUR.unit)
+"""Hosts that are charged for the work alone."""
+
+
+def predicted(settings: Settings) -> Seconds:
+    """Hosts predicted from the first tasks: 5 %, 50 % and 95 % of the orders, by tasks (Fig. 4b)."""
+    orders = np.array([runtimes(IMAGE, settings.seed, order) for order in range(settings.orders)])
+    tasks = orders.shape[1]
+    means = np.cumsum(orders, axis=1) / np.arange(1, tasks + 1)
+    found: Seconds = np.quantile(means * tasks / IMAGE.terms.usable, [0.05, 0.5, 0.95], axis=0)
+    return found
+
+
+def bought_with(creation: float, increase: float, settings: Settings) -> Seconds:
+    """Hosts bought so far by finished tasks, mean of the orders (Fig. 6b)."""
+    preset = Preset(name="growth", creation_ratio=creation, increase_ratio=increase)
+    lines = []
+    for order in range(min(settings.orders, _MOST)):
+        run = CloudRun(runtimes(IMAGE, settings.seed, order).tolist(), IMAGE.terms, preset)
+        run.finish()
+        lines.append(run.history)
+    means: Seconds = np.array(lines, np.float64).mean(axis=0)
+    return means
+
 
 NEAR = 0.05  # a mean agrees that is so near to the paper's, or that rounds to it
 FEW_HOSTS = 13  # the example of both papers for speedups (2011, §4.2; 2008, §5)
@@ -33,118 +86,97 @@ LONG: dict[str, Figure] = {
 """The columns of Table 2."""
 _PRESETS = {2011: ("conservative", "aggressive"), 2008: ("conservative-2008", "aggressive-2008")}
 
+Ours = Iterator[tuple[str, str, bool]]
+"""The key of a number of the paper, what it is here, and whether the two agree though the texts differ."""
+
 
 def published(rows: Runs[Row], bag: str, preset: str) -> Runs[Row]:
     """The runs of a bag with a preset that buys as the papers print it."""
     return rows.where(bag=bag, preset=preset, bought="as published")
 
 
-def without_estimator(rows: Runs[Row]) -> dict[str, dict[str, Mean]]:
-    """Table 2, serial and optimal, by the runs with one host for each task: by column."""
-    one_per_task = rows.where(experiment="long", initial=256, preset=AS_THE_TABLE.name)
-    one, serial = Mean(1, 0), one_per_task.spread(lambda row: row.work / _HOUR)
-    least, fastest = one_per_task.spread(LONG["time (h)"]), one_per_task.spread("speedup")
-    lines = {"serial": (one, serial, one, serial), "optimal": (fastest, least, fastest, serial)}
-    return {name: dict(zip(LONG, means, strict=True)) for name, means in lines.items()}
-
-
-def is_near(ours: Mean, printed: float) -> bool:
-    return abs(ours.value - printed) <= NEAR * printed or round(ours.value) == printed
-
-
 def comparison(rows: Runs[Row], settings: Settings) -> Exhibit:
     """Each number of the papers, ours, and the reason where the two differ."""
     page = texts("a2ha")
-    beside = _Beside(rows)
-    beside.of_the_bags(settings)
-    beside.of_the_text()
-    beside.of_the_tables()
-    lines = page.compared(beside.ours, beside.agree)
+    found = [*_of_the_bags(settings), *_of_the_text(rows), *_of_the_tables(rows)]
+    agree = {key for key, _, agrees in found if agrees}
+    lines = page.compared({key: ours for key, ours, _ in found}, agree)
     exhibit = page.exhibit("comparison", [line[:5] for line in lines], near=NEAR)
     return page.explained(exhibit, (reason for *_, reason, _ in lines))
 
 
-class _Beside:
-    """Ours by the key of the paper's number, and the keys of those that agree."""
+def _of_the_bags(settings: Settings) -> Ours:
+    low, middle, high = predicted(settings)
+    near = (high[24] - low[24]) / 2 / middle[-1]
+    charged = [FIVE_MINUTES.charged(hosts) for hosts in range(1, FIVE_MINUTES.count + 1)]
+    yield "first prediction", f"{middle[0]:.0f} ({low[0]:.0f} to {high[0]:.0f})", False
+    yield "last prediction", f"{math.ceil(middle[-1])}", False
+    yield "near", f"25: within {near:.0%} in 90 % of orders", True
+    yield "rounded", f"{math.ceil(23 * 0.4)}", False
+    yield "ratio", f"{1 - 0.6 * 0.5**10:.3f} from 0.4 by 0.5", True
+    yield "charged", str(charged[-1]), True
+    yield "least charged", str(min(charged)), True
+    yield "best", f"{BEST} and {FIVE_MINUTES.speedup(BEST):g}", True
+    yield "amplitude", f"{np.ptp(fixed(IMAGE.key)) / _MINUTE:g}", False
 
-    def __init__(self, rows: Runs[Row]) -> None:
-        self._rows = rows
-        self.ours: dict[str, str] = {}
-        self.agree: set[str] = set()
 
-    def _say(self, key: str, ours: str, agrees: bool = True) -> None:
-        self.ours[key] = ours
-        if agrees:
-            self.agree.add(key)
+def _of_the_text(rows: Runs[Row]) -> Ours:
+    for kind in (IMAGE, NORMAL, TESTING):
+        optimal = rows.where(experiment="grid-2011", bag=kind.key)[0].optimal
+        yield f"optimum {kind.key}", str(optimal), optimal == kind.optimal
+    for experiment, bags in (("grid-2011", (IMAGE, TESTING)), ("grid-2008", (IMAGE, NORMAL))):
+        for kind in bags:
+            least, middle, most = excesses(rows, experiment, kind.key)
+            yield f"{experiment} {kind.key}", f"{middle:.0%} ({least:.0%} to {most:.0%})", False
+    for year in _PRESETS:
+        yield from _of_presets(rows, year)
+    efficiency = min(
+        (row.speedup / row.hosts)
+        for bag in (IMAGE.key, NORMAL.key)
+        for preset in _PRESETS[2011]
+        for row in published(rows, bag, preset)
+    )
+    yield "efficiency", f"{efficiency:.0%} at the least", efficiency > 0.5
 
-    def of_the_bags(self, settings: Settings) -> None:
-        low, middle, high = predicted(settings)
-        near = (high[24] - low[24]) / 2 / middle[-1]
-        self._say("first prediction", f"{middle[0]:.0f} ({low[0]:.0f} to {high[0]:.0f})", False)
-        self._say("last prediction", f"{math.ceil(middle[-1])}", False)
-        self._say("near", f"25: within {near:.0%} in 90 % of orders")
-        self._say("rounded", f"{math.ceil(23 * 0.4)}", False)
-        self._say("ratio", f"{1 - 0.6 * 0.5**10:.3f} from 0.4 by 0.5")
-        unit, most = WHOLE_HOUR.unit, FIVE_MINUTES.count
-        best = math.ceil(FIVE_MINUTES.count * FIVE_MINUTES.runtime / unit)
-        charged = [FIVE_MINUTES.charged_units(hosts, unit) for hosts in range(1, most + 1)]
-        self._say("charged", str(charged[-1]))
-        self._say("least charged", str(min(charged)))
-        self._say("best", f"{best} and {FIVE_MINUTES.speedup(best):g}")
-        self._say("amplitude", f"{np.ptp(fixed(IMAGE.key)) / _MINUTE:g}", False)
 
-    def of_the_text(self) -> None:
-        grid = self._rows.where(experiment="grid-2011")
-        for kind in (IMAGE, NORMAL, TESTING):
-            optimal = grid.where(bag=kind.key)[0].optimal
-            self._say(f"optimum {kind.key}", str(optimal), optimal == kind.optimal)
-        for experiment, bags in (("grid-2011", (IMAGE, TESTING)), ("grid-2008", (IMAGE, NORMAL))):
-            for kind in bags:
-                least, middle, most = excesses(self._rows, experiment, kind.key)
-                self._say(f"{experiment} {kind.key}", f"{middle:.0%} ({least:.0%} to {most:.0%})", False)
-        for year, presets in _PRESETS.items():
-            self._of_presets(year, presets)
-        efficiencies = [
-            (row.speedup / row.hosts)
-            for bag in (IMAGE.key, NORMAL.key)
-            for preset in _PRESETS[2011]
-            for row in published(self._rows, bag, preset)
-        ]
-        self._say("efficiency", f"{min(efficiencies):.0%} at the least", min(efficiencies) > 0.5)
+def _of_presets(rows: Runs[Row], year: int) -> Ours:
+    """Speedups of few hosts, which are never enough for the image rendering, and its hosts."""
+    low, high = map(float, texts("a2ha").numbers[f"speedup {year}"].paper.split(" to "))
+    normal = (row for preset in _PRESETS[year] for row in published(rows, NORMAL.key, preset))
+    few = [row.speedup for row in normal if row.hosts == FEW_HOSTS]
+    ours = f"{min(few):.1f} to {max(few):.1f}" if few else "no such run"
+    yield f"speedup {year}", ours, bool(few) and low < float(np.mean(few)) < high
+    image = [published(rows, IMAGE.key, preset) for preset in _PRESETS[year]]
+    most = max(row.excess for row in image[1])
+    yield f"most {year}", f"{most:.1f}", abs(most - 2) < _CLOSE
+    least = [min(row.hosts for row in runs) for runs in image]
+    yield f"least {year}", " and ".join(map(str, least)), least[0] == least[1]
 
-    def _of_presets(self, year: int, presets: tuple[str, str]) -> None:
-        """Speedups of few hosts, which are never enough for the image rendering, and its hosts."""
-        low, high = texts("a2ha").numbers[f"speedup {year}"].paper.split(" to ")
-        few = [
-            row.speedup
-            for preset in presets
-            for row in published(self._rows, NORMAL.key, preset)
-            if row.hosts == FEW_HOSTS
-        ]
-        ours = f"{min(few):.1f} to {max(few):.1f}" if few else "no such run"
-        self._say(f"speedup {year}", ours, bool(few) and float(low) < float(np.mean(few)) < float(high))
-        image = {preset: published(self._rows, IMAGE.key, preset) for preset in presets}
-        most = max(row.hosts / row.optimal for row in image[presets[1]])
-        self._say(f"most {year}", f"{most:.1f}", abs(most - 2) < _CLOSE)
-        least = [min(row.hosts for row in image[preset]) for preset in presets]
-        self._say(f"least {year}", " and ".join(map(str, least)), least[0] == least[1])
 
-    def of_the_tables(self) -> None:
-        numbers = texts("a2ha").numbers
-        for bag in ("image", "normal", "testing"):
-            runs = published(self._rows, bag, "conservative")
-            for what, figure in ENDS.items():
-                key, ours = f"table 1 {bag}: {what}", runs.spread(figure)
-                self._say(key, ours.shown(), is_near(ours, numbers[key].value))
-        for name, means in without_estimator(self._rows).items():
-            for what, ours in means.items():
-                self._say(f"table 2 {name}: {what}", ours.shown(2))
-        as_the_table = self._rows.where(experiment="long", preset=AS_THE_TABLE.name)
-        for first, runs in as_the_table.by("initial").items():
-            for what, figure in LONG.items():
-                key, ours = f"table 2 {first}: {what}", runs.spread(figure)
-                late = numbers[key].reason == "found out later"
-                self._say(key, ours.shown(2), late and is_near(ours, numbers[key].value))
+def _of_the_tables(rows: Runs[Row]) -> Ours:
+    numbers = texts("a2ha").numbers
+    for bag in ("image", "normal", "testing"):
+        runs = published(rows, bag, "conservative")
+        for what, figure in ENDS.items():
+            key, ours = f"table 1 {bag}: {what}", runs.spread(figure)
+            yield key, ours.shown(), _is_near(ours, numbers[key].value)
+    as_the_table = rows.where(experiment="long", preset=AS_THE_TABLE.name).by("initial")
+    # Table 2, serial and optimal: by the runs with one host for each task.
+    alone = as_the_table[256]
+    one, serial = Mean(1, 0), alone.spread(lambda row: row.work / _HOUR)
+    optimal = (alone.spread("speedup"), alone.spread(LONG["time (h)"]), alone.spread("speedup"), serial)
+    for name, means in (("serial", (one, serial, one, serial)), ("optimal", optimal)):
+        for what, ours in zip(LONG, means, strict=True):
+            yield f"table 2 {name}: {what}", ours.shown(2), True
+    for first, runs in as_the_table.items():
+        for what, figure in LONG.items():
+            key, ours = f"table 2 {first}: {what}", runs.spread(figure)
+            late = numbers[key].reason == "found out later"
+            yield key, ours.shown(2), late and _is_near(ours, numbers[key].value)
+
+
+def _is_near(ours: Mean, printed: float) -> bool:
+    return abs(ours.value - printed) <= NEAR * printed or round(ours.value) == printed
 
 
 def excesses(rows: Runs[Row], experiment: str, bag: str) -> tuple[float, float, float]:

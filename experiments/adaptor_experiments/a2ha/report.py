@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from adaptor_experiments.a2ha.bags import IMAGE, IMAGE_LISTS, KINDS, TESTING, TESTING_LISTS
 from adaptor_experiments.a2ha.design import Row, Settings
 from adaptor_experiments.a2ha.figures import draw_figures
 from adaptor_experiments.a2ha.numbers import ENDS, LONG, comparison, excesses, published
-from adaptor_experiments.figures import exhibits
-from adaptor_experiments.figures.exhibits import Exhibit
+from adaptor_experiments.figures.exhibits import Exhibit, Report
 from adaptor_experiments.tables import Runs, texts
 
 _HOUR = 3600.0
 _CONCLUDED = {"as published": ("conservative", "aggressive", "frugal"), "daemon": ("balanced", "frugal")}
 
 
-def write_report(found: Sequence[Row], settings: Settings, folder: Path) -> exhibits.Report:
-    """Write `runs.csv`, a CSV for each table, the figures and `report.html`.
-
-    Raises:
-        ReplayError: something cannot be written.
-    """
-    rows = Runs(found)
-    exhibits.write_runs(rows, folder / "runs.csv")
-    report = texts("a2ha").report(
+def report_of(rows: Runs[Row], settings: Settings, folder: Path) -> Report:
+    """Raises ReplayError: a figure cannot be written."""
+    return texts("a2ha").report(
         [_above_optimal(rows.where(experiment="presets", bag=bag)) for bag in ("image", "testing", "normal")],
         draw_figures(rows, settings, folder / "figures"),
         [comparison(rows, settings), *tables(rows)],
         settings=settings,
     )
-    exhibits.write_report(report, folder)
-    return report
 
 
 def tables(rows: Runs[Row]) -> list[Exhibit]:

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Literal
 
 import msgspec
 
@@ -16,9 +16,10 @@ from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import CORRECTION_PERIOD, SPARE_UNITS
 from adaptor.budget.provisioning.presets import Preset
 from adaptor.runtimes.learner import RuntimeLearner
-from adaptor_experiments.a2ha.design import Bought
 from adaptor_experiments.a2ha.paper_presets import Buyer, DaemonBuyer, PublishedBuyer, goes_on
 
+Bought = Literal["as published", "daemon"]
+"""How a preset is asked: step by step as the papers print it, or as the daemon asks it."""
 _FACTOR = 2  # the default of `growth_factor`
 
 
@@ -60,13 +61,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of the interrupted tasks."""
     continued: int
     """Hosts that went on into another unit with a running task."""
-    bought: tuple[int, ...] = ()
-    """Hosts after each task that finished."""
-
-    @property
-    def figures(self) -> dict[str, Any]:
-        """All but `bought`."""
-        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "bought"}
 
 
 class _Host:
@@ -111,7 +105,7 @@ class CloudRun:
         self._groups: Counter[tuple[float, float]] = Counter()
         self._bought = self._units = self._cut = self._continued = 0
         self._wasted = 0.0
-        self._hosts: list[int] = []  # bought so far, after each task that finished
+        self.history: list[int] = []  # hosts bought so far, after each task that finished
         self.now = 0.0
         # A hint is corrected by the ratio; this is the one that leaves `initial` hosts.
         hint = None if initial is None else round(initial / preset.creation_ratio)
@@ -130,7 +124,6 @@ class CloudRun:
             cut=self._cut,
             wasted=self._wasted,
             continued=self._continued,
-            bought=tuple(self._hosts),
         )
 
     def advance(self) -> None:
@@ -151,7 +144,7 @@ class CloudRun:
                 self._pilots.learner.finished(ran, host.task)
             host.task = None
             self._step()
-            self._hosts.append(self._bought)
+            self.history.append(self._bought)
             self._next_task(host)
 
     def hosts(self) -> list[Hosts]:

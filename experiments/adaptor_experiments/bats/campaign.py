@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Callable, Sequence
 
 import msgspec
 
 from adaptor.budget.provisioning.menu import menu
-from adaptor.budget.provisioning.site_offers import Line, SiteOffer
+from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.runtimes.task_time import TaskTime
 from adaptor_experiments.bats.design import (
     BUDGETS,
@@ -24,9 +24,8 @@ from adaptor_experiments.bats.design import (
     bag,
 )
 from adaptor_experiments.bats.ending import TailPhase
-from adaptor_experiments.bats.sampling import Sampled, sample
+from adaptor_experiments.bats.sampling import sample
 from adaptor_experiments.bats.throughput import Throughput
-from adaptor_experiments.resumable import gathered
 from adaptor_experiments.tables import Runs
 
 _LINES = {"minimal +10 %": "cheapest +10 %", "fastest": "fastest"}
@@ -76,23 +75,25 @@ def of(
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """One bag: what a process does at a time."""
+    """One bag."""
 
     kind: Kind
     number: int
     settings: Settings
 
-
-def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Run]:
-    """All runs; `done` gets the number of bags that have been run."""
-    pieces = [Piece(kind, number, settings) for kind in KINDS for number in range(settings.bags)]
-    return gathered(run_bag, pieces, processes, lambda _: done(1))
+    @property
+    def name(self) -> str:
+        return f"{self.kind}-{self.number}"
 
 
-def run_bag(piece: Piece) -> list[Run]:
-    """In all orders, with both budgets, in all ways."""
+def pieces(settings: Settings) -> list[Piece]:
+    return [Piece(kind, number, settings) for kind in KINDS for number in range(settings.bags)]
+
+
+def run_piece(piece: Piece) -> list[Run]:
+    """The bag in all orders, with both budgets, in all ways."""
     runtimes = bag(piece.kind, piece.settings, piece.number)
-    times = [[float(each / site.speed) for each in runtimes] for site in SITES]
+    times = [[float(runtime / site.speed) for runtime in runtimes] for site in SITES]
     found = []
     for run in range(piece.settings.runs):
         draw = random.Random(f"{piece.settings.seed} {piece.kind} {piece.number} {run}")  # noqa: S311
@@ -100,57 +101,32 @@ def run_bag(piece: Piece) -> list[Run]:
         rest = [task for task in range(len(runtimes)) if task not in sampled.done]
         choices = {line.name: line for line in menu(len(rest), offers(sampled.known), len(sampled.done))}
         order = draw.sample(rest, len(rest))
-        for budget in BUDGETS:
-            case = Case(piece, run, budget, choices[_LINES[budget]], sampled)
-            found += [run for each in REPLANNINGS for run in _ended(case, each, times, order)]
+        for budget, replanning in itertools.product(BUDGETS, REPLANNINGS):
+            line = choices[_LINES[budget]]
+            allowed = line.budget + sampled.cost
+            ending = Throughput(times, order, line.configuration, allowed, sampled, replanning).run()
+            # Where it is replanned as in the slides, it is ended without a tail phase only.
+            ways = EVERY_WAY if replanning == "daemon" else EVERY_WAY[:1]
+            results = {way: TailPhase(ending, times, way, random.Random(run)).run() for way in ways}  # noqa: S311
+            found += [
+                Run(
+                    kind=piece.kind,
+                    bag=piece.number,
+                    run=run,
+                    budget=budget,
+                    way=way,
+                    replanning=replanning,
+                    planned=line.configuration.seconds,
+                    allowed=allowed,
+                    sampled=sampled.cost,
+                    without=results["none"].seconds,
+                    asked=ending.asked,
+                    **msgspec.structs.asdict(result),
+                )
+                for way, result in results.items()
+            ]
     return found
 
 
 def offers(known: dict[str, TaskTime]) -> list[SiteOffer]:
     return [site.offer(known[site.name]) for site in SITES]
-
-
-class Case(msgspec.Struct, frozen=True):
-    """One run of a bag with one budget."""
-
-    piece: Piece
-    run: int
-    budget: BudgetName
-    line: Line
-    sampled: Sampled
-
-    @property
-    def allowed(self) -> float:
-        """The money is the line's and the sample's."""
-        return self.line.budget + self.sampled.cost
-
-
-def _ended(
-    case: Case, replanning: Replanning, times: Sequence[Sequence[float]], order: list[int]
-) -> list[Run]:
-    """The same run of the throughput phase, ended in each way.
-
-    Where it is replanned as in the slides, it is ended without a tail phase only.
-    """
-    ending = Throughput(times, order, case.line.configuration, case.allowed, case.sampled, replanning).run()
-    results = {
-        way: TailPhase(ending, times, way, random.Random(case.run)).run()  # noqa: S311
-        for way in (EVERY_WAY if replanning == "daemon" else EVERY_WAY[:1])
-    }
-    return [
-        Run(
-            kind=case.piece.kind,
-            bag=case.piece.number,
-            run=case.run,
-            budget=case.budget,
-            way=way,
-            replanning=replanning,
-            planned=case.line.configuration.seconds,
-            allowed=case.allowed,
-            sampled=case.sampled.cost,
-            without=results["none"].seconds,
-            asked=ending.asked,
-            **msgspec.structs.asdict(result),
-        )
-        for way, result in results.items()
-    ]

@@ -72,28 +72,10 @@ class LongEverywhere:
         )
 
 
-def by_the_slides(ending: Ending) -> LongEverywhere:
-    first = ending.learned[SITES[0].name].mean
-    return LongEverywhere(
-        ending.experience, {site.name: ending.learned[site.name].mean / first for site in SITES}
-    )
-
-
-def expectation(way: Way, ending: Ending, runtimes: Sequence[Sequence[float]]) -> Expectation:
-    if way == "perfect":
-        return Perfect(runtimes)
-    if way == "daemon":
-        known = {site: each for site, each in ending.experiences.items() if len(each)}
-        most = max(known.values(), key=len)
-        return LateByItsNode({site.name: known.get(site.name, most) for site in SITES}, known)
-    return by_the_slides(ending)
-
-
-def rule(way: Way) -> Rule:
-    if way == "daemon":
-        return DAEMON
-    # As the slides have it: idle paid time is given to any copy, which may be lucky.
-    return Rule(name=way, exact=way == "perfect", copies=None)
+def _by_the_daemon(ending: Ending) -> LateByItsNode:
+    known = {site: sample for site, sample in ending.experiences.items() if len(sample)}
+    most = max(known.values(), key=len)
+    return LateByItsNode({site.name: known.get(site.name, most) for site in SITES}, known)
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -118,17 +100,20 @@ class TailPhase:
         self._fleet = ending.fleet.copy()
         self._waiting = deque(ending.waiting)
         self._runtimes, self._way, self._draw = runtimes, way, draw
-        self._expectation, self._rule = expectation(way, ending, runtimes), rule(way)
-        self._slides = by_the_slides(ending)
+        first = ending.learned[SITES[0].name].mean
+        slower = {site.name: ending.learned[site.name].mean / first for site in SITES}
+        self._slides = LongEverywhere(ending.experience, slower)
+        # As the slides have it: idle paid time is given to any copy, which may be lucky.
+        self._rule = DAEMON if way == "daemon" else Rule(name=way, exact=way == "perfect", copies=None)
+        self._expectation: Expectation = self._slides
+        if way in ("perfect", "daemon"):
+            self._expectation = Perfect(runtimes) if way == "perfect" else _by_the_daemon(ending)
         self._replicas = self._won = self._migrations = 0
 
     def run(self) -> Result:
         self._decide()
         while self._attempts():
-            self._now = min(
-                each.paid_until if each.task == IDLE else min(each.paid_until, each.end)
-                for each in self._fleet.machines
-            )
+            self._now = self._fleet.next_event()
             self._finish()
             gone = []
             for machine in self._fleet.machines:
@@ -144,13 +129,10 @@ class TailPhase:
         return Result(self._now, self._fleet.spent, self._replicas, self._won, self._migrations)
 
     def _decide(self) -> None:
-        for machine in self._idle():
+        for machine in self._fleet.idle():
             self._take(machine)
         if not self._waiting and self._way != "none":
             self._replicate()
-
-    def _idle(self) -> list[Machine]:
-        return [machine for machine in self._fleet.machines if machine.task == IDLE]
 
     def _attempts(self) -> dict[int, list[Machine]]:
         """Machines by the task that runs on them."""
@@ -181,7 +163,8 @@ class TailPhase:
             return
         if self._way in MIGRATING:
             slow = self._slower_attempts(machine)
-            moved = migration([self._of(each) for each in slow], self._place(machine)) if slow else None
+            running = [self._slides.on_average(each.task, self._ran([each])) for each in slow]
+            moved = migration(running, self._place(machine)) if slow else None
             if moved is not None:
                 origin = next(each for each in slow if each.task == moved)
                 self._move(origin, machine)
@@ -199,16 +182,13 @@ class TailPhase:
         speed = SITES[machine.site].speed
         return [each for each in self._fleet.machines if each.task != IDLE and SITES[each.site].speed < speed]
 
-    def _of(self, machine: Machine) -> RunningTask:
-        return self._slides.on_average(machine.task, self._ran([machine]))
-
     def _ran(self, attempts: Sequence[Machine]) -> list[tuple[str, float]]:
         return [(SITES[each.site].name, self._now - each.started) for each in attempts]
 
     def _replicate(self) -> None:
         idle = [
             machine
-            for machine in self._idle()
+            for machine in self._fleet.idle()
             if machine.paid_until > self._now and SITES[machine.site].name in self._expectation.sites
         ]
         if not idle:

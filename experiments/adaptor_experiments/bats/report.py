@@ -28,10 +28,10 @@ from adaptor_experiments.bats.design import (
     Settings,
     Way,
 )
-from adaptor_experiments.bootstrap import Drawn, Interval, Matrix, Verdict, drawn_means, less, tally, weights
-from adaptor_experiments.figures import exhibits
+from adaptor_experiments.bootstrap import Drawn, Interval, Matrix, drawn_means, weights
+from adaptor_experiments.claims import Bounds, Verdict, tally
 from adaptor_experiments.figures.canvas import Drawing, save
-from adaptor_experiments.figures.exhibits import Exhibit
+from adaptor_experiments.figures.exhibits import Exhibit, Report
 from adaptor_experiments.tables import Figure, Runs, grouped_bars, texts
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def findings(runs: Runs[Run]) -> Exhibit:
     rows = []
     for (measure, bound), texts_of_row in zip(FINDINGS, page.tables["findings"].rows, strict=True):
         measured = [measure(cell) for cell in cells]
-        found = tally(measured, lambda figure, bound=bound: less(figure, bound))  # type: ignore[misc]
+        found = tally(measured, Bounds(high=bound).judge)
         told = [f"{word} in {len(found[verdict])}" for verdict, word in _WORDS.items() if found[verdict]]
         rows.append([*texts_of_row, *map(str, measured), f"{', '.join(told)} of {len(measured)}"])
     return page.exhibit("findings", rows, (*map(", ".join, CASES), "verdict"))
@@ -123,24 +123,18 @@ _WIDTH = 0.16
 _HOUR, _MINUTE = 3600, 60
 
 
-def write_report(found: Sequence[Run], settings: Settings, folder: Path) -> exhibits.Report:
-    """Write `runs.csv`, the tables, the figures and `report.html`.
-
-    Raises:
-        ReplayError: something cannot be written.
-    """
-    runs = Runs(found)
-    exhibits.write_runs(runs, folder / "runs.csv")
-    judged = findings(runs)
+def report_of(runs: Runs[Run], settings: Settings, folder: Path) -> Report:
+    """Raises ReplayError: a figure cannot be written."""
+    page, judged = texts("bats"), findings(runs)
     over = runs.where(over=True, asked=False, replanning="daemon")
-    report = texts("bats").report(
+    return page.report(
         (
             *(_gains(runs, budget) for budget in BUDGETS),
-            texts("bats").say("costs", **{way: len(over.where(way=way)) for way in ("daemon", "none")}),
+            page.say("costs", **{way: len(over.where(way=way)) for way in ("daemon", "none")}),
             *(f"“{sentence}”: {verdict}." for sentence, *_, verdict in judged.rows),
         ),
         [_figure(runs, budget, folder / "figures") for budget in BUDGETS],
-        [judged, *tables(runs), numbers(settings), texts("bats").exhibit("left-out")],
+        [judged, *tables(runs), numbers(settings), page.exhibit("left-out")],
         settings=settings,
         samplers=SAMPLERS,
         machines="; ".join(
@@ -148,8 +142,6 @@ def write_report(found: Sequence[Run], settings: Settings, folder: Path) -> exhi
             for site in SITES
         ),
     )
-    exhibits.write_report(report, folder)
-    return report
 
 
 def tables(runs: Runs[Run]) -> list[Exhibit]:

@@ -53,6 +53,16 @@ class Fleet:
         machine.paid_until += UNIT
         self.spent += SITES[machine.site].price
 
+    def idle(self) -> list[Machine]:
+        return [machine for machine in self.machines if machine.task == IDLE]
+
+    def next_event(self) -> float:
+        """When a task ends or paid time is over."""
+        return min(
+            machine.paid_until if machine.task == IDLE else min(machine.paid_until, machine.end)
+            for machine in self.machines
+        )
+
     def leave(self, gone: Iterable[Machine]) -> None:
         away = {id(machine) for machine in gone}
         self.machines = [machine for machine in self.machines if id(machine) not in away]

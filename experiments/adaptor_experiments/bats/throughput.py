@@ -61,26 +61,15 @@ class Throughput:
         now, check, fleet = 0.0, INTERVAL, self._fleet
         self._buy(now)
         while len(self._waiting) > THRESHOLD:
-            ends = (
-                each.paid_until if each.task == IDLE else min(each.paid_until, each.end)
-                for each in fleet.machines
-            )
-            now = min([check, *ends])
+            now = min(check, fleet.next_event()) if fleet.machines else check
             self._finish(now)
             self._end_units(now)
             if now >= check:
                 self._check(now)
                 check += INTERVAL
             self._fill(now)
-        return Ending(
-            now,
-            tuple(self._waiting),
-            self._fleet,
-            self._estimates(),
-            self._experience,
-            self._experiences,
-            self._asked,
-        )
+        experience = self._experience, self._experiences
+        return Ending(now, tuple(self._waiting), fleet, self._estimates(), *experience, self._asked)
 
     def _finish(self, now: float) -> None:
         for machine in self._fleet.machines:
@@ -110,7 +99,7 @@ class Throughput:
         self._fleet.leave(gone)
 
     def _fill(self, now: float) -> None:
-        idle = [machine for machine in self._fleet.machines if machine.task == IDLE]
+        idle = self._fleet.idle()
         have = Counter(machine.site for machine in self._fleet.machines) if idle else Counter[int]()
         for machine in idle:
             if not self._waiting:

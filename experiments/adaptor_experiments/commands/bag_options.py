@@ -1,8 +1,9 @@
-"""The options of `adaptor replay bag` and `holes`: the bag, the queue that it meets, and nodes below that."""
+"""The options of `adaptor replay bag` and `holes`: the bag, its queue, and the terms of a site."""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,14 +12,17 @@ import click
 import msgspec
 
 from adaptor.cli.options import json_option, of_kind
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.errors import UsageError
 from adaptor.option_kinds import MEMORY
+from adaptor.units import parse_duration
 from adaptor_experiments.commands.running import (
     FILE,
     MOST_PROCESSORS,
     PROCESSORS,
     choices_option,
     lenient_option,
+    list_option,
     processors_option,
     scheduler_option,
     seed_option,
@@ -28,8 +32,11 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from adaptor.config.schema import SiteConfig
+    from adaptor.crafting.heuristics import HeuristicName
     from adaptor.resources import TaskSize
-    from adaptor_experiments.commands.bag_terms import BagCluster, NodesOptions
+    from adaptor_simulation.cluster import Cluster
+    from adaptor_simulation.grid_job import GridTerms
 
 PROFILES = {False: "processors", True: "nodes"}  # what the planner sees, by `GridTerms.sees_nodes`
 
@@ -37,14 +44,40 @@ PROFILES = {False: "processors", True: "nodes"}  # what the planner sees, by `Gr
 class AskedBag(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """A bag and the queue that it meets."""
 
-    loaded: BagCluster
+    cluster: Cluster
+    """At the start of the trace."""
+    left_out: int
+    """Jobs of the trace that the nodes never hold."""
     task: TaskSize
     runtimes: npt.NDArray[np.int64]
-    profiles: tuple[bool, ...]
-    """See `NodesOptions`."""
     seed: int
+    trace: str
     title: str
     """Of the bag and its trace."""
+
+    @property
+    def nodes(self) -> bool:
+        """Whether jobs hold parts of nodes; else processors are all that is counted."""
+        return self.cluster.machine.shown
+
+
+def duration_option(flag: str, about: str) -> Callable[..., Any]:
+    def seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+        try:
+            return None if value is None else parse_duration(value)
+        except ValueError as error:
+            raise UsageError(f"{flag}: {error}") from error
+
+    return click.option(flag, metavar="TIME", callback=seconds, help=about)
+
+
+def _chunk(_ctx: click.Context, _param: click.Parameter, text: str) -> int | None:
+    """Processors; None: whole nodes."""
+    if text == "node":
+        return None
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:20]) <= MOST_PROCESSORS:
+        raise UsageError(f"--chunk: {text[:40]!r} is neither a number of processors nor 'node'")
+    return int(text)
 
 
 _OPTIONS = (
@@ -59,8 +92,15 @@ _OPTIONS = (
     processors_option,
     click.option("--nodes", metavar="SPEC", help="The machine as nodes: 128x4, or 100x32:64G+10x64:256G."),
     click.option("--node-memory", metavar="SIZE", help="Of nodes without one in SPEC, such as 16G."),
-    click.option("--chunk", metavar="N", help="Processors of a job on one node, or 'node'.  [default: 1]"),
-    click.option("--profile", metavar="LIST", help="What the planner sees.  [default: nodes; or processors]"),
+    click.option(
+        "--chunk",
+        metavar="N",
+        default="1",
+        show_default=True,
+        callback=_chunk,
+        help="Processors of a job on one node, or 'node'.",
+    ),
+    list_option("--profile", "profile", tuple(PROFILES.values()), "What the planner sees"),
     lenient_option,
     choices_option,
     click.option(
@@ -70,14 +110,17 @@ _OPTIONS = (
         help="Requests in the system, in place of the site's limit.",
     ),
     click.option("--max-proc", type=PROCESSORS, metavar="N", help="Of a request, likewise."),
-    click.option("--max-tr", metavar="TIME", help="Of a request, likewise."),
+    duration_option("--max-tr", "Of a request, likewise."),
     seed_option,
     json_option,
 )
 
 
 def bag_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The parameters `asked`, of type `AskedBag`, `as_json`, and the limits by name."""
+    """The parameters `asked`, of type `AskedBag`, `profiles`, `as_json`, and the limits by name.
+
+    `profiles`: by replay, whether the planner sees the nodes; empty: it was not said.
+    """
 
     @functools.wraps(command)
     def with_bag(
@@ -87,68 +130,153 @@ def bag_options(command: Callable[..., Any]) -> Callable[..., Any]:
         task_time: str,
         cpus: int,
         mem: int | None,
-        scheduler: Any,
-        processors: int | None,
-        lenient: bool,
-        choices: Any,
+        profile: tuple[str, ...] | None,
         seed: int,
         **others: Any,
     ) -> Any:
         from adaptor.resources import TaskSize
-        from adaptor_experiments.commands.bag_terms import load_cluster
         from adaptor_simulation.distributions import draw_runtimes
 
-        given = {name: others.pop(name) for name in ("nodes", "node_memory", "chunk", "profile")}
-        nodes = _nodes(**given, processors=processors)
+        machine = {
+            name: others.pop(name)
+            for name in ("scheduler", "processors", "nodes", "node_memory", "chunk", "lenient", "choices")
+        }
+        given = {"--node-memory": machine["node_memory"], "--profile": profile}
+        given["--chunk"] = machine["chunk"] != 1 or None
+        for flag, value in given.items():
+            if machine["nodes"] is None and value is not None:
+                raise UsageError(f"{flag} means nothing without --nodes")
+        if machine["nodes"] is not None and machine["processors"] is not None:
+            raise UsageError("--nodes and --processors both say how large the machine is; say one of them")
+        cluster, left_out = load_cluster(trace, **machine)
         asked = AskedBag(
-            loaded=load_cluster(trace, scheduler, processors, nodes, choices, lenient=lenient),
+            cluster=cluster,
+            left_out=left_out,
             task=TaskSize(processors=cpus, memory=mem),
             runtimes=draw_runtimes(task_time, tasks, seed),
-            profiles=nodes.profiles,
             seed=seed,
+            trace=trace.name,
             title=f"{tasks:,} tasks of {task_time} on {trace.name}",
         )
-        return command(asked=asked, **others)
+        profiles = tuple(sees for sees, name in PROFILES.items() if name in (profile or ()))
+        return command(asked=asked, profiles=profiles, **others)
 
     for option in reversed(_OPTIONS):
         with_bag = option(with_bag)
     return with_bag
 
 
-def _nodes(
+def load_cluster(
+    trace: Path,
     *,
-    nodes: str | None,
-    node_memory: str | None,
-    chunk: str | None,
-    profile: str | None,
-    processors: int | None,
-) -> NodesOptions:
-    for flag, value in (("--node-memory", node_memory), ("--chunk", chunk), ("--profile", profile)):
-        if nodes is None and value is not None:
-            raise UsageError(f"{flag} means nothing without --nodes")
-    if nodes is not None and processors is not None:
-        raise UsageError("--nodes and --processors both say how large the machine is; say one of them")
-    from adaptor_experiments.commands.bag_terms import NodesOptions
+    scheduler: Any = "conservative",
+    processors: int | None = None,
+    nodes: str | None = None,
+    node_memory: str | None = None,
+    chunk: int | None = 1,
+    lenient: bool = False,
+    choices: Any = None,
+) -> tuple[Cluster, int]:
+    """The cluster at the start of a trace, and the number of jobs that its nodes never hold.
 
-    return NodesOptions(
-        nodes=nodes,
-        memory=node_memory,
-        chunk=_chunk(chunk or "1"),
-        profiles=_profiles(profile) if profile else (),
+    Args:
+        processors: None: as the header says.
+        nodes: None: the cluster counts processors.
+        chunk: processors of a job on one node; None: whole nodes.
+
+    Raises:
+        TraceError: the trace is at fault.
+        UsageError: `nodes` says no machine.
+    """
+    from adaptor_simulation.cluster import Cluster, cluster_of_processors
+    from adaptor_simulation.files import TraceError
+    from adaptor_simulation.machine import lay_out, parse_machine
+    from adaptor_simulation.trace_run import load_jobs
+    from adaptor_simulation.traces.repairs import Choices
+
+    choices = choices or Choices()
+    try:
+        machine = None if nodes is None else parse_machine(nodes, node_memory)
+    except ValueError as error:
+        raise UsageError(f"--nodes: {error}") from error
+    size = machine.processors if machine else processors
+    loaded = load_jobs(trace, processors=size, choices=choices, lenient=lenient)
+    if machine is None:
+        return cluster_of_processors(loaded.jobs, loaded.processors, scheduler), 0
+    laid_out = lay_out(loaded.jobs, machine, chunk)
+    if laid_out.left_out and choices.larger == "refuse":
+        raise TraceError(f"{loaded.name}: the nodes never hold {laid_out.left_out:,} of its jobs")
+    return Cluster(laid_out, scheduler), laid_out.left_out
+
+
+site_options = (
+    click.option("--site", type=FILE, metavar="YAML", help="Limits, heuristic, pad and so on of a site."),
+    click.option("--site-name", metavar="NAME", help="Which site of it, where it has several."),
+    list_option("--heuristic", "heuristics", tuple(HEURISTICS), "Instead of the site's"),
+)
+
+
+def terms_of_bag(
+    cluster: Cluster,
+    task: TaskSize,
+    *,
+    site: Path | None = None,
+    site_name: str | None = None,
+    heuristics: tuple[HeuristicName, ...] | None = None,
+    max_pending: int | None = None,
+    max_proc: int | None = None,
+    max_tr: float | None = None,
+) -> list[GridTerms]:
+    """By heuristic. What neither an option nor the site says is as large as the machine and its jobs."""
+    from adaptor.crafting.fits import placeable
+    from adaptor.daemon.sites import terms_of
+    from adaptor.model import Limits
+    from adaptor_simulation.grid_job import GridTerms, WorkerTerms
+    from adaptor_simulation.pilot_requests import empty
+    from backends.ceilings import POLITE
+    from backends.registry import backend_type, site_rules
+
+    config = _site(site, site_name)
+    limits = Limits(
+        max_pending_requests=max_pending or config.limits.max_pending_requests or POLITE,
+        max_proc=max_proc or config.limits.max_proc or placeable(empty(cluster), task),
+        max_tr=math.floor(max_tr or config.limits.max_tr or int(cluster.jobs.estimate.max())),
     )
+    terms = terms_of(config, limits)
+    workers = WorkerTerms(  # how the daemon's workers behave at the site, in whole seconds
+        last=math.ceil(terms.last),
+        idle_timeout=math.ceil(config.idle_timeout),
+        latency=terms.latency,
+        reserve=terms.reserve,
+    )
+    pad = max(float(config.pad), workers.last)  # the daemon learns no less with the first pilot
+    return [
+        GridTerms(
+            rules=site_rules(config, backend_type(config.backend), limits, pad),
+            heuristic=name,
+            workers=workers,
+            initial_tr=msgspec.structs.replace(config, heuristic=name).assumed_runtime,
+            growth_factor=config.growth_factor,
+            task=task,
+        )
+        for name in heuristics or (config.heuristic,)
+    ]
 
 
-def _chunk(text: str) -> int | None:
-    if text == "node":
-        return None
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:20]) <= MOST_PROCESSORS:
-        raise UsageError(f"--chunk: {text[:40]!r} is neither a number of processors nor 'node'")
-    return int(text)
+def _site(path: Path | None, name: str | None) -> SiteConfig:
+    from adaptor.config.loading import load_config
+    from adaptor.config.schema import SiteConfig, sites_of
 
-
-def _profiles(text: str) -> tuple[bool, ...]:
-    wanted = [part.strip() for part in text.split(",")]
-    unknown = [part for part in wanted if part not in PROFILES.values()]
-    if unknown:
-        raise UsageError(f"--profile: {unknown[0]!r} is none of {', '.join(PROFILES.values())}")
-    return tuple(sees for sees, name in PROFILES.items() if name in wanted)
+    if path is None:
+        return SiteConfig(backend="local")
+    sites = {
+        f"{site}/{partition}" if partition else site: alone
+        for site, config in load_config(path).sites.items()
+        for partition, alone in sites_of(config).items()
+    }
+    if name is None and len(sites) > 1:
+        raise UsageError(f"{path}: which of its sites? Say --site-name: {', '.join(sites)}")
+    chosen = sites.get(name if name is not None else next(iter(sites), ""))
+    if chosen is None:
+        raise UsageError(f"{path}: no site {name!r}; there are {', '.join(sites)}")
+    return chosen

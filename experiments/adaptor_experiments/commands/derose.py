@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +12,22 @@ from adaptor.cli.options import duration
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor_experiments.commands.running import (
     PROCESSORS,
+    choice_option,
     count_option,
+    experiment_options,
     folder_of_traces,
-    folder_option,
     list_option,
     mean_option,
-    named_traces_option,
-    processes_option,
-    running,
+    measure,
+    quick_option,
     scheduler_option,
-    seed_option,
-    show,
     tasks_option,
+    traces_option,
 )
 
 
 @click.command(short_help="Repeat the evaluation of De Rose et al. 2008.")
-@folder_option("derose")
-@named_traces_option
+@traces_option
 @click.option(
     "--trace",
     "names",
@@ -40,12 +39,10 @@ from adaptor_experiments.commands.running import (
     "--processors", type=PROCESSORS, metavar="N", help="Of the machine of a FILE; else as its header says."
 )
 @list_option("--heuristic", "heuristics", tuple(HEURISTICS), "What is compared, else static and adaptive")
-@click.option(
+@choice_option(
     "--cells",
-    type=click.Choice(["paper", "goals"]),
-    default="paper",
-    show_default=True,
-    help="The kinds of bag and limits: the paper's 216, or the 54 by which heuristics are judged.",
+    ("paper", "goals"),
+    "The kinds of bag and limits: the paper's 216, or the 54 by which heuristics are judged.",
 )
 @click.option(
     "--samples", type=click.IntRange(1), metavar="N", help="Submission times for each trace.  [default: 100]"
@@ -77,11 +74,8 @@ from adaptor_experiments.commands.running import (
     help="Between two looks at the queue.  [default: a look at each event]",
 )
 @click.option("--static-maximum", is_flag=True, help="Let static always ask for the whole machine.")
-@click.option(
-    "--quick", is_flag=True, help="A part: 6 submission times, max_pending_requests 1 and 6, heterogeneity 2."
-)
-@seed_option
-@processes_option
+@quick_option("A part: 6 submission times, max_pending_requests 1 and 6, heterogeneity 2.")
+@experiment_options("derose")
 def derose(
     output: Path,
     traces: Path | None,
@@ -108,22 +102,16 @@ def derose(
     """
     from adaptor_experiments.derose.design import PARTS, Settings
     from adaptor_experiments.derose.own_trace import workloads_named
-    from adaptor_experiments.derose.report import write_report
+    from adaptor_experiments.derose.report import report_of
     from adaptor_experiments.derose.sample import Outcome, pieces, run_piece
-    from adaptor_experiments.resumable import Store, run_missing
 
     if quick:
         part["max_pending"] = part["max_pending"] or (1, 6)
         part["heterogeneities"] = part["heterogeneities"] or (2,)
-    if (poll := part.pop("poll_interval")) is not None:
-        part["poll"] = int(poll)
     asked = {name: value for name, value in part.items() if value is not None}
     settings = Settings(**{**PARTS[cells], **asked})
     workloads = workloads_named(names, processors)
     folder = Path() if all(workload.own for workload in workloads) else folder_of_traces(traces)
     wanted = pieces(workloads, folder, settings, samples or (6 if quick else 100))
-    store = Store(output, settings, Outcome)
-    bags = settings.jobs_per_sample
-    with running("bags", len(wanted) * bags) as done:
-        run_missing(run_piece, wanted, store, processes, lambda samples: done(samples * bags))
-    show(write_report(wanted, store, settings), output, ("goals", "table-3"))
+    report = partial(report_of, pieces=wanted)
+    measure(run_piece, wanted, Outcome, settings, report, output, processes, ("goals", "table-3"))

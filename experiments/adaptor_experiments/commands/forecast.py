@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,10 @@ import click
 
 from adaptor_experiments.commands.running import (
     count_option,
-    folder_option,
+    experiment_options,
+    folder_of_traces,
     list_option,
-    processes_option,
     running,
-    seed_option,
     traces_option,
 )
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 _TRACES = ("SDSC-SP2-1998", "CTC-SP2", "SDSC-BLUE", "lublin_256_est")
 _SCHEDULERS: tuple[Scheduler, ...] = ("recorded", "conservative", "easy")
-_PARTS = 2  # pieces into which the jobs of a trace are divided
 
 
 @click.command(short_help="Measure how often forecasts of ends and starts hold, and how near they are.")
@@ -33,11 +31,9 @@ _PARTS = 2  # pieces into which the jobs of a trace are divided
 @click.option("--starts", type=click.IntRange(1), metavar="N", help="Instead, the starts of N jobs a trace.")
 @list_option("--schedulers", "schedulers", _SCHEDULERS, "Who starts the jobs")
 @click.option("--scores", is_flag=True, help="Print the scores that new sites begin with, too.")
-@folder_option("forecast-starts")
-@seed_option
-@processes_option
+@experiment_options("forecast-starts")
 def forecast(
-    traces: Path,
+    traces: Path | None,
     bags: int,
     starts: int | None,
     schedulers: tuple[Scheduler, ...] | None,
@@ -67,78 +63,63 @@ def forecast(
       adaptor replay forecast --bags 40 --seed 7
       adaptor replay forecast --starts 700
     """
-    there = sorted(traces.glob("*.swf*"))
+    from adaptor_experiments.forecasts.replayed import as_measured
+
+    there = sorted((folder := folder_of_traces(traces)).glob("*.swf*"))
     files = [path for name in _TRACES for path in there if path.name.startswith(name)]
     if not files:
-        raise click.UsageError(f"no trace in {traces}: {', '.join(_TRACES)}")
+        raise click.UsageError(f"no trace in {folder}: {', '.join(_TRACES)}")
     if starts is None:
-        found = _ends(files, bags, seed, processes, scores=scores)
+        cases = _ends(files, bags, seed, processes)
     else:
-        found = _starts(files[:3], starts, schedulers or _SCHEDULERS, output, seed, processes, scores=scores)
-    for line in found:
-        click.echo(line)
+        cases = _starts(files[:3], schedulers or _SCHEDULERS, starts, seed, output, processes)
+    for kind in dict.fromkeys(case.raw.kind for case in cases if scores):
+        # As `adaptor.forecast.measured_scores` has them.
+        its = [case.score for case in cases if case.raw.kind == kind]
+        click.echo(f'"{kind}": ({", ".join(map(str, as_measured(its)))}),  # {len(its)} forecasts')
 
 
-def _ends(files: Sequence[Path], bags: int, seed: int, processes: int, *, scores: bool) -> Iterator[str]:
+def _print(headings: tuple[str, ...], rows: Iterable[Sequence[str]]) -> None:
     from adaptor.cli.printing import layout
-    from adaptor_experiments.forecasts.campaign import on_queues
+
+    click.echo("\n".join(layout(headings, list(rows))))
+
+
+def _ends(files: Sequence[Path], bags: int, seed: int, processes: int) -> list[Case]:
     from adaptor_experiments.forecasts.coverage import HEADINGS, table
+    from adaptor_experiments.forecasts.queue_bags import pieces, run_piece
     from adaptor_experiments.forecasts.replayed import by_others, by_past
     from adaptor_experiments.forecasts.row import with_intervals
+    from adaptor_experiments.resumable import in_processes
 
+    rows = []
     with running("forecasts", bags * len(files)) as done:
-        rows = [row for row in on_queues(files, bags, seed, processes, done) if row.foreseen]
+        for some in in_processes(run_piece, [*pieces(files, bags, seed)], processes):
+            rows += [row for row in some if row.foreseen]
+            done(1)
     cases = [row.case for row in rows]
-    for title, intervals in (
-        ("calibrated by the other traces:", by_others(cases)),
-        ("by earlier bags of the trace, too:", by_past(cases)),
-    ):
-        yield title
-        yield from layout(HEADINGS, list(table(with_intervals(rows, intervals))))
-    if scores:
-        yield from _scores(cases)
+    click.echo("calibrated by the other traces:")
+    _print(HEADINGS, table(with_intervals(rows, by_others(cases))))
+    click.echo("by earlier bags of the trace, too:")
+    _print(HEADINGS, table(with_intervals(rows, by_past(cases))))
+    return cases
 
 
 def _starts(
     files: Sequence[Path],
-    sample: int,
     schedulers: Sequence[Scheduler],
-    output: Path,
+    sample: int,
     seed: int,
+    output: Path,
     processes: int,
-    *,
-    scores: bool,
-) -> Iterator[str]:
-    from adaptor.cli.printing import layout
-    from adaptor_experiments.forecasts.start_tables import (
-        COVER_HEADINGS,
-        NEAR_HEADINGS,
-        cover_table,
-        near_table,
-    )
-    from adaptor_experiments.forecasts.starts import Piece, Settings, Start, run_piece
-    from adaptor_experiments.resumable import Store, run_missing
+) -> list[Case]:
+    from adaptor_experiments.forecasts import starts
+    from adaptor_experiments.resumable import resumed
 
-    store = Store(output, Settings(sample=sample, seed=seed), Start)
-    pieces = [
-        Piece(file, scheduler, sample, seed, part, _PARTS)
-        for file in files
-        for scheduler in schedulers
-        for part in range(_PARTS)
-    ]
+    settings = starts.Settings(sample=sample, seed=seed)
+    pieces = starts.pieces(files, schedulers, settings)
     with running("pieces", len(pieces)) as done:
-        run_missing(run_piece, pieces, store, processes, done)
-    rows = store.read(pieces)
-    yield from layout(NEAR_HEADINGS, list(near_table(rows)))
-    yield from layout(COVER_HEADINGS, list(cover_table(rows)))
-    if scores:
-        yield from _scores([row.case for row in rows])
-
-
-def _scores(cases: Sequence[Case]) -> Iterator[str]:
-    """As `adaptor.forecast.measured_scores` has them."""
-    from adaptor_experiments.forecasts.replayed import as_measured
-
-    for kind in dict.fromkeys(case.raw.kind for case in cases):
-        its = [case.score for case in cases if case.raw.kind == kind]
-        yield f'"{kind}": ({", ".join(map(str, as_measured(its)))}),  # {len(its)} forecasts'
+        rows = resumed(starts.run_piece, pieces, starts.Start, output, settings, processes, done)
+    _print(starts.NEAR_HEADINGS, starts.near_table(rows))
+    _print(starts.COVER_HEADINGS, starts.cover_table(rows))
+    return [row.case for row in rows]

@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
+import msgspec
 
 from adaptor.errors import UsageError
 
 if TYPE_CHECKING:
     from adaptor_experiments.figures.exhibits import Report
+    from adaptor_experiments.resumable import Piece
+    from adaptor_experiments.tables import Runs
 
 
+AnyPiece = TypeVar("AnyPiece", bound="Piece")
+Row = TypeVar("Row", bound=msgspec.Struct)
+Settings = TypeVar("Settings", bound=msgspec.Struct)
 Choice = TypeVar("Choice")
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _NEARBY = Path("../shared/traces")
 _REMEMBERED = 600.0  # seconds by whose speed the time that is left is estimated: some pieces take minutes
-
-
-def folder_option(default: str) -> Decorator:
-    """`--output DIR`."""
-    return click.option(
-        "--output",
-        type=_FOLDER,
-        metavar="DIR",
-        default=default,
-        show_default=True,
-        help="Tables, figures, page.",
-    )
 
 
 def count_option(flag: str, least: int, default: int, about: str) -> Decorator:
@@ -43,34 +37,62 @@ def count_option(flag: str, least: int, default: int, about: str) -> Decorator:
     )
 
 
-demo_option = click.option(
-    "--demo",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Measured runtimes, a column `seconds`.  [default: those of `make demo`]",
-)
+def choice_option(flag: str, choices: Sequence[str], about: str, name: str | None = None) -> Decorator:
+    """An option that takes one of these, the first by default."""
+    names = (flag,) if name is None else (flag, name)
+    kind = click.Choice(choices)
+    return click.option(*names, type=kind, default=choices[0], show_default=True, help=about)
+
+
 seed_option = count_option("--seed", 0, 1, "Of what is drawn at random.")
 processes_option = count_option("--processes", 1, 2, "At the same time.")
 
 
-def chosen(value: str | None, choices: Collection[Choice]) -> tuple[Choice, ...] | None:
+def experiment_options(folder: str) -> Decorator:
+    """`--output`, `--seed` and `--processes`; `folder`: what is written goes there by default."""
+
+    def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+        output = click.option(
+            "--output",
+            type=_FOLDER,
+            metavar="DIR",
+            default=folder,
+            show_default=True,
+            help="Tables, figures, page.",
+        )
+        return output(seed_option(processes_option(command)))
+
+    return with_options
+
+
+def quick_option(about: str) -> Decorator:
+    return click.option("--quick", is_flag=True, help=about)
+
+
+def chosen(flag: str, value: str | None, choices: Collection[Choice]) -> tuple[Choice, ...] | None:
     """Those that a list such as `1,3,6` names, in the order of the choices; None: no list is given.
 
-    Raises BadParameter: the list is empty, or names something else.
+    Raises:
+        UsageError: the list names something else, or nothing.
     """
     if value is None:
         return None
-    wanted = {*value.replace(",", " ").split()}
-    if not wanted or not wanted <= {str(choice) for choice in choices}:
-        raise click.BadParameter(f"{value!r} is not a list out of {', '.join(map(str, choices))}")
-    return tuple(choice for choice in choices if str(choice) in wanted)
+    known = {str(choice): choice for choice in choices}
+    wanted = [*dict.fromkeys(value.replace(",", " ").split())]
+    unknown = [name for name in wanted or [value] if name not in known]
+    if unknown:
+        raise UsageError(f"{flag}: {unknown[0]!r} is none of {', '.join(known)}")
+    return tuple(choice for name, choice in known.items() if name in wanted)
 
 
 def list_option(flag: str, name: str, choices: Collection[Choice], about: str) -> Decorator:
-    """An option that takes a list out of these: see `chosen`."""
-    told = f"{about}: {', '.join(map(str, choices))}."
+    """An option that takes a list out of these."""
     return click.option(
-        flag, name, metavar="LIST", callback=lambda _, __, value: chosen(value, choices), help=told
+        flag,
+        name,
+        metavar="LIST",
+        callback=lambda _ctx, _param, value: chosen(flag, value, choices),
+        help=f"{about}: {', '.join(map(str, choices))}.",
     )
 
 
@@ -85,14 +107,7 @@ def folder_of_traces(value: Path | None) -> Path:
     return value or _NEARBY
 
 
-def _traces_option(callback: Callable[..., Path] | None) -> Decorator:
-    return click.option(
-        "--traces", type=_FOLDER, metavar="DIR", callback=callback, help="Where the traces are."
-    )
-
-
-traces_option = _traces_option(lambda _ctx, _param, value: folder_of_traces(value))
-named_traces_option = _traces_option(None)  # for a command that may do without: see `folder_of_traces`
+traces_option = click.option("--traces", type=_FOLDER, metavar="DIR", help="Where the traces are.")
 
 
 @contextmanager
@@ -108,14 +123,36 @@ def running(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda count: progress.advance(task, count)
 
 
-def show(report: Report, folder: Path, names: tuple[str, ...] = ("",)) -> None:
-    """Print what the page begins with, the tables whose names begin so, and where the page is."""
-    from adaptor.cli.printing import layout
+def measure(
+    run: Callable[[AnyPiece], list[Row]],
+    pieces: Sequence[AnyPiece],
+    kind: type[Row],
+    settings: Settings,
+    report_of: Callable[[Runs[Row], Settings, Path], Report],
+    output: Path,
+    processes: int,
+    tables: tuple[str, ...] = ("",),
+) -> Runs[Row]:
+    """Run the pieces that have no file in the output folder; write the page, and print what it begins with.
 
+    Args:
+        kind: of the rows.
+        tables: how the names of those begin that are printed.
+    """
+    from adaptor.cli.printing import layout
+    from adaptor_experiments.figures import exhibits
+    from adaptor_experiments.resumable import resumed
+    from adaptor_experiments.tables import Runs
+
+    with running("pieces", len(pieces)) as done:
+        rows = Runs(resumed(run, pieces, kind, output, settings, processes, done))
+    report = report_of(rows, settings, output)
+    exhibits.write(report, rows, output)
     click.echo("\n".join((*report.conclusion, "")))
-    for exhibit in (each for each in report.exhibits if each.name.startswith(names)):
+    for exhibit in (each for each in report.exhibits if each.name.startswith(tables)):
         click.echo("\n".join((exhibit.title, *layout(exhibit.headings, exhibit.rows), "")))
-    click.echo(f"The page: {folder / 'report.html'}")
+    click.echo(f"The page: {output / 'report.html'}")
+    return rows
 
 
 FILE = click.Path(path_type=Path)
@@ -127,12 +164,8 @@ processors_option = click.option(
     "--processors", type=PROCESSORS, metavar="N", help="Of the machine; else as the header says."
 )
 lenient_option = click.option("--lenient", is_flag=True, help="Skip damaged lines and count them.")
-scheduler_option = click.option(
-    "--scheduler",
-    type=click.Choice(["conservative", "easy"]),
-    default="conservative",
-    show_default=True,
-    help="The policy of the simulated cluster.",
+scheduler_option = choice_option(
+    "--scheduler", ("conservative", "easy"), "The policy of the simulated cluster."
 )
 _CHOICES = {
     "processors": (
@@ -170,10 +203,7 @@ def choices_option(command: Callable[..., Any]) -> Callable[..., Any]:
         choices = Choices(**{field: values.pop(f"choice_{field}") for field in _CHOICES})
         return command(*args, choices=choices, **values)
 
+    made: Callable[..., Any] = chosen
     for field, (flag, allowed, about) in reversed(_CHOICES.items()):
-        kind = click.Choice(allowed)
-        option = click.option(
-            flag, f"choice_{field}", type=kind, default=allowed[0], show_default=True, help=about
-        )
-        chosen = option(chosen)
-    return chosen
+        made = choice_option(flag, allowed, about, f"choice_{field}")(made)
+    return made

@@ -8,18 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from adaptor_experiments import bootstrap
-from adaptor_experiments.bootstrap import (
-    VERDICTS,
-    Drawn,
-    Interval,
-    Matrix,
-    Of,
-    Verdict,
-    at_least,
-    between,
-    less,
-)
+from adaptor_experiments.bootstrap import Drawn, Interval, Matrix
+from adaptor_experiments.claims import VERDICTS, Bounds, Of, Verdict, example, settled, tally
 from adaptor_experiments.derose.comparison import Cell, Comparison, Kind
 from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.tables import texts
@@ -115,50 +105,38 @@ def _over_static(figure: Callable[[dict[str, float]], float]) -> Callable[[Compa
 
     def over(found: Comparison, cell: Cell) -> Interval:
         static = next(each for each in found.of("static") if each.kind == cell.kind)
-        return _exactly(figure(cell.means) / figure(static.means))
+        return Interval.exactly(figure(cell.means) / figure(static.means))
 
     return over
 
 
 def _first_request(found: Comparison, cell: Cell) -> Interval:
     """Processors of the first static request (Algorithm 1), as a share of the machine."""
-    return _exactly(min(1.0, math.ceil(cell.kind.tasks / cell.kind.max_pending) / found.workload.processors))
+    return Interval.exactly(
+        min(1.0, math.ceil(cell.kind.tasks / cell.kind.max_pending) / found.workload.processors)
+    )
 
 
-def relative_error(found: Interval) -> float:
-    """Half the width of an interval, as a share of the figure."""
-    return (found.high - found.low) / (2 * found.value)
+def _own_error(_: Comparison, cell: Cell) -> Interval:
+    return Interval.exactly(cell.over["static"].relative_error)
 
 
-def _exactly(value: float) -> Interval:
-    return Interval(value, value, value)
-
-
-def _few_long(kind: Kind) -> bool:
+def few_long(kind: Kind) -> bool:
     return kind.mean == 10_000 and kind.tasks <= 1000
 
 
-def _biggest(kind: Kind) -> bool:
+def biggest(kind: Kind) -> bool:
     return kind.mean >= 1000 and kind.tasks >= 10_000
 
 
-def _sooner(found: Interval) -> Verdict:
-    return at_least(found, 1.0)
-
-
-def _later(found: Interval) -> Verdict:
-    return less(found, 1.0)
-
-
-def _alike(found: Interval) -> Verdict:
-    return between(found, _ALIKE, 1 / _ALIKE)
-
-
-def _as_loaded(found: Interval) -> Verdict:
+def _holds_the_papers(found: Interval) -> Verdict:
     """Whether the interval holds the paper's mean."""
     if not found.known:
         return "open"
     return "confirms" if found.holds(texts("derose").numbers[f"{LOADED} speedup"].value) else "contradicts"
+
+
+_sooner, _later, _alike = Bounds(low=1.0).judge, Bounds(high=1.0).judge, Bounds(_ALIKE, 1 / _ALIKE).judge
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -175,28 +153,24 @@ CLAIMS: dict[str, Claim] = {
     "C": Claim(_of_speedups(SP2), _sooner),
     "D": Claim(_over_equal_tasks, _alike),
     "E": Claim(_one_over_other(BLUE, SP2), _alike),
-    "F": Claim(_of_speedups(SP2, BLUE, where=_few_long), _later),
+    "F": Claim(_of_speedups(SP2, BLUE, where=few_long), _later),
     "G": Claim(
-        _of_cells(SP2, BLUE, where=_few_long, figure=_over_static(lambda mean: mean["requests"])),
-        lambda found: at_least(found, _SOME_MORE),
+        _of_cells(SP2, BLUE, where=few_long, figure=_over_static(lambda mean: mean["requests"])),
+        Bounds(low=_SOME_MORE).judge,
     ),
-    "H": Claim(_of_speedups(SP2, BLUE, where=_biggest), _alike),
+    "H": Claim(_of_speedups(SP2, BLUE, where=biggest), _alike),
     "I": Claim(
         _of_cells(
-            SP2, BLUE, where=_biggest, figure=_over_static(lambda mean: mean["held"] / mean["requests"])
+            SP2, BLUE, where=biggest, figure=_over_static(lambda mean: mean["held"] / mean["requests"])
         ),
         _alike,
     ),
     "J": Claim(_of_speedups(CTC), _sooner, "each"),
     "K": Claim(_one_over_other(CTC, SP2), _sooner),
     "L": Claim(_of_cells(CTC, figure=_first_request), _sooner, "each"),
-    "M": Claim(_one_over_other(SP2, CTC, _few_long), _later),
-    "N": Claim(_mean_when_loaded, _as_loaded, "each", whole=True),
-    "O": Claim(
-        _of_cells(SP2, BLUE, CTC, figure=lambda _, cell: _exactly(relative_error(cell.over["static"]))),
-        lambda found: less(found, _ERROR),
-        "each",
-    ),
+    "M": Claim(_one_over_other(SP2, CTC, few_long), _later),
+    "N": Claim(_mean_when_loaded, _holds_the_papers, "each", whole=True),
+    "O": Claim(_of_cells(SP2, BLUE, CTC, figure=_own_error), Bounds(high=_ERROR).judge, "each"),
 }
 """By the key of a sentence, whose words are in `page.yaml`."""
 
@@ -212,10 +186,10 @@ def judged(cases: Cases, whole: bool) -> tuple[Exhibit, dict[str, Verdict]]:
     for row in page.tables["claims"].rows:
         claim = CLAIMS[row[0]]
         rows = claim.rows(cases) if whole or not claim.whole else ()
-        found = bootstrap.tally(rows, lambda named, claim=claim: claim.judge(named[1]))  # type: ignore[misc]
-        shown, told = bootstrap.example(found), ["-", "not in this run"]
+        found = tally(rows, lambda named, claim=claim: claim.judge(named[1]))  # type: ignore[misc]
+        shown, told = example(found), ["-", "not in this run"]
         if shown is not None:
-            verdicts[row[0]] = bootstrap.settled(found, claim.of)
+            verdicts[row[0]] = settled(found, claim.of)
             told = [verdicts[row[0]], f"{shown[0]}: {shown[1]}"]
         lines.append([*row, claim.of, *(str(len(found[verdict])) for verdict in VERDICTS), *told])
     return page.exhibit("claims", lines), verdicts

@@ -99,14 +99,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     scheduler: Policy = "conservative"
     """The paper's; `easy` is that of most sites."""
     static_maximum: bool = False
-    """See `Terms.static_maximum`."""
-    poll: int | msgspec.UnsetType = msgspec.UNSET
-    """See `poll_interval`; without it, as in earlier results, a look at each event."""
-
-    @property
-    def poll_interval(self) -> int:
-        """Seconds between two looks at the queue; 0: one at each event."""
-        return 0 if self.poll is msgspec.UNSET else self.poll
+    """See `GridTerms.static_maximum`."""
+    poll_interval: float = 0.0
+    """Seconds between two looks at the queue; 0: one at each event."""
 
     @property
     def job_types(self) -> list[JobType]:

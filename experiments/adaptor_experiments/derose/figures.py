@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from adaptor_experiments.derose.claims import biggest, few_long
 from adaptor_experiments.derose.comparison import Cell, Comparison, Kind
 from adaptor_experiments.derose.design import MEANS, TASKS
 from adaptor_experiments.derose.goals import REFERENCES
 from adaptor_experiments.figures.canvas import Drawing, below, grid, ratio_scale, save, write
+from adaptor_experiments.tables import with_bars
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,49 +24,40 @@ _LINES = {1: "-", 2: (0, (5, 2)), 4: (0, (1, 1.5))}
 _HETEROGENEITY = {1: "homogeneous", 2: "heterogeneity 2x", 4: "heterogeneity 4x"}
 
 
-class Panel(msgspec.Struct, frozen=True):
-    """One plot: speedup over max_pending_requests, a line for each kind of grid job."""
-
-    title: str
-    trace: str
-    wanted: Callable[[Kind], bool]
+Panel = tuple[str, str, Callable[[Kind], bool]]
+"""One plot: its title, the trace, and the kinds of grid job that it shows."""
 
 
-class Figure(msgspec.Struct, frozen=True):
-    name: str
-    caption: str
-    panels: tuple[Panel, ...]
-
-
-def _by_heterogeneity(name: str, caption: str, trace: str) -> Figure:
-    panels = (
-        Panel(title, trace, lambda kind, wanted=wanted: kind.heterogeneity == wanted)  # type: ignore[misc]
+def _by_heterogeneity(trace: str) -> list[Panel]:
+    return [
+        (title, trace, lambda kind, wanted=wanted: kind.heterogeneity == wanted)  # type: ignore[misc]
         for wanted, title in _HETEROGENEITY.items()
-    )
-    return Figure(name, caption, tuple(panels))
+    ]
 
 
-_FEW_LONG = Panel(
-    "100 or 1000 tasks of 10,000 s", "sdsc-sp2", lambda kind: kind.mean == 10_000 and kind.tasks <= 1000
-)
-_BIGGEST = Panel(
-    "10,000 or 100,000 tasks of 1000 s or 10,000 s",
-    "sdsc-sp2",
-    lambda kind: kind.mean >= 1000 and kind.tasks >= 10_000,
-)
-_CTC = (
-    Panel("512 processors, as in the paper", "ctc-sp2-512", lambda _: True),
-    Panel("338 processors, its batch partition", "ctc-sp2-338", lambda _: True),
-)
-FIGURES = (
-    _by_heterogeneity("figure-3", "Figure 3: speedup of adaptive over static, SDSC SP2", "sdsc-sp2"),
-    _by_heterogeneity(
-        "figure-blue", "As figure 3, SDSC BlueHorizon (the paper has no such figure)", "sdsc-blue"
+FIGURES: dict[str, tuple[str, list[Panel]]] = {
+    "figure-3": ("Figure 3: speedup of adaptive over static, SDSC SP2", _by_heterogeneity("sdsc-sp2")),
+    "figure-blue": (
+        "As figure 3, SDSC BlueHorizon (the paper has no such figure)",
+        _by_heterogeneity("sdsc-blue"),
     ),
-    Figure("figure-4", "Figure 4: few tasks of long duration, SDSC SP2", (_FEW_LONG,)),
-    Figure("figure-5", "Figure 5: the biggest jobs, SDSC SP2", (_BIGGEST,)),
-    Figure("figure-6", "Figure 6: speedup of adaptive over static, CTC SP2", _CTC),
-)
+    "figure-4": (
+        "Figure 4: few tasks of long duration, SDSC SP2",
+        [("100 or 1000 tasks of 10,000 s", "sdsc-sp2", few_long)],
+    ),
+    "figure-5": (
+        "Figure 5: the biggest jobs, SDSC SP2",
+        [("10,000 or 100,000 tasks of 1000 s or 10,000 s", "sdsc-sp2", biggest)],
+    ),
+    "figure-6": (
+        "Figure 6: speedup of adaptive over static, CTC SP2",
+        [
+            ("512 processors, as in the paper", "ctc-sp2-512", lambda _: True),
+            ("338 processors, its batch partition", "ctc-sp2-338", lambda _: True),
+        ],
+    ),
+}
+"""By file: the caption, and the plots of speedup over max_pending_requests, a line for each kind of job."""
 
 
 def draw_figures(comparisons: Sequence[Comparison], folder: Path) -> list[Drawing]:
@@ -77,32 +68,32 @@ def draw_figures(comparisons: Sequence[Comparison], folder: Path) -> list[Drawin
     """
     cells = {found.workload.key: found.of("adaptive") for found in comparisons}
     drawn = []
-    for figure in FIGURES:
-        panels = [
-            (panel, [cell for cell in cells.get(panel.trace, []) if panel.wanted(cell.kind)])
-            for panel in figure.panels
-        ]
-        panels = [(panel, chosen) for panel, chosen in panels if chosen]
-        if panels:
-            drawn.append(_draw(figure, panels, folder))
+    for name, (caption, panels) in FIGURES.items():
+        shown = {
+            title: some
+            for title, trace, wanted in panels
+            if (some := [cell for cell in cells.get(trace, []) if wanted(cell.kind)])
+        }
+        if shown:
+            drawn.append(_draw(folder / f"{name}.svg", caption, shown))
     return drawn
 
 
-def _draw(figure: Figure, panels: list[tuple[Panel, list[Cell]]], folder: Path) -> Drawing:
+def _draw(path: Path, caption: str, panels: dict[str, list[Cell]]) -> Drawing:
     drawn, plots = grid(len(panels), sharey=True)
-    for axes, (panel, chosen) in zip(plots, panels, strict=True):
-        _draw_lines(axes, chosen)
+    for axes, (title, cells) in zip(plots, panels.items(), strict=True):
+        _draw_lines(axes, cells)
         ratio_scale(axes)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.set_title(panel.title, fontsize="medium")
+        axes.set_title(title, fontsize="medium")
         axes.set_xlabel("max_pending_requests")
         axes.locator_params(axis="x", integer=True)
     for axes in plots[::2]:
         axes.set_ylabel("speedup: static / adaptive")
-    handles = _legend([cell for _, chosen in panels for cell in chosen])
+    handles = _legend([cell for cells in panels.values() for cell in cells])
     below(drawn, handles, [str(handle.get_label()) for handle in handles])
-    drawn.suptitle(figure.caption, size=13)
-    return write(drawn, folder / f"{figure.name}.svg", figure.caption)
+    drawn.suptitle(caption, size=13)
+    return write(drawn, path, caption)
 
 
 def _draw_lines(axes: Axes, cells: list[Cell]) -> None:
@@ -111,12 +102,11 @@ def _draw_lines(axes: Axes, cells: list[Cell]) -> None:
         lines.setdefault((cell.kind.tasks, cell.kind.mean, cell.kind.heterogeneity), []).append(cell)
     axes.axhline(1, color="black", linewidth=0.9)
     for place, ((tasks, mean, heterogeneity), points) in enumerate(sorted(lines.items())):
-        ratios = [point.over["static"] for point in points]
         aside = 0.24 * ((place + 0.5) / len(lines) - 0.5)  # so that no bar hides another
-        axes.errorbar(
+        with_bars(
+            axes,
             [point.kind.max_pending + aside for point in points],
-            [ratio.value for ratio in ratios],
-            yerr=[*zip(*(ratio.bars for ratio in ratios), strict=True)],
+            [point.over["static"] for point in points],
             color=_COLOURS[tasks],
             marker=_MARKERS[mean],
             linestyle=_LINES[heterogeneity],
@@ -178,10 +168,10 @@ def _panel(axes: Axes, cells: Sequence[Cell], over: str) -> None:
         chosen = sorted(
             (cell.over[over] for cell in cells if cell.kind.mean == mean), key=lambda ratio: ratio.value
         )
-        axes.errorbar(
+        with_bars(
+            axes,
             range(place, place + len(chosen)),
-            [ratio.value for ratio in chosen],
-            yerr=[*zip(*(ratio.bars for ratio in chosen), strict=True)],
+            chosen,
             fmt="o",
             markersize=3,
             elinewidth=0.6,

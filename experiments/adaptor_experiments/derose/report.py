@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from adaptor.units import counted
-from adaptor_experiments.bootstrap import VERDICTS, Interval, Verdict
+from adaptor_experiments.bootstrap import Interval
+from adaptor_experiments.claims import VERDICTS, Verdict
 from adaptor_experiments.derose import claims
 from adaptor_experiments.derose.comparison import Comparison, compare, on_all
 from adaptor_experiments.derose.design import HEURISTICS, Settings
@@ -17,45 +18,43 @@ from adaptor_experiments.derose.goals import REFERENCES, goals
 from adaptor_experiments.derose.sample import Outcome, Piece, first_guess, jobs_of
 from adaptor_experiments.derose.tables import Paper, compared_tables, table_1, table_2, table_3
 from adaptor_experiments.figures import exhibits
-from adaptor_experiments.resumable import Store
 from adaptor_experiments.tables import Runs, texts
-from adaptor_simulation.files import ReplayError, write_whole
+from adaptor_simulation.files import write_whole
 
 
-def write_report(wanted: Sequence[Piece], store: Store[Outcome], settings: Settings) -> exhibits.Report:
-    """Write the results and their comparison, a CSV for each table, the figures and `report.html`.
+def report_of(
+    outcomes: Runs[Outcome], settings: Settings, folder: Path, pieces: Sequence[Piece]
+) -> exhibits.Report:
+    """The page; `comparison.json` is written for programs. `pieces`: those that were run.
 
     Raises:
-        ReplayError: nothing is finished, or something cannot be read or written.
+        ReplayError: something cannot be written.
     """
-    finished = [piece for piece in wanted if store.has(piece)]
-    if not finished:
-        raise ReplayError(f"{store.folder}: no sample is finished, there is nothing to report")
-    outcomes = Runs(store.read(finished))
-    exhibits.write_runs(outcomes, store.folder / "results.csv")
-    pieces = {piece.workload: piece for piece in finished}
+    workloads = {piece.workload: piece for piece in pieces}
     comparisons = [
-        compare(workload, outcomes.where(trace=workload.key), settings.seed) for workload in pieces
+        compare(workload, outcomes.where(trace=workload.key), settings.seed) for workload in workloads
     ]
     papers = comparisons if {*HEURISTICS} <= {*settings.heuristics} else []
     paper, page = Paper(settings), texts("derose")
     told = sentences(comparisons)
-    figures = store.folder / "figures"
+    figures = folder / "figures"
     cases = {settings.case(found.workload): found for found in papers if paper.same_rules}
     on_claims, verdicts = claims.judged(cases, paper.whole)
-    has_number = any(paper.number(workload, "speedup") for workload in pieces)
-    report = page.report(
+    has_number = any(paper.number(workload, "speedup") for workload in workloads)
+    _write_comparison(comparisons, told, settings, folder)
+    return page.report(
         (*told, *_guesses(settings), *_on_claims(verdicts)),
         [*draw_comparison(comparisons, judged(comparisons), figures), *draw_figures(papers, figures)],
         [
             *compared_tables(comparisons),
             *([on_claims] if verdicts else []),
-            table_1({workload: jobs_of(piece) for workload, piece in pieces.items()}, settings),
+            table_1({workload: jobs_of(piece) for workload, piece in workloads.items()}, settings),
             table_2(settings),
             *([table_3(papers, settings)] if papers else []),
         ],
         settings=settings,
         whole=Settings(stretch=settings.stretch) if has_number else None,
+        remarks=any(paper.speedup(found.workload) for found in papers),
         samples=min(found.samples for found in comparisons),
         heading=page.say(
             "papers" if {*settings.heuristics} == {*HEURISTICS} else "others",
@@ -65,11 +64,6 @@ def write_report(wanted: Sequence[Piece], store: Store[Outcome], settings: Setti
         limits=", ".join(map(str, settings.max_pending)),
         guesses=_listed_guesses(settings),
     )
-    if not any(paper.speedup(found.workload) for found in papers):
-        report = msgspec.structs.replace(report, remarks=())
-    _write_comparison(comparisons, told, settings, store.folder)
-    exhibits.write_report(report, store.folder)
-    return report
 
 
 def _listed_guesses(settings: Settings) -> str:

@@ -153,7 +153,7 @@ def terms_of(workload: Workload, settings: Settings, pending: int, heuristic: He
         initial_tr=first_guess(settings, heuristic),
         growth_factor=settings.growth_factor,
         static_maximum=settings.static_maximum,
-        poll_interval=settings.poll_interval,
+        poll_interval=int(settings.poll_interval),
     )
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from adaptor.units import counted
 from adaptor_experiments.bootstrap import Interval
-from adaptor_experiments.derose.claims import relative_error
 from adaptor_experiments.derose.comparison import BIGGEST, CLEARLY_SLOWER, Comparison, Profile, Ratio
 from adaptor_experiments.derose.design import CELLS, Settings, Workload
 from adaptor_experiments.derose.goals import REFERENCES, goals
@@ -19,7 +18,6 @@ from adaptor_experiments.tables import Number, listed, texts
 from adaptor_simulation.jobs import Jobs
 
 _DAY = 86_400
-_Shown = Callable[[Comparison, str], str]
 
 
 def compared_tables(comparisons: Sequence[Comparison]) -> list[Exhibit]:
@@ -42,59 +40,45 @@ def _goals(comparisons: Sequence[Comparison], heuristic: str) -> Exhibit:
 
 
 def _of_trace(found: Comparison) -> Exhibit:
+    names, means = list(found.profiles), sorted({kind.mean for kind in found.kinds})
+    rows: list[list[str]] = []
+    for over in (name for name in REFERENCES if name in names):
+        ratios = [found.ratio(name, over) for name in names]
+        of_ratio: dict[str, Callable[[Ratio], str]] = {
+            f"times sooner than {over}, geometric mean": lambda ratio: str(ratio.geometric),
+            **{
+                f"  tasks of {mean:,} s": lambda ratio, mean=mean: str(ratio.by_mean[mean])  # type: ignore[misc]
+                for mean in means
+            },
+            "  arithmetic mean": lambda ratio: str(ratio.arithmetic),
+            "  worst cell": lambda ratio: f"{ratio.worst} ({ratio.worst_kind})",
+            f"  cells below {CLEARLY_SLOWER}": lambda ratio: str(ratio.slower),
+        }
+        for title, shown in of_ratio.items():
+            rows.append([title, *("-" if ratio is None else shown(ratio) for ratio in ratios)])
+    of_profile: dict[str, Callable[[Profile], str]] = {
+        "distance to the lower bound, geometric mean": lambda of: str(of.distance),
+        "waste": lambda of: of.waste.percent,
+        "added wait of local jobs, h per processor-hour": lambda of: str(of.local_wait),
+        "requests for each bag": lambda of: f"{of.requests:.1f}",
+        "  of them withdrawn": lambda of: f"{of.withdrawn:.1f}",
+        "  changes of them in the queue": lambda of: f"{of.reshaped:.1f}",
+        "planning steps for each bag": lambda of: f"{of.decisions:.0f}",
+        "  processor time of each, ms": lambda of: f"{of.decision_time:.2f}",
+    }
+    rows += [[title, *map(of, found.profiles.values())] for title, of in of_profile.items()]
     return texts("derose").exhibit(
         "compared",
-        [[title, *(shown(found, name) for name in found.profiles)] for title, shown in _rows(found)],
-        found.profiles,
+        rows,
+        names,
         name=f"compared-{found.workload.key}",
         title=found.workload.title,
-        names=", ".join(found.profiles),
+        names=", ".join(names),
         cells=counted(len(found.kinds), "cell"),
         times=counted(found.samples, "submission time"),
         days=AFTERWARDS // _DAY,
         biggest=f"{BIGGEST:,}",
     )
-
-
-def _rows(found: Comparison) -> list[tuple[str, _Shown]]:
-    """The title of each row, and what it shows of a heuristic."""
-    rows: list[tuple[str, _Shown]] = []
-    for over in (name for name in REFERENCES if name in found.profiles):
-        means = sorted({kind.mean for kind in found.kinds})
-        rows += [
-            (f"times sooner than {over}, geometric mean", _ratio(over, lambda ratio: str(ratio.geometric))),
-            *((f"  tasks of {mean:,} s", _by_mean(over, mean)) for mean in means),
-            ("  arithmetic mean", _ratio(over, lambda ratio: str(ratio.arithmetic))),
-            ("  worst cell", _ratio(over, lambda ratio: f"{ratio.worst} ({ratio.worst_kind})")),
-            (f"  cells below {CLEARLY_SLOWER}", _ratio(over, lambda ratio: str(ratio.slower))),
-        ]
-    return [
-        *rows,
-        ("distance to the lower bound, geometric mean", _profile(lambda of: str(of.distance))),
-        ("waste", _profile(lambda of: of.waste.percent)),
-        ("added wait of local jobs, h per processor-hour", _profile(lambda of: str(of.local_wait))),
-        ("requests for each bag", _profile(lambda of: f"{of.requests:.1f}")),
-        ("  of them withdrawn", _profile(lambda of: f"{of.withdrawn:.1f}")),
-        ("  changes of them in the queue", _profile(lambda of: f"{of.reshaped:.1f}")),
-        ("planning steps for each bag", _profile(lambda of: f"{of.decisions:.0f}")),
-        ("  processor time of each, ms", _profile(lambda of: f"{of.decision_time:.2f}")),
-    ]
-
-
-def _ratio(over: str, shown: Callable[[Ratio], str]) -> _Shown:
-    def cell(found: Comparison, name: str) -> str:
-        ratio = found.ratio(name, over)
-        return "-" if ratio is None else shown(ratio)
-
-    return cell
-
-
-def _by_mean(over: str, mean: int) -> _Shown:
-    return _ratio(over, lambda ratio: str(ratio.by_mean[mean]))
-
-
-def _profile(shown: Callable[[Profile], str]) -> _Shown:
-    return lambda found, name: shown(found.profiles[name])
 
 
 class Paper:
@@ -166,7 +150,7 @@ def _error(mean: Interval, samples: int) -> str:
     """Half the interval in per cent, which falls by the root of the times; how many would make it 5 %."""
     if not mean.known:
         return "-"
-    error = relative_error(mean)
+    error = mean.relative_error
     return f"{error:.0%}" + (f" (5 %: {samples * (error / 0.05) ** 2:,.0f} times)" if error > 0.05 else "")
 
 

@@ -48,13 +48,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """On all of it; see `Exhibit.remarks`."""
 
 
-def write_runs(runs: Sequence[msgspec.Struct], path: Path) -> None:
-    """One line for each run. Raises ReplayError: it cannot be written."""
-    _write_csv(path, runs[0].__struct_fields__, map(msgspec.structs.astuple, runs))
+def write(report: Report, runs: Sequence[msgspec.Struct], folder: Path) -> None:
+    """Write `runs.csv` with a line for each run, each table as CSV, all in `tables.md`, and `report.html`.
 
-
-def write_report(report: Report, folder: Path) -> None:
-    """A CSV for each table, and `report.html`. Raises ReplayError: something cannot be written."""
+    Raises:
+        ReplayError: one cannot be written.
+    """
+    _write_csv(folder / "runs.csv", runs[0].__struct_fields__, map(msgspec.structs.astuple, runs))
     parts = [
         f"<h1>{html.escape(report.title)}</h1>",
         _section("What was found", _bullets(report.conclusion), kind="conclusion"),
@@ -72,8 +72,15 @@ def write_report(report: Report, folder: Path) -> None:
         f"<title>{html.escape(report.title)}</title><style>{stylesheet()}</style>"
     )
     body = "\n".join(parts)
+    write_whole(folder / "tables.md", "\n\n".join(map(_markdown, report.exhibits)).encode())
     text = f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
     write_whole(folder / "report.html", text.encode())
+
+
+def _markdown(exhibit: Exhibit) -> str:
+    """A table as the pages of docs/ have it."""
+    lines = [exhibit.headings, ("---",) * len(exhibit.headings), *exhibit.rows]
+    return "\n".join((exhibit.title, "", *(f"| {' | '.join(line)} |" for line in lines)))
 
 
 def _write_csv(path: Path, headings: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:

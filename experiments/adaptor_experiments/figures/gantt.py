@@ -42,11 +42,6 @@ class Lane(NamedTuple):
     withdrawn: int | None
 
 
-def height(requests: Sequence[GridRequest]) -> float:
-    """Inches."""
-    return 0.5 + 0.18 * min(_MOST_LANES, len(requests))
-
-
 def lanes(requests: Sequence[GridRequest]) -> list[Lane]:
     """A line for each request that is over, in their order."""
     return [_lane(each, each.ended) for each in requests if each.ended is not None]
@@ -67,65 +62,52 @@ def _lane(request: GridRequest, ended: int) -> Lane:
 def draw_requests(axes: Axes, requests: Sequence[GridRequest], begin: int, second: int) -> None:
     """Times since `begin`, in units of `second` seconds."""
     drawn = list(enumerate(lanes(requests)))
-    planned = [(place, each.planned) for place, each in drawn if each.planned is not None]
-    ran = [(place, each.runs, each.used) for place, each in drawn if each.runs is not None]
-    scale = _Scale(axes, begin, second)
-    scale.boxes([(place, time, 0.0, 1.0) for place, time in planned], _PLANNED, "request was planned to run")
-    scale.lines([(place, each.waits) for place, each in drawn], "request waits")
-    scale.boxes([(place, runs, 0.0, used) for place, runs, used in ran], USED, "pilots: used")
-    scale.boxes([(place, runs, used, 1.0) for place, runs, used in ran], WASTED, "pilots: wasted")
-    gone = [(place, each.withdrawn) for place, each in drawn if each.withdrawn is not None]
+
+    def since(time: float) -> float:
+        return (time - begin) / second
+
+    def boxes(
+        parts: Sequence[tuple[int, tuple[float, float], float, float]], colour: str, label: str
+    ) -> None:
+        """Place, start and end of each, and the shares of the height between which it is drawn."""
+        if parts:  # no bars would have no colour in the legend
+            axes.barh(
+                [place + _HALF * (1 - 2 * low) for place, _, low, _ in parts],  # the axis grows downwards
+                [since(end) - since(start) for _, (start, end), _, _ in parts],
+                [-2 * _HALF * (high - low) for _, _, low, high in parts],
+                [since(start) for _, (start, _), _, _ in parts],
+                align="edge",
+                color=colour,
+                label=label,
+            )
+
+    planned = [(place, lane.planned, 0.0, 1.0) for place, lane in drawn if lane.planned is not None]
+    ran = [(place, lane.runs, lane.used) for place, lane in drawn if lane.runs is not None]
+    boxes(planned, _PLANNED, "request was planned to run")
+    axes.hlines(
+        [place for place, _ in drawn],
+        [since(lane.waits[0]) for _, lane in drawn],
+        [since(lane.waits[1]) for _, lane in drawn],
+        colors=_WAITS,
+        linewidth=1.2,
+        label="request waits",
+    )
+    boxes([(place, runs, 0.0, used) for place, runs, used in ran], USED, "pilots: used")
+    boxes([(place, runs, used, 1.0) for place, runs, used in ran], WASTED, "pilots: wasted")
+    gone = [(since(lane.withdrawn), place) for place, lane in drawn if lane.withdrawn is not None]
     axes.plot(
-        [scale.since(time) for _, time in gone],
-        [place for place, _ in gone],
+        [time for time, _ in gone],
+        [place for _, place in gone],
         "x",
         color=_WAITS,
         label="request is withdrawn",
     )
     axes.set_ylim(len(requests) - 0.4, -0.6)
     if len(requests) <= _NAMED:
-        names = [f"{each.p} × {format_duration(each.tr)}" for each in requests]
+        names = [f"{request.p} × {format_duration(request.tr)}" for request in requests]
         axes.set_yticks(range(len(requests)), names, fontsize="small")
     else:
         axes.set_ylabel("requests")
-
-
-class _Scale(NamedTuple):
-    """Draws times as they are shown."""
-
-    axes: Axes
-    begin: int
-    second: int
-
-    def since(self, time: float) -> float:
-        return (time - self.begin) / self.second
-
-    def lines(self, found: Sequence[tuple[int, tuple[int, int]]], label: str) -> None:
-        """Place, start and end of each."""
-        self.axes.hlines(
-            [place for place, _ in found],
-            [self.since(start) for _, (start, _) in found],
-            [self.since(end) for _, (_, end) in found],
-            colors=_WAITS,
-            linewidth=1.2,
-            label=label,
-        )
-
-    def boxes(
-        self, found: Sequence[tuple[int, tuple[float, float], float, float]], colour: str, label: str
-    ) -> None:
-        """Place, start and end of each, and the shares of the height between which it is drawn."""
-        if not found:  # no bars would have no colour in the legend
-            return
-        self.axes.barh(
-            [place + _HALF * (1 - 2 * low) for place, _, low, _ in found],  # the axis grows downwards
-            [(end - start) / self.second for _, (start, end), _, _ in found],
-            [-2 * _HALF * (high - low) for _, _, low, high in found],
-            [self.since(start) for _, (start, _), _, _ in found],
-            align="edge",
-            color=colour,
-            label=label,
-        )
 
 
 _LOCAL = "0.75"
@@ -159,7 +141,7 @@ def draw_gantt(jobs: Jobs, processors: int, found: list[WhatIf], title: str, pat
     span = max(each.result.turnaround for each in found)
     window = (begin - span // 10, begin + span + span // 20 + 1)
     second, unit = time_unit(window[1] - window[0])
-    strips = [height(each.result.requests) for each in found]
+    strips = [0.5 + 0.18 * min(_MOST_LANES, len(each.result.requests)) for each in found]
     heights = [height for strip in strips for height in (3.2, strip)]
     drawn = sheet(11, 1.2 + sum(heights))
     grid = drawn.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)

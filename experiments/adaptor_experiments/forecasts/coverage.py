@@ -13,7 +13,7 @@ from adaptor.forecast.record import wilson
 from adaptor_experiments.bootstrap import Interval, share_interval
 from adaptor_experiments.forecasts.paid_bags import BAG
 from adaptor_experiments.forecasts.row import WHATS, Row, What, median
-from adaptor_experiments.tables import Runs
+from adaptor_experiments.tables import Runs, texts
 
 LEAST = 0.85  # the share of the forecasts whose 90 % interval is to hold in each kind of bag
 _ERROR = 0.05  # how often chance alone may say that a promise is not kept, all kinds of bags together
@@ -52,7 +52,6 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
     """What users may rely on, and what was found."""
 
     what: What
-    text: str
     together: Coverage
     by_bag: dict[str, Coverage]
 
@@ -64,12 +63,16 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
             return "NOT KEPT"
         return "kept" if all(share.value >= LEAST for share in shares) else "open"
 
-    @property
-    def found(self) -> str:
-        least = min(self.by_bag, key=lambda key: self.by_bag[key].share.value)
-        return (
-            f"{self.together.share.value:.1%} of all, the least {self.by_bag[least]} ({BAG[least].title});"
-            f" median width {self.together.width:.0%} of the {self.what}"
+    def __str__(self) -> str:
+        worst = min(self.by_bag, key=lambda key: self.by_bag[key].share.value)
+        return texts("forecasts").say(
+            "promise",
+            what=self.what,
+            least=LEAST,
+            share=self.together.share.value,
+            worst=self.by_bag[worst],
+            bag=BAG[worst].title,
+            width=self.together.width,
         )
 
 
@@ -79,7 +82,6 @@ def promises(rows: Sequence[Row]) -> list[Promise]:
     return [
         Promise(
             what=what,
-            text=f"the {what} is in its 90 % interval in {LEAST:.0%} at least of the forecasts for each kind",
             together=coverage([row for row in rows if row.bag in bags], what),
             by_bag={key: coverage(some, what, 2 * len(bags)) for key, some in bags.items()},
         )

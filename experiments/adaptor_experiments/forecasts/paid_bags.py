@@ -1,8 +1,7 @@
-"""The bags that pay for their pilots, and the tariffs."""
+"""Bags that pay for their pilots, the tariffs, and the forecasts on the way."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -11,7 +10,8 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.model import Preference
 from adaptor.units import format_duration
 from adaptor_experiments.a2ha.bags import DEMO, IMAGE, NORMAL, OTHERS, TESTING, Kind, runtimes
-from adaptor_experiments.forecasts.site_run import CheckedSite
+from adaptor_experiments.forecasts.row import Row, rows_of
+from adaptor_experiments.forecasts.site_run import CheckedSite, submitted
 
 
 class CheckedBag(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +68,7 @@ class Way(msgspec.Struct, frozen=True):
 WAYS = (Way("cheap", 60), Way("cheap", 3600), Way(None, 60), Way(None, 3600))
 """The orders of a bag take turns in them."""
 MOMENTS = ("30", "100", "half")  # finished tasks after which the forecast is made
+_AT_ONCE = 4  # orders of a piece
 _STRETCHED = 200.0
 """The measured bag has tasks of less than a second, compared with which pilots would only start and end."""
 
@@ -75,27 +76,48 @@ _STRETCHED = 200.0
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
     orders: int = 200
-    demo: Path | None = None
-    """Measured runtimes; None: those of the package."""
     bags: tuple[str, ...] = tuple(BAG)
 
 
-def way_of(order: int) -> Way:
-    return WAYS[order % len(WAYS)]
-
-
 def bag_of(key: str, settings: Settings, order: int) -> list[float]:
-    """Seconds of each task, by its place in the file.
-
-    Raises:
-        ReplayError: the measured list cannot be read.
-    """
+    """Seconds of each task, by its place in the file."""
     bag = BAG[key]
-    stretch = _STRETCHED if bag.runtimes is DEMO else 1.0
-    drawn = runtimes(bag.runtimes, settings.seed, order, settings.demo)
-    return [float(each) * stretch for each in (sorted(drawn) if bag.sort else drawn)]
+    drawn = runtimes(bag.runtimes, settings.seed, order)
+    drawn = drawn * _STRETCHED if bag.runtimes is DEMO else drawn
+    return sorted(drawn.tolist()) if bag.sort else drawn.tolist()
 
 
-def moments(tasks: int) -> dict[int, str]:
-    """By finished tasks, in a bag of `tasks`."""
-    return dict(zip((30, 100, tasks // 2), MOMENTS, strict=True))
+class Piece(msgspec.Struct, frozen=True):
+    """Some orders of a kind of bag."""
+
+    bag: str
+    first: int
+    settings: Settings
+
+    @property
+    def name(self) -> str:
+        return f"{self.bag}-{self.first}"
+
+    @property
+    def orders(self) -> range:
+        return range(self.first, min(self.first + _AT_ONCE, self.settings.orders))
+
+
+def pieces(settings: Settings) -> list[Piece]:
+    return [
+        Piece(bag, first, settings) for bag in settings.bags for first in range(0, settings.orders, _AT_ONCE)
+    ]
+
+
+def run_piece(piece: Piece) -> list[Row]:
+    """The forecasts of some bags that pay."""
+    return [row for order in piece.orders for row in _run(piece.bag, piece.settings, order)]
+
+
+def _run(key: str, settings: Settings, order: int) -> list[Row]:
+    tasks, way = bag_of(key, settings, order), WAYS[order % len(WAYS)]
+    moments = dict(zip((30, 100, len(tasks) // 2), MOMENTS, strict=True))
+    run = submitted(tasks, way.site, prefer=way.prefer, number=order + 1, order=BAG[key].order)
+    outcome = run.run(list(moments))
+    known = {"where": way.title, "bag": key, "number": order, "tasks": len(tasks)}
+    return rows_of(outcome, moments, cost=outcome.cost, **known)

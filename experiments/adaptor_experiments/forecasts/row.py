@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
 from adaptor.forecast.calibration import Kind, Raw
 from adaptor.forecast.estimate import Estimate
 from adaptor_experiments.forecasts.replayed import Case
+from adaptor_experiments.forecasts.site_run import Outcome
 
+_NONE = Estimate(math.nan, math.nan, math.nan)
 What = Literal["cost", "end"]
 WHATS: tuple[What, ...] = ("cost", "end")
 
@@ -83,6 +85,32 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         if what == "cost":
             return (self.cost_high - self.cost_low) / self.cost
         return (self.end_high - self.end_low) / self.end
+
+
+def rows_of(outcome: Outcome, moments: Mapping[int, str], **bag: Any) -> list[Row]:
+    """The forecasts of a bag at the moments, by finished tasks; `bag`: what else the rows hold."""
+    found = []
+    for told, moment in zip(outcome.told, moments.values(), strict=False):
+        end, cost, raw = told.forecast.end or _NONE, told.forecast.cost or _NONE, told.forecast.raw
+        if raw is not None:
+            bag |= {"kind": raw.kind, "unit": raw.unit, "raw_low": raw.ends.low, "raw_high": raw.ends.high}
+        found.append(
+            Row(
+                **bag,
+                moment=moment,
+                at=told.at,
+                end=outcome.end,
+                end_low=end.low,
+                end_value=end.value,
+                end_high=end.high,
+                cost_low=cost.low,
+                cost_value=cost.value,
+                cost_high=cost.high,
+                pace=told.pace,
+                planned=told.planned,
+            )
+        )
+    return found
 
 
 def with_intervals(rows: Sequence[Row], intervals: Sequence[Estimate]) -> list[Row]:

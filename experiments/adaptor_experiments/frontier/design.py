@@ -68,14 +68,7 @@ SINGLE = (
 )
 """Without both a budget and a deadline. The first is no wish: the others are measured by it."""
 WISHES = (*SINGLE, Wish(budget=1.5, deadline=4.0))
-FEW = (
-    Wish(),
-    Wish("cheap"),
-    Wish("fast"),
-    Wish(budget=1.5),
-    Wish(budget=4.0),
-    Wish(deadline=4.0),
-)
+FEW = (Wish(), Wish("cheap"), Wish("fast"), Wish(budget=1.5), Wish(budget=4.0), Wish(deadline=4.0))
 """Where there is more than one place: dividing the tasks takes most of the time of these runs."""
 
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from adaptor.units import format_duration
 from adaptor_experiments.a2ha.bags import KINDS
-from adaptor_experiments.figures import exhibits
 from adaptor_experiments.figures.canvas import Drawing, save
-from adaptor_experiments.figures.exhibits import Exhibit
+from adaptor_experiments.figures.exhibits import Exhibit, Report
 from adaptor_experiments.frontier.campaign import tasks_of
 from adaptor_experiments.frontier.design import (
     KNOWLEDGE,
@@ -29,7 +28,6 @@ from adaptor_experiments.frontier.design import (
 )
 from adaptor_experiments.frontier.search import frontier
 from adaptor_experiments.tables import Figure, Runs, texts
-from adaptor_simulation.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,15 +44,9 @@ _NOT_RUN = ["-"] * 3
 _PLAIN = "budget of at least the plain cost: later"
 
 
-def write_report(found: Sequence[Row], settings: Settings, folder: Path) -> exhibits.Report:
-    """Write `runs.csv`, a CSV for each table, all tables as `tables.md`, the picture and `report.html`.
-
-    Raises:
-        ReplayError: something cannot be written.
-    """
-    rows = Runs(found)
-    exhibits.write_runs(rows, folder / "runs.csv")
-    report = texts("frontier").report(
+def report_of(rows: Runs[Row], settings: Settings, folder: Path) -> Report:
+    """Raises ReplayError: the picture cannot be written."""
+    return texts("frontier").report(
         [
             _near(sites, kind, runs)
             for (sites, kind), runs in rows.by("sites", "kind").items()
@@ -65,15 +57,6 @@ def write_report(found: Sequence[Row], settings: Settings, folder: Path) -> exhi
         settings=settings,
         bags=", ".join(KINDS[bag].title for bag in settings.bags),
     )
-    exhibits.write_report(report, folder)
-    write_whole(folder / "tables.md", "\n\n".join(map(_markdown, report.exhibits)).encode())
-    return report
-
-
-def _markdown(exhibit: Exhibit) -> str:
-    """A table as docs/budget-experiment.md has it."""
-    lines = [exhibit.headings, ("---",) * len(exhibit.headings), *exhibit.rows]
-    return "\n".join((exhibit.title, "", *(f"| {' | '.join(line)} |" for line in lines)))
 
 
 def tables(rows: Runs[Row]) -> list[Exhibit]:

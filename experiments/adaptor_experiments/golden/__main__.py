@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from adaptor_experiments.commands.running import processes_option, traces_option
+from adaptor_experiments.commands.running import folder_of_traces, processes_option, traces_option
 from adaptor_experiments.golden.cases import CASES
 from adaptor_experiments.golden.record import FOLDER, differences, read, record_of, write
 
@@ -17,12 +17,12 @@ from adaptor_experiments.golden.record import FOLDER, differences, read, record_
 @click.option("--write", "rewrite", is_flag=True, help="Record what is found.")
 @traces_option
 @processes_option
-def golden(only: tuple[str, ...], rewrite: bool, traces: Path, processes: int) -> None:
+def golden(only: tuple[str, ...], rewrite: bool, traces: Path | None, processes: int) -> None:
     """Recompute the outcomes in fixtures/golden; exit code 1 if one differs."""
     recorded = read(FOLDER) if (FOLDER / "hashes.json").exists() else {}
     same = True
     for name in only or CASES:
-        found = record_of(name, traces, processes)
+        found = record_of(name, folder_of_traces(traces), processes)
         lines = list(differences(recorded[name], found)) if name in recorded else ["not recorded yet"]
         same = same and not lines
         for line in lines or ["as recorded"]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import Reshape, SiteRules, Withdraw
 from adaptor.decisions.actions import End, SubmitRequest
 from adaptor.decisions.site_memory import DonationSettings, SiteSettings
@@ -20,17 +21,24 @@ from adaptor.model import Limits
 from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
-from adaptor_experiments.commands.bag_terms import NodesOptions, load_cluster, terms_of_bag
-from adaptor_experiments.derose.design import PARTS, WORKLOADS, Workload
-from adaptor_experiments.resumable import in_processes
+from adaptor_experiments.a2ha import design as a2ha
+from adaptor_experiments.bats import campaign as bats
+from adaptor_experiments.bats import design as bats_design
+from adaptor_experiments.commands.bag_options import load_cluster, terms_of_bag
+from adaptor_experiments.derose import design as derose
+from adaptor_experiments.derose import sample
+from adaptor_experiments.derose.own_trace import own_workload
+from adaptor_experiments.forecasts import paid_bags, queue_bags
+from adaptor_experiments.ricciardi import campaign as ricciardi
+from adaptor_experiments.transparent import design as transparent
+from adaptor_experiments.transparent import sample as transparent_sample
 from adaptor_simulation.distributions import draw_runtimes
 from adaptor_simulation.driver import SimulatedDriver
 from adaptor_simulation.jobs import Jobs
 from adaptor_simulation.machine import parse_machine
 from adaptor_simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor_simulation.scene.world import World
-from adaptor_simulation.traces.repairs import Choices
-from adaptor_simulation.what_if import find_holes
+from adaptor_simulation.what_if import HolesFound, find_holes
 from adaptor_simulation.worker import Attempt
 
 _DONATION = DonationSettings(rules=DonationRules(useful_time=60.0), preemptible=False)
@@ -127,7 +135,7 @@ SCENES = {
 }
 
 
-def run_scene(name: str) -> Iterator[SceneRow]:
+def run_scene(name: str) -> list[SceneRow]:
     """What was submitted, changed, withdrawn and ended; the ends of the tasks; what the bags cost."""
     places, bags = SCENES[name]
     sites = {place.settings.name: SimulatedSite(place) for place in places}
@@ -144,14 +152,18 @@ def run_scene(name: str) -> Iterator[SceneRow]:
             driver.broker.keep_apart(number)
         world.add_bag(bag, lambda key, _site, seconds=seconds: Attempt(float(seconds + key.task % 7)))  # type: ignore[misc]
     world.run(_UNTIL)
-    yield from _decisions(name, driver)
-    for end in world.ended:
-        yield SceneRow(scene=name, what=end.state.value, at=end.at, bag=end.bag, number=end.task)
-    for number in range(1, len(bags) + 1):
-        yield SceneRow(scene=name, what="cost", bag=number, credits=driver.ledger.of_bag(number).used / 1e6)
+    ends = [
+        SceneRow(scene=name, what=end.state.value, at=end.at, bag=end.bag, number=end.task)
+        for end in world.ended
+    ]
+    costs = [
+        SceneRow(scene=name, what="cost", bag=number, credits=driver.ledger.of_bag(number).used / 1e6)
+        for number in range(1, len(bags) + 1)
+    ]
+    return [*_decisions(name, driver), *ends, *costs]
 
 
-def _decisions(scene: str, driver: SimulatedDriver) -> Iterable[SceneRow]:
+def _decisions(scene: str, driver: SimulatedDriver) -> Iterator[SceneRow]:
     for decided in driver.log:
         action, row = decided.action, SceneRow(scene=scene, what="", at=decided.at)
         name = type(action).__name__.lower()
@@ -165,14 +177,11 @@ def _decisions(scene: str, driver: SimulatedDriver) -> Iterable[SceneRow]:
             yield msgspec.structs.replace(row, what=name, number=action.pilot)
 
 
-Rows: TypeAlias = "Iterable[msgspec.Struct]"
-SMALL = Path("fixtures/traces/small.swf")
-SDSC_SP2 = WORKLOADS[0]
-
-
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    run: Callable[[Path, int], Rows]
-    """The full results, with the traces of a folder, in this number of processes."""
+    run: Callable[[Any], Iterable[msgspec.Struct]]
+    """The full results of a piece."""
+    pieces: Callable[[Path], Iterable[Any]]
+    """With the traces of a folder."""
     groups: tuple[str, ...]
     """Columns whose values name a group of rows."""
     figures: tuple[str, ...]
@@ -181,119 +190,101 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a test runs it: seconds, and no trace from elsewhere."""
 
 
-def _flat(run: Callable[[Any], Rows], pieces: Sequence[Any], processes: int) -> list[msgspec.Struct]:
-    return [row for rows in in_processes(run, pieces, processes) for row in rows]
+SDSC_SP2 = derose.WORKLOADS[0]
 
 
-def _derose(workloads: Sequence[Workload], traces: Path, samples: int, processes: int, **part: Any) -> Rows:
-    from adaptor_experiments.derose.design import Settings
-    from adaptor_experiments.derose.sample import pieces, run_piece
-
-    settings = Settings(**{**PARTS["goals"], **part})
-    return _flat(run_piece, pieces(workloads, traces, settings, samples), processes)
+def _part(**part: Any) -> derose.Settings:
+    """Some of the cells by which heuristics are judged."""
+    return derose.Settings(**{**derose.PARTS["goals"], **part})
 
 
-def _small(_: Path, processes: int) -> Rows:
-    from adaptor_experiments.derose.own_trace import own_workload
-
-    every: Any = ("static", "adaptive", "completion")
-    part = {"tasks": (100,), "means": (100, 1000), "max_pending": (1, 3), "heuristics": every}
-    return _derose([own_workload(SMALL)], Path(), 3, processes, **part)
+_SMALL = _part(tasks=(100,), means=(100, 1000), max_pending=(1, 3), heuristics=tuple(HEURISTICS))
+_COMPLETION = _part(tasks=(100, 1000), means=(1000,), max_pending=(1, 3), heuristics=("completion",))
 
 
-def _completion(traces: Path, processes: int) -> Rows:
-    part = {"tasks": (100, 1000), "means": (1000,), "max_pending": (1, 3), "heuristics": ("completion",)}
-    return _derose([SDSC_SP2], traces, 2, processes, **part)
+def _trace(traces: Path) -> Path:
+    return traces / f"{SDSC_SP2.file}.swf.gz"
 
 
-def _transparent(traces: Path, processes: int) -> Rows:
-    from adaptor_experiments.transparent.design import Settings, pieces
-    from adaptor_experiments.transparent.sample import run_piece
-
-    settings = Settings(tasks=(100, 1000), loads=(1.3, 1.0))
-    return _flat(run_piece, pieces(traces, settings, 1), processes)
-
-
-def _bats(_: Path, processes: int) -> Rows:
-    from adaptor_experiments.bats.campaign import run_all
-    from adaptor_experiments.bats.design import Settings
-
-    return run_all(Settings(bags=2, runs=2), processes, _unseen)
-
-
-def _a2ha(_: Path, processes: int) -> Rows:
-    from adaptor_experiments.a2ha.campaign import run_all
-    from adaptor_experiments.a2ha.design import Settings, schemes
-
-    return run_all(schemes(), Settings(orders=20), processes, _unseen)
-
-
-def _cost_aware(_: Path, processes: int) -> Rows:
-    from adaptor_experiments.ricciardi.campaign import Settings, run_all
-
-    return run_all(Settings(runs=7, tasks=400), processes, _unseen)
-
-
-def _endings(traces: Path, processes: int) -> Rows:
-    from adaptor_experiments.forecasts.campaign import on_queues
-
-    return on_queues([traces / f"{SDSC_SP2.file}.swf.gz"], 30, 1, processes, _unseen)
-
-
-def _budget_check(_: Path, processes: int) -> Rows:
-    from adaptor_experiments.forecasts.campaign import paid_for
-    from adaptor_experiments.forecasts.paid_bags import Settings
-
-    return paid_for(Settings(orders=8), processes, _unseen)
-
-
-def _holes(traces: Path, _: int) -> Rows:
-    nodes = NodesOptions(nodes="32x4", memory=None, chunk=1, profiles=())
-    trace = traces / f"{SDSC_SP2.file}.swf.gz"
-    loaded = load_cluster(trace, "conservative", None, nodes, Choices(), lenient=False)
-    limits: dict[str, Any] = {"max_pending": 3, "max_proc": None, "max_tr": None}
-    (terms,) = terms_of_bag(loaded, TaskSize(processors=3), heuristic="adaptive", **limits)
-    jobs = loaded.cluster.jobs.submit
-    instants = [int(jobs[len(jobs) * part // 5]) for part in (1, 2, 3, 4)]
+def _holes(trace: Path) -> list[HolesFound]:
+    cluster, _ = load_cluster(trace, nodes="32x4")
+    (terms,) = terms_of_bag(cluster, TaskSize(processors=3), heuristics=("adaptive",), max_pending=3)
+    submits = cluster.jobs.submit
+    instants = [int(submits[len(submits) * part // 5]) for part in (1, 2, 3, 4)]
     every = [msgspec.structs.replace(terms, sees_nodes=sees) for sees in (False, True)]
-    return find_holes(loaded.cluster, instants, draw_runtimes("uniform(5m, 15m)", 300, 1), every)
-
-
-def _scenes(_: Path, __: int) -> Rows:
-    return [row for name in SCENES for row in run_scene(name)]
-
-
-def _unseen(_: int) -> None:
-    """Ignores progress."""
+    return find_holes(cluster, instants, draw_runtimes("uniform(5m, 15m)", 300, 1), every)
 
 
 _BAG = ("turnaround", "requests", "withdrawn", "reshaped", "held", "local_wait")
-_DONATED = ("turnaround", "held", "used", "donated", "lost", "reclaims", "later")
-_BOUGHT = ("hosts", "units", "wall", "cut", "wasted", "continued")
-_TAIL = ("seconds", "spent", "replicas", "won", "migrations")
-_FORECAST = ("cost", "cost_low", "cost_value", "cost_high", "end", "end_low", "end_value", "end_high")
 CASES = {
-    "small": Case(run=_small, groups=("heuristic", "mean", "max_pending"), figures=_BAG, fast=True),
-    "scenes": Case(run=_scenes, groups=("scene", "what"), figures=("at", "p", "tr", "credits"), fast=True),
+    "small": Case(
+        run=sample.run_piece,
+        pieces=lambda _: sample.pieces([own_workload(Path("fixtures/traces/small.swf"))], Path(), _SMALL, 3),
+        groups=("heuristic", "mean", "max_pending"),
+        figures=_BAG,
+        fast=True,
+    ),
+    "scenes": Case(
+        run=run_scene,
+        pieces=lambda _: SCENES,
+        groups=("scene", "what"),
+        figures=("at", "p", "tr", "credits"),
+        fast=True,
+    ),
     "derose": Case(
-        run=lambda traces, processes: _derose(WORKLOADS[:3], traces, 20, processes),
+        run=sample.run_piece,
+        pieces=lambda traces: sample.pieces(derose.WORKLOADS[:3], traces, _part(), 20),
         groups=("trace", "heuristic", "mean", "max_pending"),
         figures=_BAG,
     ),
-    "completion": Case(run=_completion, groups=("tasks", "max_pending"), figures=_BAG),
-    "transparent": Case(run=_transparent, groups=("load", "tasks", "strategy"), figures=_DONATED),
-    "bats": Case(run=_bats, groups=("kind", "budget", "way", "replanning"), figures=_TAIL),
-    "a2ha": Case(run=_a2ha, groups=("experiment", "bag", "preset", "bought"), figures=_BOUGHT),
+    "completion": Case(
+        run=sample.run_piece,
+        pieces=lambda traces: sample.pieces([SDSC_SP2], traces, _COMPLETION, 2),
+        groups=("tasks", "max_pending"),
+        figures=_BAG,
+    ),
+    "transparent": Case(
+        run=transparent_sample.run_piece,
+        pieces=lambda traces: transparent.pieces(
+            traces, transparent.Settings(tasks=(100, 1000), loads=(1.3, 1.0)), 1
+        ),
+        groups=("load", "tasks", "strategy"),
+        figures=("turnaround", "held", "used", "donated", "lost", "reclaims", "later"),
+    ),
+    "bats": Case(
+        run=bats.run_piece,
+        pieces=lambda _: bats.pieces(bats_design.Settings(bags=2, runs=2)),
+        groups=("kind", "budget", "way", "replanning"),
+        figures=("seconds", "spent", "replicas", "won", "migrations"),
+    ),
+    "a2ha": Case(
+        run=a2ha.run_piece,
+        pieces=lambda _: a2ha.pieces(a2ha.Settings(orders=20)),
+        groups=("experiment", "bag", "preset", "bought"),
+        figures=("hosts", "units", "wall", "cut", "wasted", "continued"),
+    ),
     "cost-aware": Case(
-        run=_cost_aware, groups=("table", "goal", "flavour", "variation"), figures=("time", "cost", "steps")
+        run=ricciardi.run_piece,
+        pieces=lambda _: ricciardi.pieces(ricciardi.Settings(runs=7, tasks=400)),
+        groups=("table", "goal", "flavour", "variation"),
+        figures=("time", "cost", "steps"),
     ),
     "endings": Case(
-        run=_endings,
+        run=queue_bags.run_piece,
+        pieces=lambda traces: queue_bags.pieces([_trace(traces)], 30, 1),
         groups=("bag", "moment"),
         figures=("at", "end_low", "end_value", "end_high", "end", "pace", "planned"),
     ),
-    "budget-check": Case(run=_budget_check, groups=("bag", "moment"), figures=_FORECAST),
+    "budget-check": Case(
+        run=paid_bags.run_piece,
+        pieces=lambda _: paid_bags.pieces(paid_bags.Settings(orders=8)),
+        groups=("bag", "moment"),
+        figures=("cost", "cost_low", "cost_value", "cost_high", "end", "end_low", "end_value", "end_high"),
+    ),
     "holes": Case(
-        run=_holes, groups=("sees_nodes",), figures=("requests", "promised", "started", "mean_turnaround")
+        run=_holes,
+        pieces=lambda traces: [_trace(traces)],
+        groups=("sees_nodes",),
+        figures=("requests", "promised", "started", "mean_turnaround"),
     ),
 }

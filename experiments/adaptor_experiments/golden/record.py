@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from adaptor_experiments.golden.cases import CASES
+from adaptor_experiments.resumable import all_rows
 from adaptor_simulation.files import naming, write_whole
 
 FOLDER = Path("fixtures/golden")
@@ -31,7 +32,7 @@ class Record(msgspec.Struct, frozen=True):
 def record_of(name: str, traces: Path, processes: int) -> Record:
     """Raises ReplayError or TraceError: a trace cannot be read."""
     case = CASES[name]
-    rows = list(case.run(traces, processes))
+    rows = all_rows(case.run, [*case.pieces(traces)], processes)
     groups = defaultdict(list)
     for row in rows:
         groups[" ".join(f"{column}={getattr(row, column)}" for column in case.groups)].append(row)

@@ -1,13 +1,21 @@
-"""Running every production: all cells with all seeds."""
+"""Simulated productions, and the controllers that take their processors and give them back."""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Sequence
-from functools import partial
+from typing import Protocol
 
 import msgspec
 
-from adaptor_experiments.resumable import gathered
+from adaptor.budget.accounting.tariffs import HOUR
+from adaptor.budget.provisioning.milp import CONFIDENCE
+from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
+from adaptor.budget.provisioning.steering import Aim, Progress
+from adaptor.budget.provisioning.task_shares import DAEMON, INTERVAL, Caution, split_tasks
+from adaptor.runtimes.sums import RuntimeSums
+from adaptor.runtimes.task_time import learned_time
+from adaptor_experiments.ricciardi import equations as paper
 from adaptor_experiments.ricciardi.design import (
     CHANGES,
     COUNTS,
@@ -24,13 +32,167 @@ from adaptor_experiments.ricciardi.design import (
     Variation,
     target,
 )
-from adaptor_experiments.ricciardi.production import (
-    Controller,
-    DaemonController,
-    EvenOddsController,
-    PaperController,
-    Production,
-)
+
+
+class Running(msgspec.Struct, frozen=True):
+    site: int
+    started: float
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """What a controller may know."""
+
+    now: float
+    waiting: int
+    running: tuple[Running, ...]
+    spent: float
+    """Credits, for the tasks that run up to now."""
+
+
+class Controller(Protocol):
+    """Decides how many processors to use."""
+
+    def finished(self, site: int, runtime: float) -> None:
+        """A task has ended."""
+
+    def decide(self, state: State) -> tuple[list[int], float]:
+        """Processors by resource, and the instant of the next decision."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    seconds: float
+    credits: float
+    steps: int
+
+
+class Production:
+    """Eager: a wanted processor without a task takes the next. Tasks are never stopped (§4)."""
+
+    def __init__(self, resources: Sequence[Resource], runtimes: Runtimes, tasks: int) -> None:
+        self._resources, self._runtimes = resources, runtimes
+        self._waiting = tasks
+        self._now = 0.0
+        self._paid = 0.0
+        self._busy = [0] * len(resources)
+        self._ends: list[tuple[float, int, int, float]] = []
+        """End, serial number, site and start of each running task."""
+        self._serial = 0
+
+    def run(self, controller: Controller) -> Outcome:
+        """Until the last task has ended."""
+        steps, due = 0, 0.0
+        wanted = [0] * len(self._resources)
+        while self._waiting or self._ends:
+            if self._waiting and due <= self._now:
+                wanted, due = controller.decide(self._state())
+                steps += 1
+            self._start(wanted)
+            if self._ends and (not self._waiting or self._ends[0][0] <= due):
+                end, _, site, start = heapq.heappop(self._ends)
+                self._now = end
+                self._busy[site] -= 1
+                self._paid += (end - start) * self._resources[site].cost
+                controller.finished(site, end - start)
+            else:
+                self._now = due
+        return Outcome(self._now, self._paid, steps)
+
+    def _start(self, wanted: Sequence[int]) -> None:
+        for site, most in enumerate(wanted):
+            while self._waiting and self._busy[site] < most:
+                runtime = self._runtimes.next(site, self._now)
+                self._serial += 1
+                heapq.heappush(self._ends, (self._now + runtime, self._serial, site, self._now))
+                self._busy[site] += 1
+                self._waiting -= 1
+
+    def _state(self) -> State:
+        running = tuple(Running(site, start) for _, _, site, start in self._ends)
+        cost = sum((self._now - each.started) * self._resources[each.site].cost for each in running)
+        return State(now=self._now, waiting=self._waiting, running=running, spent=self._paid + cost)
+
+
+LATE = 3  # δt before the end `EvenOddsController` decides more often, so that the last tasks are placed well
+SHORT = 0.25  # of Δt
+
+
+class PaperController:
+    """The paper's: means of the finished tasks, remaining tasks, time and credits (eq. 11 and 12)."""
+
+    def __init__(self, resources: Sequence[Resource], target: Target, delta: float) -> None:
+        self._offers = [each.offer for each in resources]
+        self._target, self._delta = target, delta
+        self._seen = [RuntimeSums() for _ in self._offers]
+
+    def finished(self, site: int, runtime: float) -> None:
+        self._seen[site].add(runtime)
+
+    def decide(self, state: State) -> tuple[list[int], float]:
+        offers = [
+            msgspec.structs.replace(each, task=learned_time(each.task, 0, seen))
+            for each, seen in zip(self._offers, self._seen, strict=True)
+        ]
+        tasks = state.waiting + len(state.running)
+        if self._target.goal == "time":
+            counts = paper.for_time(tasks, offers, self._target.seconds - state.now)
+            counts = counts or [each.processors for each in offers]
+        else:
+            counts = paper.for_cost(tasks, offers, self._target.credits - state.spent)
+            least = min(each.cost_per_task for each in offers)
+            counts = counts or [each.processors if each.cost_per_task == least else 0 for each in offers]
+        return counts, state.now + self._delta
+
+
+class DaemonController:
+    """`split_tasks` as the daemon asks it, with what is known of the running tasks."""
+
+    caution = DAEMON
+
+    def __init__(self, resources: Sequence[Resource], target: Target, delta: float) -> None:
+        self._offers = [each.offer for each in resources]
+        self._goal, self._delta, self._target = target.goal, delta, target
+        self._seen_at = [RuntimeSums() for _ in self._offers]
+
+    def finished(self, site: int, runtime: float) -> None:
+        self._seen_at[site].add(runtime)
+
+    def decide(self, state: State) -> tuple[list[int], float]:
+        offers = [self._seen(site, state) for site in range(len(self._offers))]
+        progress = Progress(
+            now=state.now,
+            waiting=state.waiting,
+            spent=state.spent,
+            committed=sum(
+                offers[each.site].task.remaining(state.now - each.started) * offers[each.site].price / HOUR
+                for each in state.running
+            ),
+        )
+        if self._goal == "time":
+            aim = Aim(deadline=self._target.seconds, prefer="cheap")
+        else:
+            aim = Aim(budget=self._target.credits, prefer="fast")
+        found = split_tasks(aim, progress, {each.name: (each,) for each in offers}, self.caution)
+        return [found.slots(each.name) for each in offers], state.now + self._step(found.seconds)
+
+    def _seen(self, site: int, state: State) -> SiteOffer:
+        elapsed = [state.now - each.started for each in state.running if each.site == site]
+        held = (HeldSlots(len(elapsed)),) if elapsed else ()
+        offer = self._offers[site]
+        task = learned_time(offer.task, offer.processors, self._seen_at[site], elapsed)
+        return msgspec.structs.replace(offer, task=task, held=held)
+
+    def _step(self, _left: float) -> float:
+        return INTERVAL
+
+
+class EvenOddsController(DaemonController):
+    """The same function with the paper's Δt: a target is met as often as missed, and nothing is wasted."""
+
+    caution = Caution(name="even odds", certainty=CONFIDENCE, reserve=0.0)
+
+    def _step(self, left: float) -> float:
+        return self._delta if left > LATE * self._delta else SHORT * self._delta
+
 
 PAPER_RUNS = 5
 """Runs of each cell in the paper (§4). The further ones show what chance does."""
@@ -96,13 +258,24 @@ def cells() -> list[Cell]:
     return figures + reasons
 
 
-def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Run]:
-    """All runs, in the order of the cells; `done` gets the number that have ended."""
-    return gathered(partial(_run, settings), cells(), processes, done)
+class Piece(msgspec.Struct, frozen=True):
+    """All runs of a cell."""
+
+    cell: Cell
+    settings: Settings
+
+    @property
+    def name(self) -> str:
+        return "-".join(map(str, msgspec.structs.astuple(self.cell)))
 
 
-def _run(settings: Settings, cell: Cell) -> list[Run]:
-    return [run_once(cell, settings, number) for number in range(settings.runs_of(cell))]
+def pieces(settings: Settings) -> list[Piece]:
+    return [Piece(cell, settings) for cell in cells()]
+
+
+def run_piece(piece: Piece) -> list[Run]:
+    settings = piece.settings
+    return [run_once(piece.cell, settings, number) for number in range(settings.runs_of(piece.cell))]
 
 
 def run_once(cell: Cell, settings: Settings, number: int) -> Run:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adaptor_experiments.figures import exhibits
 from adaptor_experiments.figures.canvas import Drawing, save
-from adaptor_experiments.figures.exhibits import Exhibit
+from adaptor_experiments.figures.exhibits import Exhibit, Report
 from adaptor_experiments.ricciardi.campaign import PAPER_RUNS, Run, Settings
 from adaptor_experiments.ricciardi.design import (
     CHANGES,
@@ -34,15 +33,9 @@ _KINDS = {1: "stable resources", 2: "unstable resources"}
 _WIDTH = 0.26
 
 
-def write_report(found: Sequence[Run], settings: Settings, folder: Path) -> exhibits.Report:
-    """Write `runs.csv`, the tables, the figures and `report.html`.
-
-    Raises:
-        ReplayError: something cannot be written.
-    """
-    runs = Runs(found)
-    exhibits.write_runs(runs, folder / "runs.csv")
-    report = texts("ricciardi").report(
+def report_of(runs: Runs[Run], settings: Settings, folder: Path) -> Report:
+    """Raises ReplayError: a figure cannot be written."""
+    return texts("ricciardi").report(
         (_reached(runs, flavour) for flavour in reversed(FLAVOURS)),
         [_figure(runs, table, folder / "figures") for table in TABLES],
         [
@@ -54,8 +47,6 @@ def write_report(found: Sequence[Run], settings: Settings, folder: Path) -> exhi
         first=PAPER_RUNS,
         others=settings.runs - PAPER_RUNS,
     )
-    exhibits.write_report(report, folder)
-    return report
 
 
 def of(

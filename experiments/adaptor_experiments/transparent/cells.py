@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 import numpy as np
 
@@ -59,9 +57,9 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         return "low" if self.offered < 0.6 else "medium" if self.offered < 0.8 else "heavy"
 
 
-def summarise(outcomes: Sequence[Outcome], seed: int, tariff: Tariff) -> list[Cell]:
+def summarise(outcomes: Runs[Outcome], seed: int, tariff: Tariff) -> list[Cell]:
     """Intervals are percentiles of a bootstrap over the submission times (95 %)."""
-    groups = Runs(outcomes).by("trace", "load", "tasks", "mean")
+    groups = outcomes.by("trace", "load", "tasks", "mean")
     return [_cell(group, seed, tariff) for group in groups.values()]
 
 

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor_experiments import bootstrap
-from adaptor_experiments.bootstrap import VERDICTS, Interval, Verdict, above, below, between, example
-from adaptor_experiments.figures import exhibits
+from adaptor_experiments.bootstrap import Interval
+from adaptor_experiments.claims import VERDICTS, Bounds, Verdict, example, tally
 from adaptor_experiments.figures.canvas import Drawing, ratio_scale, save
-from adaptor_experiments.figures.exhibits import Exhibit
-from adaptor_experiments.tables import texts
+from adaptor_experiments.figures.exhibits import Exhibit, Report
+from adaptor_experiments.tables import Runs, texts, with_bars
 from adaptor_experiments.transparent.cells import HOUR, Cell, Share, summarise
 from adaptor_experiments.transparent.design import DONATED, MACHINES, STRATEGIES, WATCHED, Donated, Settings
 from adaptor_experiments.transparent.sample import Outcome
@@ -28,15 +27,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-Judge = Callable[[Cell, Donated], Verdict]
-
-
-def _holds(true: Callable[[Share], bool]) -> Judge:
-    return lambda cell, rule: "confirms" if true(cell.by[rule]) else "contradicts"
+Figure = Callable[[Cell, Donated], Interval]
 
 
 def _explicit(cell: Cell, rule: Donated) -> Interval:
     return cell.explicit[rule]
+
+
+def _of_share(figure: Callable[[Share], float]) -> Figure:
+    return lambda cell, rule: Interval.exactly(figure(cell.by[rule]))
 
 
 def _not_heavy(cell: Cell) -> bool:
@@ -51,63 +50,62 @@ def _every(_: Cell) -> bool:
     return True
 
 
-_JUDGES: dict[str, tuple[Callable[[Cell], bool], Judge]] = {
-    "A": (lambda cell: cell.mean == 100 and cell.tasks >= 10_000 and _not_heavy(cell), above(1.0, _explicit)),
-    "B": (lambda cell: cell.mean == 1000 and _not_heavy(cell), above(0.5, _explicit)),
-    "C": (_long_or_heavy, below(1.0, _explicit)),
-    "D": (lambda cell: cell.mean <= 1000 and _not_heavy(cell), above(0.5, _explicit)),
-    "E": (lambda cell: cell.mean == 10_000 and cell.level == "low", above(0.5, _explicit)),
-    "F": (_every, _holds(lambda donated: donated.later == 0)),
-    "G": (_every, _holds(lambda donated: donated.reclaims > 0)),
-    "H": (lambda cell: cell.mean <= 1000, _holds(lambda donated: donated.lost <= 0.2 * donated.used)),
-    "I": (_long_or_heavy, below(0.5, _explicit)),
-    "J": (_not_heavy, lambda cell, rule: between(cell.explicit[rule], 0.5, 2.0)),
-    "K": (_every, lambda cell, _: "confirms" if cell.by["adaptive"].delay > 0 else "contradicts"),
-    "L": (_every, above(1 / 1.1, lambda cell, _: cell.mixed)),
-    "L-cost": (_every, above(1.0, lambda cell, _: cell.cheaper)),
+_SOME = Bounds(low=1e-9)
+_JUDGES: dict[str, tuple[Callable[[Cell], bool], Figure, Bounds]] = {
+    "A": (
+        lambda cell: cell.mean == 100 and cell.tasks >= 10_000 and _not_heavy(cell),
+        _explicit,
+        Bounds(low=1.0),
+    ),
+    "B": (lambda cell: cell.mean == 1000 and _not_heavy(cell), _explicit, Bounds(low=0.5)),
+    "C": (_long_or_heavy, _explicit, Bounds(high=1.0)),
+    "D": (lambda cell: cell.mean <= 1000 and _not_heavy(cell), _explicit, Bounds(low=0.5)),
+    "E": (lambda cell: cell.mean == 10_000 and cell.level == "low", _explicit, Bounds(low=0.5)),
+    "F": (_every, _of_share(lambda donated: donated.later), Bounds(high=_SOME.low)),
+    "G": (_every, _of_share(lambda donated: donated.reclaims), _SOME),
+    "H": (lambda cell: cell.mean <= 1000, _of_share(lambda donated: _lost([donated])), Bounds(high=0.2)),
+    "I": (_long_or_heavy, _explicit, Bounds(high=0.5)),
+    "J": (_not_heavy, _explicit, Bounds(0.5, 2.0)),
+    "K": (_every, lambda cell, _: Interval.exactly(cell.by["adaptive"].delay), _SOME),
+    "L": (_every, lambda cell, _: cell.mixed, Bounds(low=1 / 1.1)),
+    "L-cost": (_every, lambda cell, _: cell.cheaper, Bounds(low=1.0)),
 }
-"""By the key of a claim, whose words are in `page.yaml`: the cells that it concerns, and if one agrees."""
+"""By the key of a claim, whose words are in `page.yaml`: the cells that it concerns, what is measured in one,
+and the bounds of that."""
 
 
 def verdicts(cell: Cell, rule: Donated) -> str:
     """What a cell says of the claims that concern it: `+A ?B −C` (confirms, open, contradicts)."""
     signs: dict[Verdict, str] = {"confirms": "+", "open": "?", "contradicts": "−"}
     return " ".join(
-        f"{signs[judge(cell, rule)]}{key}" for key, (concerns, judge) in _JUDGES.items() if concerns(cell)
+        f"{signs[bounds.judge(figure(cell, rule))]}{key}"
+        for key, (concerns, figure, bounds) in _JUDGES.items()
+        if concerns(cell)
     )
 
 
-def tally(claim: str, cells: Sequence[Cell], rule: Donated) -> dict[Verdict, list[Cell]]:
+def tallied(claim: str, cells: Sequence[Cell], rule: Donated) -> dict[Verdict, list[Cell]]:
     """The cells that a claim concerns, by what they say of it."""
-    concerns, judge = _JUDGES[claim]
-    return bootstrap.tally(filter(concerns, cells), lambda cell: judge(cell, rule))
+    concerns, figure, bounds = _JUDGES[claim]
+    return tally(filter(concerns, cells), lambda cell: bounds.judge(figure(cell, rule)))
 
 
 TITLES = {machine.key: machine.title for machine in MACHINES}
 _MARKERS = "osD^v"
 
 
-def write_report(
-    outcomes: Sequence[Outcome], settings: Settings, tariff: Tariff, folder: Path
-) -> exhibits.Report:
-    """Write `runs.csv`, a CSV for each table, the figures (SVG and PNG) and `report.html`.
-
-    Raises:
-        ReplayError: something cannot be written.
-    """
+def report_of(outcomes: Runs[Outcome], settings: Settings, folder: Path, tariff: Tariff) -> Report:
+    """Raises ReplayError: a figure cannot be written."""
     cells = summarise(outcomes, settings.seed, tariff)
-    exhibits.write_runs(outcomes, folder / "runs.csv")
-    report = texts("transparent").report(
+    return texts("transparent").report(
         conclusion(cells),
         [_speedups(cells, folder), _losses(cells, folder), _delays(cells, folder)],
         tables(cells),
-        samples=len({outcome.sample for outcome in outcomes}),
+        samples=len(outcomes.by("sample")),
         settings=settings,
         tariff=tariff,
         days=WATCHED // 86400,
     )
-    exhibits.write_report(report, folder)
-    return report
 
 
 def tables(cells: Sequence[Cell]) -> list[Exhibit]:
@@ -138,7 +136,7 @@ def _key(cell: Cell) -> list[str]:
 
 def _counts(claim: str, cells: Sequence[Cell]) -> list[str]:
     """The rows by what they say of a claim, by each rule, and one of the paper's rule."""
-    by_rule = {rule: tally(claim, cells, rule) for rule in DONATED}
+    by_rule = {rule: tallied(claim, cells, rule) for rule in DONATED}
     cell = example(by_rule["all-idle"])
     shown = "no row of this run"
     if cell is not None:
@@ -227,7 +225,7 @@ def _on_claims(cells: Sequence[Cell]) -> str:
     claims = [row[0] for row in texts("transparent").tables["claims"].rows]
     found: dict[tuple[bool, bool], list[str]] = {}
     for claim in claims:
-        counts = tally(claim, cells, "all-idle")
+        counts = tallied(claim, cells, "all-idle")
         found.setdefault((bool(counts["confirms"]), bool(counts["contradicts"])), []).append(claim)
     names = {
         "confirmed": (True, False),
@@ -241,16 +239,15 @@ def _on_claims(cells: Sequence[Cell]) -> str:
 
 def _speedups(cells: Sequence[Cell], folder: Path) -> Drawing:
     caption = "Transparent against formal requests: above 1 it is faster (bars: 95 %)"
-    label = "speedup: better explicit / transparent"
-    path = folder / "figures/speedup.svg"
-    return _figure(cells, path, caption, label, lambda cell: cell.explicit["transparent"].value, ratio=True)
+    path, label = folder / "figures/speedup.svg", "speedup: better explicit / transparent"
+    return _figure(cells, path, caption, label, lambda cell: cell.explicit["transparent"], ratio=True)
 
 
 def _losses(cells: Sequence[Cell], folder: Path) -> Drawing:
     caption = "Donated processor time that is lost because a local job takes the processor"
-    path = folder / "figures/lost.svg"
+    path, label = folder / "figures/lost.svg", "lost share (transparent)"
     return _figure(
-        cells, path, caption, "lost share (transparent)", lambda cell: _lost([cell.by["transparent"]])
+        cells, path, caption, label, lambda cell: Interval.exactly(_lost([cell.by["transparent"]]))
     )
 
 
@@ -259,57 +256,51 @@ def _figure(
     path: Path,
     caption: str,
     label: str,
-    value: Callable[[Cell], float],
+    value: Callable[[Cell], Interval],
     *,
     ratio: bool = False,
 ) -> Drawing:
+    """For each trace a line by number and mean of tasks, over the load; ratios with their intervals."""
+    kinds = sorted({(cell.mean, cell.tasks) for cell in cells})
+    means, counts = (sorted({*some}) for some in zip(*kinds, strict=True))
+    shown = [machine for machine in MACHINES if any(cell.trace == machine.key for cell in cells)]
+
     def draw(plots: Sequence[Axes]) -> None:
         for axes, machine in zip(plots, shown, strict=True):
-            _panel(axes, [cell for cell in cells if cell.trace == machine.key], value, ratio=ratio)
+            here = [cell for cell in cells if cell.trace == machine.key]
+            for mean, tasks in kinds:
+                line = [cell for cell in here if (cell.mean, cell.tasks) == (mean, tasks)]
+                line.sort(key=lambda cell: cell.offered)
+                with_bars(
+                    axes,
+                    [cell.offered for cell in line],
+                    [value(cell) for cell in line],
+                    bars=ratio,
+                    color=f"C{means.index(mean)}",
+                    marker=_MARKERS[counts.index(tasks) % len(_MARKERS)],
+                    markersize=4,
+                    linewidth=1,
+                    elinewidth=0.4,
+                    label=f"{tasks:,} × {mean:,} s",
+                )
+            if ratio:
+                axes.axhline(1, color="black", linewidth=0.8)
+                ratio_scale(axes)
+            axes.set_xlabel("offered load")
+            axes.xaxis.set_major_formatter(lambda load, _: f"{load:.0%}")
             axes.set_title(machine.title, fontsize="medium")
         for axes in plots[::2]:
             axes.set_ylabel(label)
 
-    shown = [machine for machine in MACHINES if any(cell.trace == machine.key for cell in cells)]
     return save(path, caption, len(shown), draw, legend=True)
-
-
-def _panel(axes: Axes, cells: Sequence[Cell], value: Callable[[Cell], float], *, ratio: bool) -> None:
-    """A line for each number and mean of tasks, over the load; ratios with their intervals."""
-    kinds = sorted({(cell.mean, cell.tasks) for cell in cells})
-    means = sorted({mean for mean, _ in kinds})
-    counts = sorted({tasks for _, tasks in kinds})
-    for mean, tasks in kinds:
-        line = sorted(
-            (cell for cell in cells if (cell.mean, cell.tasks) == (mean, tasks)),
-            key=lambda cell: cell.offered,
-        )
-        values = [value(cell) for cell in line]
-        bars = [cell.explicit["transparent"].bars for cell in line]
-        axes.errorbar(
-            [cell.offered for cell in line],
-            values,
-            yerr=[[low for low, _ in bars], [high for _, high in bars]] if ratio else None,
-            color=f"C{means.index(mean)}",
-            marker=_MARKERS[counts.index(tasks) % len(_MARKERS)],
-            markersize=4,
-            linewidth=1,
-            elinewidth=0.4,
-            label=f"{tasks:,} × {mean:,} s",
-        )
-    if ratio:
-        axes.axhline(1, color="black", linewidth=0.8)
-        ratio_scale(axes)
-    axes.set_xlabel("offered load")
-    axes.xaxis.set_major_formatter(lambda load, _: f"{load:.0%}")
 
 
 def _delays(cells: Sequence[Cell], folder: Path) -> Drawing:
     """Hours of delay by strategy, summed over the cells of one trace and load, relative to the work."""
+    groups = list(dict.fromkeys((cell.trace, cell.load) for cell in cells))
 
     def draw(plots: Sequence[Axes]) -> None:
         width = 0.8 / len(STRATEGIES)
-        groups = list(dict.fromkeys((cell.trace, cell.load) for cell in cells))
         for place, name in enumerate(STRATEGIES):
             sums = [
                 sum(cell.by[name].delay for cell in cells if (cell.trace, cell.load) == group)

@@ -9,16 +9,17 @@ from adaptor_experiments.a2ha import bags
 from adaptor_experiments.a2ha.bags import (
     DEMO,
     IMAGE,
+    IMAGE_LISTS,
     KINDS,
     LONG,
     NORMAL,
     TESTING,
-    measured,
+    TESTING_LISTS,
+    fixed,
     optimal_hosts,
     runtimes,
 )
 from adaptor_experiments.tables import texts
-from adaptor_simulation.files import ReplayError
 
 ORIGINS = dict(texts("a2ha").tables["bags"].rows)
 
@@ -32,7 +33,7 @@ def test_the_normal_ones_are_drawn_anew(kind, mean, deviation):
     assert (drawn[0] != drawn[1]).any()
 
 
-@pytest.mark.parametrize("kind", [IMAGE, *bags.IMAGE_LISTS, TESTING, *bags.TESTING_LISTS, DEMO])
+@pytest.mark.parametrize("kind", [IMAGE, *IMAGE_LISTS, TESTING, *TESTING_LISTS, DEMO])
 def test_the_others_are_only_put_into_another_order(kind):
     one, two = (runtimes(kind, 1, order) for order in (0, 1))
     assert (one != two).any()
@@ -60,35 +61,45 @@ def test_the_optimal_numbers(kind, optimal):
     assert np.median(found) == optimal
 
 
-def test_the_demo_was_measured():
-    tasks = measured()
-    assert len(tasks) == 256
-    assert 0 < tasks.min() < tasks.max()
-
-
 def test_the_measured_list_comes_with_the_package(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert (measured() == measured()).all()
-    assert sorted(runtimes(DEMO, 1, 0)) == sorted(measured())
-
-
-@pytest.mark.parametrize("rows", ["", "0,-1\n", "0,nan\n"])
-def test_a_list_without_runtimes(tmp_path, rows):
-    wrong = tmp_path / "list.csv"
-    wrong.write_text(f"task,seconds\n{rows}")
-    with pytest.raises(ReplayError, match=r"list.csv: no list of runtimes: each must be more than 0 s"):
-        measured(wrong)
-
-
-def test_a_list_that_is_none(tmp_path):
-    wrong = tmp_path / "list.csv"
-    wrong.write_text("task,minutes\n0,1\n")
-    with pytest.raises(ReplayError, match=r"list.csv: no list of runtimes \(a column `seconds`\)"):
-        measured(wrong)
-    with pytest.raises(ReplayError, match="No such file"):
-        measured(tmp_path / "none.csv")
+    tasks = bags.measured()
+    assert len(tasks) == 256
+    assert 0 < tasks.min() < tasks.max()
+    assert sorted(runtimes(DEMO, 1, 0)) == sorted(tasks)
 
 
 def test_every_bag_says_where_it_comes_from():
     assert [*ORIGINS] == [kind.title for kind in KINDS.values()]
     assert all(origin.startswith(("synthetic: ", "measured: ")) for origin in ORIGINS.values())
+
+
+@pytest.mark.parametrize("kind", [IMAGE, *IMAGE_LISTS], ids=lambda kind: kind.key)
+def test_the_image_rendering(kind):
+    """2011, §4; 2008, §3."""
+    tasks = fixed(kind.key)
+    assert len(tasks) == 256
+    assert (tasks.mean(), tasks.std()) == (pytest.approx(220), pytest.approx(125))
+    assert (tasks.min(), tasks.max()) == (25, 25 + 9 * 60)
+
+
+@pytest.mark.parametrize("kind", [TESTING, *TESTING_LISTS[:2]], ids=lambda kind: kind.key)
+def test_the_software_testing(kind):
+    """2011, §4."""
+    tasks = fixed(kind.key)
+    assert len(tasks) == 1480
+    assert tasks.mean() == pytest.approx(60)
+    assert (tasks < 30).mean() == 0.5
+    assert 1 <= (tasks > 900).sum() <= 20
+
+
+def test_the_list_that_makes_29_hosts_differs_in_its_mean_only():
+    tasks = fixed("testing-64")
+    assert tasks.mean() == pytest.approx(64.4)
+    assert (len(tasks), (tasks < 30).mean()) == (1480, 0.5)
+
+
+def test_the_lists_differ():
+    for kinds in ((IMAGE, *IMAGE_LISTS), (TESTING, *TESTING_LISTS)):
+        quartiles = {tuple(np.quantile(fixed(kind.key), [0.25, 0.75]).round()) for kind in kinds}
+        assert len(quartiles) == len(kinds)

@@ -11,15 +11,7 @@ from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.presets import AGGRESSIVE, CONSERVATIVE, FRUGAL, PREFERENCES, Preset
-from adaptor_experiments.a2ha.bags import (
-    HOURLY,
-    IMAGE,
-    NORMAL,
-    WHOLE_HOUR,
-    Kind,
-    optimal_hosts,
-    runtimes,
-)
+from adaptor_experiments.a2ha.bags import HOURLY, IMAGE, NORMAL, WHOLE_HOUR, Kind, optimal_hosts, runtimes
 from adaptor_experiments.a2ha.simulation import CloudRun
 
 
@@ -55,14 +47,15 @@ def test_one_host_per_task_ends_with_the_longest():
 )
 def test_every_bag_ends_and_is_charged_for_the_time_that_it_took(preset, bag, startup, initial):
     terms = HostTerms(unit=3600.0, startup=startup)
-    run = CloudRun(bag, terms, preset, initial=initial).finish()
-    assert len(run.bought) == len(bag)
+    cloud = CloudRun(bag, terms, preset, initial=initial)
+    run = cloud.finish()
+    assert len(cloud.history) == len(bag)
     assert run.work == pytest.approx(math.fsum(bag))
     assert run.units >= run.hosts >= 1
     busy = run.work + run.wasted
     assert busy + startup * run.hosts <= run.units * terms.unit + startup * run.hosts + 1e-6
     assert run.wall >= startup + max(bag) - 1e-6
-    assert list(run.bought) == sorted(run.bought)
+    assert cloud.history == sorted(cloud.history)
 
 
 @pytest.mark.parametrize("kind", [IMAGE, NORMAL], ids=lambda kind: kind.key)
@@ -71,8 +64,9 @@ def test_the_daemon_buys_what_the_published_estimator_buys(kind: Kind, preset: P
     """Run by run, each purchase at its instant."""
     for order in range(5):
         bag = list(map(float, runtimes(kind, 1, order)))
-        published = CloudRun(bag, kind.terms, preset).finish()
-        assert CloudRun(bag, kind.terms, preset, bought="daemon").finish() == published
+        published = CloudRun(bag, kind.terms, preset)
+        daemon = CloudRun(bag, kind.terms, preset, bought="daemon")
+        assert (daemon.finish(), daemon.history) == (published.finish(), published.history)
 
 
 def test_frugal_buys_fewer_hosts_than_the_papers_where_tasks_differ():

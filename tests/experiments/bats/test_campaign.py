@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import random
 
 import pytest
 
-from adaptor_experiments.bats.campaign import Piece, of, run_bag
+from adaptor_experiments.bats.campaign import Piece, of, run_piece
 from adaptor_experiments.bats.design import KINDS, SAMPLERS, SITES, WAYS, Settings, bag
 from adaptor_experiments.bats.ending import TailPhase
 from adaptor_experiments.bats.sampling import IDLE, sample
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.tables import Runs
 from tests.experiments.bats.endings import SMALL, ending
+from tests.experiments.leavings import rows_of, top_of
 from tests.simulation.invoking_replay import call
 
 
@@ -48,7 +48,7 @@ def test_a_sample_is_paid_by_begun_hours_and_its_tasks_are_done(kind):
 
 
 def test_the_money_of_the_sample_is_part_of_the_budget():
-    for run in run_bag(Piece("normal", 0, SMALL)):
+    for run in run_piece(Piece("normal", 0, SMALL)):
         assert 0 < run.sampled < run.allowed
         assert run.spent > run.sampled
 
@@ -79,7 +79,7 @@ def test_a_state_can_be_ended_again_and_again():
 
 
 def test_copies_shorten_the_end():
-    runs = Runs(run_bag(Piece("normal", 0, SMALL)))
+    runs = Runs(run_piece(Piece("normal", 0, SMALL)))
     mean = {way: of(runs, "normal", "fastest", way).mean("relative") for way in WAYS}
     assert mean["perfect"] <= mean["daemon"] < mean["none"] == 100
 
@@ -90,14 +90,9 @@ def test_the_command_leaves_tables_figures_and_a_page(tmp_path):
     result = call(replay, *arguments)
     assert "Runs that cost more than the budget" in result.output
     assert "(bags of each kind: 1 (whole: 30); orders of each bag: 1 (whole: 30))" in result.output
-    with (tmp_path / "runs.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == 3 * 2 * (7 + 1)
-    page = (tmp_path / "report.html").read_text()
-    assert page.count("data:image/svg+xml;base64,") == 2
-    assert (
-        "Fastest budget: replicas as the daemon makes them end a bag sooner"
-        in page.partition("</section>")[0]
-    )
+    assert len(rows_of(tmp_path / "runs.csv")) == 3 * 2 * (7 + 1)
+    assert (tmp_path / "report.html").read_text().count("data:image/svg+xml;base64,") == 2
+    assert "Fastest budget: replicas as the daemon makes them end a bag sooner" in top_of(tmp_path)
     first = (tmp_path / "runs.csv").read_text()
     call(replay, *arguments)
     assert (tmp_path / "runs.csv").read_text() == first

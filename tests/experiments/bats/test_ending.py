@@ -1,4 +1,4 @@
-"""The ways to end a bag, one step at a time."""
+"""The ways to end a bag, one step at a time, and what the slides expect of tasks that run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import random
 
 import pytest
 
-from adaptor_experiments.bats.ending import TailPhase
+from adaptor.budget.provisioning.tail_phase import IdleProcessor, RunningTask
+from adaptor.runtimes.sample import RuntimeSample
+from adaptor_experiments.bats.ending import LongEverywhere, TailPhase, migration
 from adaptor_experiments.bats.sampling import IDLE
 from tests.experiments.bats.endings import ending
 
@@ -39,3 +41,22 @@ def test_replicas_that_win_are_counted_once_for_each_task():
     found = {way: TailPhase(state, times, way, random.Random(2)).run() for way in ("random", "perfect")}
     assert 0 < found["perfect"].won == found["perfect"].replicas, "it copies what will win"
     assert found["random"].won < found["random"].replicas / 2
+
+
+def running(task, left, slow, fast):
+    return RunningTask(task=task, left=left, whole={"slow": slow, "fast": fast})
+
+
+def test_a_late_task_is_long_everywhere_by_the_slides():
+    known = RuntimeSample()
+    for task, runtime in enumerate(range(10, 110, 10)):
+        known.add(task, runtime)
+    slides = LongEverywhere(known, {"slow": 1.0, "fast": 0.5})
+    assert slides.of(1, [("slow", 60.0)]) == running(1, 40.0, 100.0, 50.0)
+    assert slides.on_average(1, [("slow", 60.0)]).left == pytest.approx(85 - 60)
+
+
+def test_a_task_is_moved_only_to_where_it_ends_sooner():
+    place = IdleProcessor(0, "fast", 100.0)
+    assert migration([running(1, 50.0, 60.0, 20.0), running(2, 90.0, 95.0, 60.0)], place) == 2
+    assert migration([running(1, 10.0, 40.0, 20.0)], place) is None

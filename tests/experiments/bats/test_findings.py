@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adaptor_experiments.bats.design import Settings
 from adaptor_experiments.bats.report import FINDINGS, Cell, findings, numbers
-from adaptor_experiments.bootstrap import less
+from adaptor_experiments.claims import Bounds
 from tests.experiments.bats.made_runs import made_runs
 
 AS_THE_SLIDES = {
@@ -33,7 +33,7 @@ def wins_of(wins):
 
 
 def judged(some, kind="levy"):
-    return [less(measure(Cell(some, kind, "fastest")), bound) for measure, bound in FINDINGS]
+    return [Bounds(high=bound).judge(measure(Cell(some, kind, "fastest"))) for measure, bound in FINDINGS]
 
 
 def verdicts(some):

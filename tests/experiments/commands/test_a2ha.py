@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-
 import pytest
 
 from adaptor_experiments.a2ha import design
-from adaptor_experiments.a2ha.campaign import run_all
-from adaptor_experiments.a2ha.design import Settings, presets, schemes
+from adaptor_experiments.a2ha.design import Settings, pieces, presets, run_piece, schemes
 from adaptor_experiments.commands.replay import replay
-from adaptor_simulation.files import ReplayError
+from adaptor_experiments.resumable import all_rows
+from tests.experiments.leavings import rows_of, top_of
 from tests.simulation.invoking_replay import call
 
 
@@ -18,11 +16,6 @@ from tests.simulation.invoking_replay import call
 def fewer(monkeypatch):
     """Two ratios instead of five by three, which the tests of the other parts do not need."""
     monkeypatch.setattr(design, "CREATION", (0.5, 1.0))
-
-
-def rows_of(path):
-    with path.open() as file:
-        return list(csv.DictReader(file))
 
 
 def test_all_that_a_reader_gets(fewer, tmp_path):
@@ -51,24 +44,19 @@ def test_all_that_a_reader_gets(fewer, tmp_path):
     page = (out / "report.html").read_text()
     assert "tests/experiments/a2ha/test_reasons.py::test_table_2_has_no_start_up" in page
     assert page.count("data:image/svg+xml;base64,") == len(list((out / "figures").glob("*.svg"))) == 12
-    assert (
-        "image rendering, optimal 18 hosts: as published, the presets buy" in page.partition("</section>")[0]
-    )
-    assert "synthetic" in page
-    assert "measured" in page
-    assert 'src="http' not in page
+    assert "image rendering, optimal 18 hosts: as published, the presets buy" in top_of(out)
 
 
 def test_two_processes_find_the_same_as_one():
     settings = Settings(seed=4, orders=3)
     wanted = [scheme for scheme in presets() if scheme.bag == "demo"][:2]
-    one, two = (run_all(wanted, settings, processes, lambda count: None) for processes in (1, 2))
+    one, two = (all_rows(run_piece, pieces(settings, wanted), processes) for processes in (1, 2))
     assert one == two
 
 
 def test_another_seed_gives_other_orders():
     wanted = [scheme for scheme in presets() if scheme.bag == "demo"][:1]
-    one, two = (run_all(wanted, Settings(seed=seed, orders=3), 1, lambda count: None) for seed in (1, 2))
+    one, two = (all_rows(run_piece, pieces(Settings(seed=seed, orders=3), wanted), 1) for seed in (1, 2))
     assert [row.wall for row in one] != [row.wall for row in two]
 
 
@@ -82,8 +70,3 @@ def test_the_whole_experiment_is_that_of_the_papers():
     } <= kinds
     assert {("grid-2008", "image"), ("grid-2008", "normal"), ("presets", "demo")} <= kinds
     assert Settings().orders == 200
-
-
-def test_a_demo_list_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(ReplayError, match=r"none.csv: no list of runtimes"):
-        call(replay, "a2ha", "--orders", 2, "--demo", tmp_path / "none.csv", "--processes", 1)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor_experiments import resumable
+from adaptor.errors import UsageError
 from adaptor_experiments.commands.replay import replay
-from adaptor_experiments.forecasts import campaign, coverage, paid_bags
+from adaptor_experiments.forecasts import coverage, paid_bags
+from adaptor_experiments.resumable import all_rows
 from tests.simulation.invoking_replay import call
 
 TWO = ("sorted", "demo")
@@ -32,20 +33,20 @@ def test_a_promise_that_is_not_kept_fails_the_check(monkeypatch, tmp_path, least
 
 def test_quick_is_a_few_orders(monkeypatch, tmp_path):
     asked = []
-    monkeypatch.setattr(resumable, "in_processes", lambda run, pieces, _: asked.extend(pieces) or [])
+    monkeypatch.setattr(paid_bags, "run_piece", lambda piece: asked.append(piece) or [])
     with pytest.raises(IndexError):  # there is no row
-        call(replay, "budget-check", "--quick", "--output", tmp_path / "out")
-    assert asked == [(bag, order) for bag in paid_bags.BAG for order in range(20)]
+        call(replay, "budget-check", "--quick", "--output", tmp_path / "out", "--processes", 1)
+    orders = [(piece.bag, order) for piece in asked for order in piece.orders]
+    assert orders == [(bag, order) for bag in paid_bags.BAG for order in range(20)]
 
 
 @pytest.mark.parametrize("wrong", ["", "sorted,unknown"])
 def test_kinds_that_there_are_none_of(tmp_path, wrong):
-    result = call(replay, "budget-check", "--bags", wrong, "--output", tmp_path / "out")
-    assert result.exit_code == 2
-    assert "is not a list out of sorted, sorted-file, shuffled" in result.output
+    with pytest.raises(UsageError, match="is none of sorted, sorted-file, shuffled"):
+        call(replay, "budget-check", "--bags", wrong, "--output", tmp_path / "out")
 
 
 def test_two_processes_find_the_same_as_one():
     settings = paid_bags.Settings(seed=4, orders=2, bags=TWO)
-    one, two = (campaign.paid_for(settings, processes, lambda count: None) for processes in (1, 2))
+    one, two = (all_rows(paid_bags.run_piece, paid_bags.pieces(settings), processes) for processes in (1, 2))
     assert str(one) == str(two), "of which some figures are NaN"

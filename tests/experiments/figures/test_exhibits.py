@@ -5,11 +5,16 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from adaptor_experiments.figures.canvas import save
-from adaptor_experiments.figures.exhibits import Exhibit, Report, picture, write_report
+from adaptor_experiments.figures.exhibits import Exhibit, Report, picture, write
 from adaptor_simulation.files import ReplayError
+
+
+class Run(msgspec.Struct):
+    number: int = 7
 
 
 class Structure(HTMLParser):
@@ -50,7 +55,13 @@ def whole(tmp_path: Path) -> str:
         exhibits=[table],
         remarks=("elsewhere",),
     )
-    write_report(report, tmp_path)
+    write(report, [Run()], tmp_path)
+    assert (tmp_path / "runs.csv").read_text() == "number\n7\n"
+    assert (tmp_path / "tables.md").read_text().splitlines()[2:5] == [
+        "| a | b |",
+        "| --- | --- |",
+        "| 1 | <2> |",
+    ]
     assert (tmp_path / "some.csv").read_text().splitlines()[:2] == ["a,b", "1,<2>"]
     return (tmp_path / "report.html").read_text(encoding="utf-8")
 

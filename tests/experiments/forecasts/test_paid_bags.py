@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptor_experiments.forecasts.paid_bags import BAG, WAYS, Settings, bag_of, way_of
+from adaptor_experiments.forecasts.paid_bags import BAG, WAYS, Settings, bag_of
 from adaptor_experiments.forecasts.site_run import submitted
 
 SETTINGS = Settings(seed=3, orders=2)
@@ -43,8 +43,3 @@ def test_all_kinds_that_users_may_meet_are_there():
 
 def test_the_measured_tasks_are_stretched():
     assert min(file_of("demo")) > 10
-
-
-def test_the_orders_take_turns_in_the_ways_of_buying():
-    assert {way_of(order) for order in range(4)} == {*WAYS}
-    assert way_of(0) == way_of(4) != way_of(1)

@@ -7,12 +7,15 @@ import math
 import msgspec
 import numpy as np
 
-from adaptor_experiments.forecasts.start_tables import auc, cover_table, near_table
 from adaptor_experiments.forecasts.starts import (
     History,
     Piece,
+    Settings,
     Start,
+    auc,
     bounds_of,
+    cover_table,
+    near_table,
     queue_at,
     run_piece,
     sample_of,
@@ -66,7 +69,7 @@ def test_drawn_futures_know_that_jobs_end_before_their_limits(tmp_path) -> None:
     ]
     trace = tmp_path / "tenth.swf"
     trace.write_text("; MaxProcs: 4\n" + "\n".join(lines) + "\n")
-    rows = run_piece(Piece(trace, "conservative", 30, 1, 0, 1))
+    rows = run_piece(Piece(trace, "conservative", Settings(30, 1), 0, 1))
     late = [row for row in rows if row.ahead > 3]
     assert late
     for row in late:

@@ -69,11 +69,7 @@ def test_cheaper_hosts_make_it_cheaper_and_no_work_is_free(runtimes, unit, sites
     assert found[0].cost >= cheapest * math.fsum(runtimes) - 1e-6
 
 
-@given(
-    st.lists(st.floats(1, 3000), min_size=1, max_size=40),
-    st.integers(1, 16),
-    st.floats(1, 20_000),
-)
+@given(st.lists(st.floats(1, 3000), min_size=1, max_size=40), st.integers(1, 16), st.floats(1, 20_000))
 def test_what_is_filled_ends_in_time_and_in_a_window(runtimes, hosts, until):
     offer = offer_of(sites_of("donated", 1)[1])
     tasks = sorted(runtimes, reverse=True)

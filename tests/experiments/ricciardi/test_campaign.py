@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 
 import pytest
 
 from adaptor_experiments.commands.replay import replay
-from adaptor_experiments.ricciardi.campaign import Settings, cells, run_once
+from adaptor_experiments.ricciardi.campaign import Production, Settings, cells, run_once
 from adaptor_experiments.ricciardi.design import FLAVOURS, STABLE, UNSTABLE, Cell, Runtimes, target
-from adaptor_experiments.ricciardi.production import Production
 from adaptor_experiments.ricciardi.report import parameters
+from tests.experiments.leavings import rows_of, top_of
 from tests.simulation.invoking_replay import call
 
 
@@ -107,12 +106,9 @@ def test_the_command_leaves_tables_figures_and_a_page(tmp_path, monkeypatch):
     result = call(replay, "cost-aware", "--output", tmp_path, "--runs", "6", "--processes", "1")
     assert "daemon: unstable resources reach" in result.output
     assert "Not the whole experiment (runs of each kind: 6 (whole: 50))" in result.output
-    with (tmp_path / "runs.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == 2 * 2 * 2 * 3 * 6 + 2 * 2 * (1 + 5)
-    page = (tmp_path / "report.html").read_text()
-    assert page.count("data:image/svg+xml;base64,") == 2
-    assert "paper: unstable resources reach" in page.partition("</section>")[0]
-    assert 'src="http' not in page
+    assert len(rows_of(tmp_path / "runs.csv")) == 2 * 2 * 2 * 3 * 6 + 2 * 2 * (1 + 5)
+    assert (tmp_path / "report.html").read_text().count("data:image/svg+xml;base64,") == 2
+    assert "paper: unstable resources reach" in top_of(tmp_path)
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
         "figure-1.png", "figure-1.svg", "figure-2.png", "figure-2.svg",
     ]  # fmt: skip

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-from pathlib import Path
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -14,37 +10,22 @@ from hypothesis import strategies as st
 from adaptor.errors import UsageError
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.transparent.cells import cost
-from adaptor_experiments.transparent.design import MACHINES, prices
-from adaptor_experiments.transparent.report import tally, verdicts
+from adaptor_experiments.transparent.design import prices
+from adaptor_experiments.transparent.report import tallied, verdicts
 from adaptor_experiments.transparent.sample import Outcome
 from adaptor_simulation.files import ReplayError
 from tests.examples import examples
+from tests.experiments.leavings import rows_of, top_of
 from tests.experiments.transparent.cells import cell, share
 from tests.simulation.invoking_replay import call
-
-SMALL = Path(__file__).parents[3] / "fixtures" / "traces" / "small.swf"
 
 NUMBERS = dict.fromkeys(Outcome.__struct_fields__, 0)
 OUTCOME = Outcome(**{**NUMBERS, "trace": "sdsc-sp2", "load": 1.0, "offered": 0.5, "strategy": "mixed"})
 
 
-@pytest.fixture
-def traces(tmp_path):
-    folder = tmp_path / "traces"
-    folder.mkdir()
-    for machine in MACHINES:
-        (folder / f"{machine.file}.swf.gz").write_bytes(gzip.compress(SMALL.read_bytes()))
-    return folder
-
-
 def experiment(traces, output, *arguments, mean="100"):
     every = ["transparent", "--traces", traces, "--output", output, "--tasks", "100", "--mean", mean]
     return call(replay, *every, "--processes", "1", *arguments)
-
-
-def rows_of(path):
-    with path.open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.mark.nightly
@@ -65,9 +46,9 @@ def test_all_that_a_reader_gets_also_where_it_was_stopped(traces, tmp_path):
     assert [row[""] for row in rows_of(out / "claims.csv")] == [*"ABCDEFGHIJKL", "L-cost"]
     page = (out / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/svg+xml;base64,") == 3
-    assert "Donated nodes alone are" in page.partition("</section>")[0]
+    assert "Donated nodes alone are" in top_of(out)
     missing = "(tasks: 100 (whole: 100, 1,000, 10,000); task mean execution time, s: 100, 1,000"
-    assert missing in page.partition("</section>")[0]
+    assert missing in top_of(out)
     assert sorted(path.name for path in (out / "figures").glob("*.png")) == [
         "delays.png", "lost.png", "speedup.png",
     ]  # fmt: skip
@@ -110,8 +91,7 @@ def test_traces_that_are_not_there(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("explicit", "says"),
-    [((1.5, 1.2, 2.0), "+A"), ((0.9, 0.7, 1.4), "?A"), ((0.7, 0.6, 0.8), "−A")],
+    ("explicit", "says"), [((1.5, 1.2, 2.0), "+A"), ((0.9, 0.7, 1.4), "?A"), ((0.7, 0.6, 0.8), "−A")]
 )
 def test_a_claim_is_judged_by_its_bound_and_the_interval(explicit, says):
     assert says in verdicts(cell(explicit), "transparent")
@@ -122,7 +102,7 @@ def test_a_claim_concerns_its_rows_alone():
     assert "A" not in verdicts(heavy, "transparent")
     assert "−C" in verdicts(heavy, "transparent")
     assert "+C" in verdicts(cell((0.2, 0.1, 0.4), offered=0.9), "transparent")
-    assert {len(some) for some in tally("A", [heavy], "transparent").values()} == {0}
+    assert {len(some) for some in tallied("A", [heavy], "transparent").values()} == {0}
 
 
 def test_a_delay_of_local_jobs_would_be_seen():
