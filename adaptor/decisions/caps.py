@@ -137,7 +137,7 @@ def useful_tr(
     Credits reserved for nothing buy no other host. None: no bound.
     """
     bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
-    purse = None if bag is None else purse_of(ledger, snapshot.here, bag)
+    purse = None if bag is None else purse_of(ledger, snapshot.here, bag, allowance.kind)
     if bag is None or purse is None or allowance.amount is None:
         return None
     if 2 * allowance.tariff.reservation(allowance.kind, wanted.p, wanted.tr) <= allowance.amount:

@@ -45,8 +45,8 @@ def hosts_within(course: Course, purse: Purse) -> int:
     mean = task_time(course, purse)
     if course.blind:
         if _ample(course, mean):
-            first = max(course.tasks / AMPLE, purse.whole / (AMPLE * FIRST_TASKS * course.assumed))
-            return max(0, math.ceil(first) - course.there)
+            some = purse.whole / (AMPLE * FIRST_TASKS * course.assumed)
+            return math.ceil(max(course.tasks / AMPLE, some))
         return 0 if course.there else max(1, int(LOST_AT_FIRST * purse.whole / _lost(course, mean)))
     spare = max(purse.left - _uncovered(course, mean), LOST * purse.left)
     found = max(1, int(spare / _lost(course, mean)))
