@@ -22,7 +22,7 @@ KEPT = 0.5  # the part of the money that is kept until a runtime is known, unles
 SLACK = 1.2
 """Factor on the useful time of a request: one that ends amid its tasks loses more than a reservation."""
 LOOSE, _CERTAINTY = 2, 0.9
-"""More hosts than tasks have finished are bought with what the budget leaves if tasks take this many times
+"""Hosts beyond the finished tasks are requested with what the budget leaves if tasks take this many times
 their mean so far, or as long as they do with this certainty: the first to finish are short ones."""
 AMPLE = 4  # a budget that pays for this many times the first estimate of each task buys hosts for four each
 FIRST_TASKS = 8  # most tasks for each host that the bag buys before a runtime is known
