@@ -61,7 +61,7 @@ def within_budgets(
     allowance = _site_part(snapshot, memory, ledger, demand, whole, least)
     if allowance.amount is not None:
         allowance = _in_step(allowance, share, least)
-    useful = _useful(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
+    useful = useful_tr(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
     found = afford(allowance, billed(site.rules, request), least, useful)
     if found.request is None:
         return TooDear(too_dear(ledger, allowance, found, demand))
@@ -129,7 +129,7 @@ def _in_step(allowance: Allowance, share: float, least: Request) -> Allowance:
     return msgspec.structs.replace(allowance, amount=mine)
 
 
-def _useful(
+def useful_tr(
     snapshot: Snapshot, ledger: Ledger, demand: Demand, allowance: Allowance, wanted: Request, hosts: float
 ) -> int | None:
     """Seconds for which a number of hosts is of use, where the request would take half of what is left.
@@ -137,7 +137,7 @@ def _useful(
     Credits reserved for nothing buy no other host. None: no bound.
     """
     bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
-    purse = None if bag is None else purse_of(ledger, snapshot.here, bag)
+    purse = None if bag is None else purse_of(ledger, snapshot.here, bag, allowance.kind)
     if bag is None or purse is None or allowance.amount is None:
         return None
     if 2 * allowance.tariff.reservation(allowance.kind, wanted.p, wanted.tr) <= allowance.amount:

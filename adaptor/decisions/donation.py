@@ -12,7 +12,7 @@ from adaptor.budget.accounting.allowance import Allowance, afford
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.actions import Action, End, SubmitRequest, WithholdNodes
-from adaptor.decisions.caps import too_dear
+from adaptor.decisions.caps import too_dear, useful_tr
 from adaptor.decisions.memory import Memory, MemoryDraft, donated_nodes
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.shares import shares_of, why_not_donated
@@ -202,8 +202,8 @@ class _Choice:
             else:
                 together.setdefault(demand.pilots_of, []).append(demand)
         self._snapshot, self._donation, self._ledger, self._memory = snapshot, donation, ledger, memory
-        self._parts: dict[int | None, int] = {}
-        """By payer: what each of its nodes may cost in this step, millionths of a credit."""
+        self._parts: dict[int | None, tuple[int, int]] = {}
+        """By payer: its nodes in this step, and what each may cost, millionths of a credit."""
         self._payers = {bag: tuple(of_bag) for bag, of_bag in together.items()}
         self._left = {
             bag: sum(demand.wanted.waiting for demand in of_bag)
@@ -275,7 +275,10 @@ class _Choice:
         if any(demand.wanted.task.gpus for demand in wanted.demands):  # all of the node's are charged
             gpus = sum(count for _, count in node.gpus) / node.processors
         allowance = self._ledger.allowance(self._snapshot.site, "donated", payers, now, gpus)
-        found = afford(self._in_step(wanted, allowance, least, nodes), Request(node.processors, tr), least)
+        wish, allowance = Request(node.processors, tr), self._in_step(wanted, allowance, least, nodes)
+        slots = wanted.tasks * self._parts.get(wanted.bag, (1, 0))[0]
+        useful = useful_tr(self._snapshot, self._ledger, _demand(wanted), allowance, wish, slots)
+        found = afford(allowance, wish, least, useful)
         if found.request is None:
             self.too_dear[wanted.bag] = too_dear(self._ledger, allowance, found, _demand(wanted))
             return self.too_dear[wanted.bag]
@@ -297,10 +300,10 @@ class _Choice:
             shares = None if wanted.bag is None else shares_of(self._memory, wanted.bag)
             total = sum(share.cost for share in shares.by_site.values()) if shares is not None else 0.0
             mine = shares.worth(donated_nodes(self._snapshot.site)) if shares is not None and total else 1.0
-            tasks = math.ceil(self._left[wanted.bag] / wanted.tasks)
-            self._parts[wanted.bag] = int(allowance.amount * mine / (total or 1.0) / min(nodes, tasks))
+            together = min(nodes, math.ceil(self._left[wanted.bag] / wanted.tasks))
+            self._parts[wanted.bag] = together, int(allowance.amount * mine / (total or 1.0) / together)
         some = allowance.tariff.reservation(allowance.kind, least.p, least.tr)
-        amount = min(allowance.amount, max(some, self._parts[wanted.bag]))
+        amount = min(allowance.amount, max(some, self._parts[wanted.bag][1]))
         return msgspec.structs.replace(allowance, amount=amount)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adaptor.budget.accounting.statements import Statements
-from adaptor.budget.accounting.tariffs import HOUR, Tariff
+from adaptor.budget.accounting.tariffs import HOUR, Allocation, Tariff
 from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.pacing import terms_for
 from adaptor.budget.provisioning.within_budget import Purse
@@ -108,13 +108,15 @@ def ends_with_units(bag: BagFacts, ledger: Statements, site: SiteFacts) -> bool:
     return spec.paced and not spec.slots and charges_whole_units(ledger, site)
 
 
-def purse_of(ledger: Statements, site: SiteFacts, bag: BagFacts) -> Purse | None:
+def purse_of(
+    ledger: Statements, site: SiteFacts, bag: BagFacts, kind: Allocation = "explicit"
+) -> Purse | None:
     """What the budget of a bag pays for here; None: it has none."""
     balance = ledger.budget_of(bag.id)
     if balance is None:
         return None
     tariff = tariff_for(ledger, site, bag.spec.task)
-    each = tariff.price("explicit") * width(site.queue, bag.spec.task) / HOUR
+    each = tariff.price(kind) * width(site.queue, bag.spec.task) / HOUR
     return Purse(max(0, balance.left) / each, balance.reserved / each)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adaptor.budget.accounting.credits import in_credits
@@ -18,7 +18,10 @@ from adaptor_experiments.frontier.campaign import tasks_of
 from adaptor_experiments.frontier.design import site_of, sites_of
 
 _LATER = 1.35
-"""A bag whose first tasks say otherwise is later by this factor at most."""
+"""A bag whose first tasks say otherwise is later by this factor at most, and by its longest task."""
+_AMPLE = [40.0, 27, 33, 347, 36, 53, 38, 40, 88, 26, 100, 38, 197, 36, 75, 251]
+_AMPLE += [28.0, 192, 457, 23, 193, 23, 107, 25, 32, 40, 50, 26, 130, 287, 38, 558]
+"""With 2.3 times the work each had a host for half as long as the longest one takes: 27 of 32 were done."""
 bags = st.one_of(
     st.lists(st.floats(5, 900), min_size=20, max_size=120),
     st.builds(lambda tasks, each: [each] * tasks, st.integers(20, 120), st.floats(5, 600)),
@@ -71,6 +74,7 @@ def test_a_balanced_bag_of_known_mean_pays_little_for_its_speed(kind: str) -> No
 
 @settings(max_examples=12, deadline=None)
 @given(bags, units, st.floats(1.1, 3.0), st.floats(1.1, 3.0))
+@example(_AMPLE, 1, 1.3, 2.3 / 1.3)
 def test_more_budget_is_hardly_later_and_no_budget_is_exceeded(
     tasks: list[float], unit: int, budget: float, more: float
 ) -> None:
@@ -81,7 +85,7 @@ def test_more_budget_is_hardly_later_and_no_budget_is_exceeded(
     assert more_found.cost <= budget * more * work + 1e-6
     assert more_found.done >= 0.9 * less_found.done
     if less_found.ended and more_found.ended:
-        assert more_found.end <= less_found.end * _LATER + 120
+        assert more_found.end <= less_found.end * _LATER + 120 + max(tasks)
 
 
 @settings(max_examples=8, deadline=None)

@@ -16,7 +16,7 @@ from adaptor.budget.provisioning.presets import Preset
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.units import format_duration
 
-_FINDING_OUT = "the first hosts find out how long the tasks take"
+FINDING_OUT = "the first hosts find out how long the tasks take"
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,9 +69,9 @@ def first_hosts(tasks: int, preset: Preset, ratio: float, hint: int | None = Non
         hint: hosts that would be necessary if the tasks took as long as the user, or a sample, says.
     """
     if preset.certainty is not None:
-        return Advice(min(tasks, work_bound.samples(tasks)), _FINDING_OUT)
+        return Advice(min(tasks, work_bound.samples(tasks)), FINDING_OUT)
     if hint is None:
-        return Advice(min(tasks, 1), _FINDING_OUT)
+        return Advice(min(tasks, 1), FINDING_OUT)
     bought = max(1, min(tasks, math.ceil(hint * ratio)))
     return Advice(bought, f"{bought} of the {hint} hosts that the hint asks for")
 

@@ -14,6 +14,7 @@ import msgspec
 
 from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.a2ha import (
+    FINDING_OUT,
     Purchase,
     Situation,
     first_hosts,
@@ -149,9 +150,16 @@ def advise(course: Course, pace: Pace | None = None) -> Paced:
     bought = pace.allowed
     if course.deadline is None:
         return Paced(bought, pace)
+    left, needed = format_duration(max(0.0, course.deadline - course.now)), needed_for_deadline(course)
+    learns = _learns_for(course, needed)
     if course.slow and course.hosts:
-        bought = msgspec.structs.replace(bought, hosts=0, reason="the deadline needs no more")
-    left, needed = format_duration(max(0.0, course.deadline - course.now)), _requested_for_deadline(course)
+        reason = FINDING_OUT if course.blind else "the deadline needs no more"
+        if learns > 0:
+            reason = f"for {format_duration(learns)} the newest hosts find out how long the tasks take"
+        bought = msgspec.structs.replace(bought, hosts=0, reason=reason)
+    needed = 0 if learns > 0 else needed
+    if course.hint is None and course.widest <= needed < math.inf:
+        needed -= needed % course.widest  # whole requests
     if needed <= bought.hosts:
         return Paced(bought, pace)
     reason = f"the deadline in {left} needs {needed:,.0f} more"
@@ -188,7 +196,8 @@ def _decided(course: Course, pace: Pace) -> Pace:
     average = seen.runtimes.corrected_mean(course.now) if periodic else seen.runtimes.mean
     sparing = course.whole_units and course.preset.certainty is None
     if sparing and course.requests_left == 1:  # a host too few lasts for another unit
-        average = _mean(course, seen.runtimes) * _deviating(course, seen.runtimes)
+        longer = _with_long_ones(seen.runtimes, course.now)
+        average = _mean(course, seen.runtimes, longer) * _deviating(course, seen.runtimes)
         ratio = 1.0
     found = hosts_to_buy(seen, course.preset, ratio, average)
     hosts, enough = found.advice.hosts, seen.there / (1 + course.requests_left)
@@ -252,7 +261,7 @@ def needed_for_deadline(course: Course) -> float:
     sums, time_left = with_hint(course.sums, course.hint), course.deadline - course.now
     known, usable = _with_long_ones(sums, course.now), time_left - course.terms.startup
     if not course.blind:
-        mean, residual, doubt = _mean(course, sums), known.residual, _deviating(course, known)
+        mean, residual, doubt = _mean(course, sums, known), known.residual, _deviating(course, known)
     elif usable < course.assumed:
         return math.inf
     else:
@@ -306,21 +315,18 @@ def _longest(course: Course, sums: RuntimeSums) -> float:
     return max(course.oldest, sums.mean + _LAST * sums.deviation)
 
 
-def _requested_for_deadline(course: Course) -> float:
-    """Of the needed slots, those to request now; infinite where none would do.
+def _learns_for(course: Course, needed: float) -> float:
+    """Seconds for which the newest hosts run yet before more are requested for the deadline; none: 0 or less.
 
     A site takes few requests, and one for few slots uses up one of them. So a bag of unknown runtimes first
-    sees what its newest hosts have to tell, and takes whole requests.
+    sees what its newest hosts have to tell.
     """
     assert course.deadline is not None
-    needed = needed_for_deadline(course)
     if not needed or math.isinf(needed) or course.hint is not None:
-        return needed
-    learned = course.now - course.newest - course.terms.startup
-    few = needed < course.there / (1 + course.requests_left)
-    if learned < (_LEARN_FOR_FEW if few else _LEARN) * (course.deadline - course.now):
-        return 0
-    return needed if needed < course.widest else needed - needed % course.widest
+        return 0.0
+    part = _LEARN_FOR_FEW if needed < course.there / (1 + course.requests_left) else _LEARN
+    shown = course.newest + course.terms.startup + part * course.deadline
+    return shown / (1 + part) - course.now
 
 
 def _with_long_ones(sums: RuntimeSums, now: float) -> RuntimeSums:
@@ -341,16 +347,17 @@ def _deviating(course: Course, runtimes: RuntimeSums) -> float:
     return work_bound.deviating(runtimes, course.waiting, _CERTAINTY)
 
 
-def _mean(course: Course, runtimes: RuntimeSums) -> float:
+def _mean(course: Course, runtimes: RuntimeSums, longer: RuntimeSums) -> float:
     """Seconds of a task. The first to finish are short ones, the more so the more the runtimes differ.
 
     Of equal tasks it is the mean of the finished ones; of exponential ones the time of all divided by the
-    number of those that have finished, which is their maximum-likelihood estimate.
+    number of those that have finished, which is their maximum-likelihood estimate. `longer`: the runtimes
+    `_with_long_ones`.
     """
     now = course.now
     if course.hint is not None or not runtimes.finished:
         return runtimes.corrected_mean(now)
-    spread = min(1.0, work_bound.variation(_with_long_ones(runtimes, now)))
+    spread = min(1.0, work_bound.variation(longer))
     return runtimes.mean + spread * runtimes.running * runtimes.running_mean(now) / runtimes.finished
 
 

@@ -14,17 +14,17 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.provisioning.pacing import HINTED, LONGER, Course, known_mean
-from adaptor.budget.provisioning.work_bound import variation
+from adaptor.budget.provisioning.work_bound import deviating, variation
 
 LOST = 0.1  # the part of the money that may always go into starts and ends of hosts
 LOST_AT_FIRST = 0.2  # the same before a runtime is known
 KEPT = 0.5  # the part of the money that is kept until a runtime is known, unless the budget is ample
 SLACK = 1.2
 """Factor on the useful time of a request: one that ends amid its tasks loses more than a reservation."""
-LOOSE = 2
-"""A rest of the budget that pays for this many times the remaining work buys hosts before as many tasks
-have finished. The first to finish are short ones: with a tight budget their mean buys too many hosts."""
-AMPLE = 4  # a budget that pays for this many times the first estimate of each task bounds no hosts
+LOOSE, _CERTAINTY = 2, 0.9
+"""Hosts beyond the finished tasks are requested with what the budget leaves if tasks take this many times
+their mean so far, or as long as they do with this certainty: the first to finish are short ones."""
+AMPLE = 4  # a budget that pays for this many times the first estimate of each task buys hosts for four each
 FIRST_TASKS = 8  # most tasks for each host that the bag buys before a runtime is known
 
 
@@ -43,16 +43,18 @@ class Purse(msgspec.Struct, frozen=True):
 def hosts_within(course: Course, purse: Purse) -> int:
     """Hosts that the bag may buy in addition to those that are there."""
     mean = task_time(course, purse)
-    each = course.terms.startup + _lost_at_end(course, mean)
     if course.blind:
         if _ample(course, mean):
-            return course.tasks
-        return 0 if course.there else max(1, int(LOST_AT_FIRST * purse.whole / each))
-    found = max(1, int(max(purse.left - _uncovered(course, mean), LOST * purse.left) / each))
-    remaining = course.waiting + course.sums.running
-    if course.hint is not None or not course.there or purse.whole >= LOOSE * mean * remaining:
+            some = purse.whole / (AMPLE * FIRST_TASKS * course.assumed)
+            return math.ceil(max(course.tasks / AMPLE, some))
+        return 0 if course.there else max(1, int(LOST_AT_FIRST * purse.whole / _lost(course, mean)))
+    spare = max(purse.left - _uncovered(course, mean), LOST * purse.left)
+    found = max(1, int(spare / _lost(course, mean)))
+    if course.hint is not None or not course.there:
         return found
-    return min(found, max(0, course.sums.finished - course.there))
+    longer = mean * max(LOOSE, deviating(course.sums, course.waiting, _CERTAINTY))
+    sure = int((purse.left - _uncovered(course, longer)) / _lost(course, longer))
+    return min(found, max(0, sure, course.sums.finished - course.there))
 
 
 def useful_seconds(course: Course, purse: Purse, hosts: float, longest: float) -> float:
@@ -107,6 +109,11 @@ def task_time(course: Course, purse: Purse) -> float:
     if not sums.finished:
         return mean
     return max(mean, (sums.total + sums.running * sums.running_mean(course.now)) / sums.finished)
+
+
+def _lost(course: Course, mean: float) -> float:
+    """Seconds that a host loses at its start and its end."""
+    return course.terms.startup + _lost_at_end(course, mean)
 
 
 def _lost_at_end(course: Course, mean: float) -> float:

@@ -189,6 +189,17 @@ def test_more_hosts_for_a_deadline_wait_for_what_the_newest_have_to_tell() -> No
     assert by_deadline(30, 5, 300.0) > 0
 
 
+def test_a_deadline_says_what_it_waits_for_while_the_runtimes_are_unknown() -> None:
+    assert "find out how long the tasks take" in advise(running(1.0)).advice.reason
+    waits = course(now=100.0, finished=30, running=5, hosts=5, tasks=256, runtime=200.0, deadline=3200.0)
+    waits = msgspec.structs.replace(waits, slow=True, newest=0.0)
+    asked = advise(waits, advise(waits).pace).advice
+    assert asked.hosts == 0
+    assert "for 6m 11s the newest hosts find out" in asked.reason
+    idle = msgspec.structs.replace(waits, tasks=36)
+    assert advise(idle, advise(idle).pace).advice.reason == "the deadline needs no more"
+
+
 def test_few_hosts_are_requested_later_as_each_request_is_one_of_few() -> None:
     found = [by_deadline(30 + int(now / 15), 15, now) for now in (300.0, 500.0, 700.0)]
     assert found[:2] == [0, 0]

@@ -38,8 +38,10 @@ def purse(work: float, reserved: float = 0.0) -> Purse:
     return Purse(work * TASKS * 200.0 - reserved, reserved)
 
 
-def test_an_ample_budget_bounds_no_hosts_though_nothing_is_known() -> None:
-    assert hosts_within(course(), purse(4.0)) == TASKS
+def test_an_ample_budget_buys_hosts_for_four_tasks_each_though_nothing_is_known() -> None:
+    """A host for each task had no time for a longer one, and no credits were left to start that again."""
+    assert hosts_within(course(), purse(1.5)) == TASKS / 4
+    assert hosts_within(course(), purse(10.0)) >= TASKS
 
 
 def test_a_tight_one_begins_with_few_and_buys_no_more_until_a_runtime_is_known() -> None:
@@ -59,10 +61,19 @@ def test_within_a_tight_budget_no_more_hosts_are_there_than_tasks_have_finished(
 ) -> None:
     known = course(finished=finished, running=min(hosts, 256 - finished), hosts=hosts)
     assume(not known.blind)
-    left = purse(work * (256 - finished) / 256)
+    left = purse(work * (256 - finished) / 256, reserved=600.0 * hosts)
+    assume(left.left > 0)
     assert hosts_within(known, left) <= max(0, finished - hosts)
     hinted = msgspec.structs.replace(known, hint=200.0)
     assert hosts_within(hinted, left) >= 1
+
+
+def test_one_short_task_buys_no_more_hosts_than_its_budget_surely_pays_for() -> None:
+    """15 hosts for 60 s each of a heavy-tailed bag: 14 of 25 tasks were done, and 24 with less budget."""
+    sums = RuntimeSums(finished=1, total=20.0, squares=400.0, running=1)
+    one = course(hosts=1, tasks=25, sums=sums)
+    assert hosts_within(one, Purse(1680.0, 840.0)) <= 2
+    assert hosts_within(one, Purse(20_000.0, 840.0)) > 10
 
 
 @given(st.floats(1.0, 10.0), st.floats(1.0, 3.0), st.integers(20, 200))
