@@ -21,8 +21,7 @@ from adaptor.decisions.actions import End, GiveBack, Remark, SubmitRequest, With
 from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.held_off import why_failed
 from adaptor.decisions.pilot_rules import covering_processors
-from adaptor.decisions.pilot_table import PilotTable
-from adaptor.decisions.pilots import LOSS_WORDS, Pilot
+from adaptor.decisions.pilots import LOSS_WORDS, Pilot, PilotTable
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.shape_backoffs import ShapeBackoffs
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts
@@ -91,6 +90,7 @@ class SiteMemory:
         self.queue: QueueState | None = None
         """As read for this step; None while nothing waits, or while the scheduler does not answer."""
         self.seen: QueueState | None = None  # as last read, however long ago that was
+        self._unknown: set[str] = set()  # answers that the backend does not know, of which the user was told
         self.problem = ""  # why the scheduler does not answer; empty: it does
         self.problem_since: float | None = None  # since when it has not answered; None: it does
         self.asked_since: float | None = None
@@ -163,6 +163,12 @@ class SiteMemory:
         self.seen = queue or self.seen
         if queue is not None:
             self.jobs.looked(queue, {pilot.job for pilot in self.pilots.values() if pilot.job is not None})
+
+    def unknown_answers(self) -> list[str]:
+        """What the scheduler has said that its backend does not know, since the last call."""
+        found = [text for text in (self.queue.unknown if self.queue else ()) if text not in self._unknown]
+        self._unknown.update(found)
+        return found
 
     def keep_failures(self, broker: Broker) -> None:
         """Forget what failed for tasks of which none are left."""
