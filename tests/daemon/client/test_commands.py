@@ -58,6 +58,19 @@ def test_advice_counts_on_the_queue_that_was_read(site: FakeSite) -> None:
     assert told.measured.first_tr is not None
 
 
+@pytest.mark.parametrize(("question", "again"), [(api.Pause([1]), True), (api.GetBags(), False)])
+def test_an_internal_error_amid_a_change_lets_the_daemon_begin_again_from_the_journal(
+    question: api.Question[Any], again: bool
+) -> None:
+    stall = Mock()
+    running = Mock(stalled="")
+    running.core.broker.pause.side_effect = RuntimeError("a fault")
+    running.core.now.side_effect = RuntimeError("a fault")
+    endpoint = ClientEndpoint(running, stall, Mock(), Mock())
+    asyncio.run(endpoint.receive([(b"7", api.encode_question(question))]))
+    assert stall.called is again
+
+
 @pytest.mark.parametrize("identity", [b"7", FOREIGN + b"7"])
 def test_a_client_of_another_version_may_ask_what_never_changes(site: FakeSite, identity: bytes) -> None:
     """It would not understand the answers to other questions, and might mean something else by them."""
