@@ -259,14 +259,14 @@ class Step:
         """Change what is remembered of the site, and say so."""
         match action:
             case Withdraw() | WithdrawStuck() | End():
-                if self._site.withdraw(action, self._now) is not None:
+                if self._site.withdraw(action, self._now):
                     yield from self._ask(Explain("withdrawn", action.reason, action.pilot))
             case GiveBack():
-                if self._site.give_back(self._common.broker, action) is not None:
+                if self._site.give_back(self._common.broker, action):
                     yield from self._ask(Commit())
                     yield from self._ask(Explain("withdrawn", action.reason, action.pilot))
             case Remark():
-                if self._site.remark(action) is not None:
+                if self._site.remark(action):
                     yield from self._ask(Explain("problem", action.text, action.pilot))
             case LengthenPad(pad):
                 self._site.lengthen_pad(self._common.broker, pad)

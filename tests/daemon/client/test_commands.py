@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -23,8 +22,7 @@ from tests.daemon.lived_bags import begin, hear, leased, live
 
 
 def asked(site: FakeSite, question: api.Question[Any]) -> Any:
-    running = SimpleNamespace(core=site.state.core, sites={"here": site.state})
-    return asyncio.run(serve(running, api.decode_question(api.encode_question(question))))  # type: ignore[arg-type]
+    return asyncio.run(serve(site.running, api.decode_question(api.encode_question(question))))
 
 
 def test_a_task_runs_when_its_worker_has_said_so(site: FakeSite) -> None:
