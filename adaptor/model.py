@@ -126,9 +126,6 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     partition with the most processors in service."""
     closed: Mapping[str, str] = {}
     """The partitions that start no jobs at the moment, with the scheduler's reason."""
-    loses_age: bool = True
-    """Whether a request that is withdrawn and made again loses its place: in a queue by submission, or where
-    waiting raises the priority of a job."""
     owners: Mapping[str, str] = {}
     """By id of a job: its user, if the scheduler names one. Never shown, never written down."""
     limits: Mapping[str, float] = {}

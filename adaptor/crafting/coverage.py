@@ -23,7 +23,8 @@ class PilotCoverage(msgspec.Struct, frozen=True, kw_only=True):
 
 def coverage(view: PlanningView) -> PilotCoverage:
     """Assign the waiting tasks of a single site to its pilots (see `joint_coverage`)."""
-    return joint_coverage({"": view}, [TaskGroup(demand.waiting, {"": demand}) for demand in view.demands])
+    groups = [TaskGroup(each.waiting, {"": each}, {"": each.running}) for each in view.demands]
+    return joint_coverage({"": view}, groups)
 
 
 def joint_coverage(views: Mapping[str, PlanningView], groups: Sequence[TaskGroup]) -> PilotCoverage:
@@ -53,6 +54,7 @@ class _Scene:
 
     def __init__(self, views: Mapping[str, PlanningView], groups: Sequence[TaskGroup]) -> None:
         self.demands = {name: [group.at.get(name) for group in groups] for name in views}
+        self.held = {name: [group.held.get(name, 0) for group in groups] for name in views}
         self.totals = [max(1, group.waiting) for group in groups]
         self.waiting = [group.waiting for group in groups]
         self.pilots: list[tuple[str, PlanningView, PilotView, list[float]]] = []
@@ -75,10 +77,7 @@ class _Assignment:
 
     def __init__(self, scene: _Scene) -> None:
         self._scene = scene
-        self._held = {
-            name: [demand.running if demand else 0 for demand in demands]
-            for name, demands in scene.demands.items()
-        }
+        self._held = {name: held.copy() for name, held in scene.held.items()}
         self.waiting = scene.waiting.copy()
         self.untouched: list[int] = []
 

@@ -176,7 +176,7 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     held: int = 0
     """Those of them that wait for a formal request: they were preempted on donated nodes too often."""
     running: int = 0
-    """Tasks that a worker holds."""
+    """Tasks that a worker holds, at any site."""
     coming: int = 0
     """More tasks that programs are expected to append, as these end."""
     runtime: float
@@ -229,7 +229,9 @@ class TaskGroup(msgspec.Struct, frozen=True):
 
     waiting: int
     at: dict[str, Demand]
-    """By site at which they may run: the demand there; its `running` counts the tasks running there."""
+    """By site at which they may run: the demand there."""
+    held: Mapping[str, int] = {}
+    """By site: the attempts that its workers hold, replicas included."""
 
 
 class PlanningView(msgspec.Struct, frozen=True, kw_only=True):

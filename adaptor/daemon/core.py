@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Coroutine, Iterable, Mapping
+from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import Snapshot
+from adaptor.errors import JournalError
 from adaptor.forecast.calibration import Kind
 from adaptor.journal.damage import understood
 from adaptor.journal.forecast_rows import bags_with_forecast, past_scores
@@ -140,8 +142,26 @@ class Core:
         await self.tell(changes, drafts)
         return changes
 
+    @contextmanager
+    def ahead(self) -> Iterator[None]:
+        """Around changes of the broker that the journal does not have yet.
+
+        Raises JournalError: they are not written, whatever failed; `recover` begins again from the journal.
+        """
+        try:
+            yield
+        except JournalError:
+            raise
+        except Exception as error:
+            log.exception("internal error; changes are not written")
+            raise JournalError(f"internal error in the daemon: {error!r}; see daemon.log") from error
+
     def write(self) -> tuple[Changes, dict[str, Orders]]:
         """Write what the broker has changed; what `tell` gets then. Raises JournalError."""
+        with self.ahead():
+            return self._written()
+
+    def _written(self) -> tuple[Changes, dict[str, Orders]]:
         self.broker.advance(self.now())
         changes, drafts = self.broker.drain()
         self.journal.write(

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.questions import LeftBehind
 from adaptor.protocol.decoding import decoded
 from adaptor.protocol.messages import Result
 from adaptor.reports import JobReport, JobState
@@ -36,12 +37,9 @@ class OwnEnd(msgspec.Struct, frozen=True, kw_only=True):
     ended: float
 
 
-class PilotFiles(msgspec.Struct, frozen=True, kw_only=True):
+class PilotFiles(LeftBehind, frozen=True, kw_only=True):
     """What one pilot has left."""
 
-    results: list[Result] = []  # those that workers wrote down when they left without an acknowledgement
-    complaints: str = ""  # what workers that could not reach the daemon wrote, one sentence each
-    last_words: str = ""  # the last line of the scheduler's log, which often says why a pilot failed
     own_end: OwnEnd | None = None
     """None: the script was killed, or its scheduler's template writes no such note."""
 

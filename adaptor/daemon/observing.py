@@ -9,54 +9,26 @@ from collections.abc import Collection, Sequence
 from functools import partial
 
 from adaptor.crafting.futures.run_shares import MOST
-from adaptor.daemon.evidence import NOTHING, PilotFiles, evidence, own_report, prune
+from adaptor.daemon.evidence import evidence, own_report, prune
 from adaptor.daemon.site import Site
 from adaptor.daemon.spool import spool_of
-from adaptor.daemon.submitting import take_in_request
 from adaptor.decisions.pilot_rules import is_unheard
 from adaptor.decisions.pilots import LOSS_WORDS, Pilot
-from adaptor.decisions.step import PilotNews
+from adaptor.decisions.questions import PilotNews, Reply
 from adaptor.journal.pilot_rows import pilots_in_system
 from adaptor.model import PilotState
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.scheduling.workers import Worker
-from adaptor.units import format_duration
 from backends.base import SchedulerError
-from backends.donation import is_agent
-
-_OUTDATED = "`donation` of its site has changed in the configuration, and no longer allows this pilot"
 
 
-async def end_outdated(site: Site) -> None:
-    """End what runs by another configuration, before the scheduler is asked about it. Raises JournalError."""
-    donation = site.memory.settings.donation
-    for pilot in site.memory.donated:
-        allowed = donation is not None and not (_is_agents(pilot) and donation.preemptible)
-        if not pilot.leaving and not allowed:
-            site.memory.change(pilot, leaving=_OUTDATED)
-            site.explain("withdrawn", _OUTDATED, pilot)
-    leaving = [pilot for pilot in site.memory.donated if pilot.leaving == _OUTDATED]
-    for pilot in leaving:
-        if _is_agents(pilot):
-            site.memory.change(pilot, job=None)
-        for worker in site.core.broker.of_pilot(pilot.id):
-            site.core.broker.tell_to_leave(worker.id, _OUTDATED)
-    if leaving:
-        await site.core.commit()
-
-
-def _is_agents(pilot: Pilot) -> bool:
-    return pilot.job is not None and is_agent(pilot.job)
-
-
-async def look_at_pilots(site: Site) -> list[PilotNews] | None:
-    """One bulk question on all pilots; None: the scheduler does not answer. Raises JournalError."""
-    await end_outdated(site)
+async def look_at_pilots(site: Site) -> Reply:
+    """One bulk question on all pilots."""
     ids = [pilot.job for pilot in site.pilots.values() if pilot.job is not None]
     asked = site.core.now()
     reports = await site.ask(lambda: site.backend.jobs(ids, site.tag_prefix))
     if reports is None:
-        return None
+        return Reply(now=site.core.now())
     by_tag = {report.tag: report for report in reports}
     # What workers of ended pilots have written is heard before their end is judged.
     ended = (
@@ -64,24 +36,22 @@ async def look_at_pilots(site: Site) -> list[PilotNews] | None:
     )
     if site.spool is not None and any(ended):
         await site.spool.exchange()
-    left = await _evidence(site, by_tag)
-    site.memory.unreachable_because = _doubt(site)
-    # Jobs of ours that we gave up for lost, or never knew of, must not run on unnoticed.
+    # What cannot be read now is read the next time: an end is judged with all that there is.
+    news = [
+        found
+        for pilot in list(site.pilots.values())
+        if pilot.submitted < asked and (found := await _news(site, pilot, by_tag.get(pilot.tag))) is not None
+    ]
     known = {pilot.tag for pilot in site.pilots.values()}
-    strays = [
-        report.id
-        for report in reports
-        if report.tag not in known and report.state in (JobState.QUEUED, JobState.RUNNING)
-    ]
-    if strays:
-        site.explain("problem", f"cancelled job {', '.join(strays)}: its submit had failed as far as known")
-        await site.cancel(strays)
-    return [
-        _news(site, pilot, by_tag.get(pilot.tag), left.get(pilot.id))
-        for pilot in site.pilots.values()
-        # What cannot be read now is read the next time: an end is judged with all that there is.
-        if pilot.submitted < asked and left.get(pilot.id, NOTHING) is not None
-    ]
+    return Reply(
+        now=site.core.now(),
+        pilots=news,
+        strays=[
+            report.id
+            for report in reports
+            if report.tag not in known and report.state in (JobState.QUEUED, JobState.RUNNING)
+        ],
+    )
 
 
 async def look_at_nodes(site: Site) -> list[NodeReport] | None:
@@ -90,38 +60,22 @@ async def look_at_nodes(site: Site) -> list[NodeReport] | None:
     return await site.ask(lambda: site.backend.nodes(jobs))
 
 
-async def _evidence(site: Site, reports: dict[str, JobReport]) -> dict[int, PilotFiles | None]:
-    """By pilot that may have ended, or is unheard: the files that it left; None: they cannot be read."""
-    now = site.core.now()
-    found: dict[int, PilotFiles | None] = {}
-    for pilot in list(site.pilots.values()):
-        report = reports.get(pilot.tag)
-        missing = report is None and pilot.state is not PilotState.SUBMITTING
-        unheard = is_unheard(pilot, now) and not pilot.note
-        if missing or (report is not None and report.state.ended) or unheard:
-            folder = site.folder(pilot)
-            found[pilot.id] = await site.ask(partial(evidence, site.machine, folder))
-    return found
-
-
-def _news(site: Site, pilot: Pilot, report: JobReport | None, left: PilotFiles | None) -> PilotNews:
-    """Raises JournalError: the request has been changed, and that could not be written down."""
-    if report is None and pilot.job is not None and left is not None and left.own_end is not None:
-        report = own_report(pilot, left.own_end)
-    if report is not None:
-        take_in_request(site, pilot, report)
-    if left is None:
+async def _news(site: Site, pilot: Pilot, report: JobReport | None) -> PilotNews | None:
+    """With the files of one that may have ended, or is unheard; None: they cannot be read."""
+    missing = report is None and pilot.state is not PilotState.SUBMITTING
+    unheard = is_unheard(pilot, site.core.now()) and not pilot.note
+    if not (missing or (report is not None and report.state.ended) or unheard):
         return PilotNews(pilot=pilot.id, report=report)
-    return PilotNews(
-        pilot=pilot.id,
-        report=report,
-        results=left.results,
-        complaints=left.complaints,
-        last_words=left.last_words,
-    )
+    left = await site.ask(partial(evidence, site.machine, site.folder(pilot)))
+    if left is None:
+        return None
+    if report is None and pilot.job is not None and left.own_end is not None:
+        report = own_report(pilot, left.own_end)
+    return PilotNews(pilot=pilot.id, report=report, left=left)
 
 
-def _doubt(site: Site) -> str:
+def doubt(site: Site) -> str:
+    """What may keep workers from reaching the daemon, as a question to the user."""
     if site.spool is not None:
         return f"do the nodes see the folder of its spool ({spool_of(site.config)})?"
     if site.remote_folder is not None and site.remote_folder.caveat:
@@ -130,34 +84,28 @@ def _doubt(site: Site) -> str:
 
 
 def note_pilot(site: Site, pilot: Pilot, lost: Sequence[Worker]) -> None:
-    """Write the state of a pilot down, and how it ended. Raises JournalError.
+    """Write the state of a pilot down. Raises JournalError.
 
     `lost`: the workers that ended with it.
     """
     site.write_down(pilot)
-    if pilot.state.in_system:
-        return
     for worker in lost:
         site.core.forget_worker(worker.id)
     if (outcome := LOSS_WORDS.get(pilot.state)) is not None:
         site.core.losses[pilot.id] = outcome
-    if pilot.state is not PilotState.WITHDRAWN:  # that was reported with the decision
-        ran = format_duration(pilot.ended - pilot.started) if pilot.started and pilot.ended else ""
-        reason = f": {pilot.end_reason}" if pilot.end_reason else ""
-        site.explain("ended", f"{pilot.state.value}{f' after {ran}' if ran else ''}{reason}", pilot)
+    if pilot.state is PilotState.REFUSED:  # no task ran in it
+        site.core.treasury.settle([pilot.id])
 
 
-async def note_observed(site: Site, ended: Collection[int]) -> None:
-    """Write down what became of the tasks, and charge the pilots that ended. Raises JournalError.
+async def charge(site: Site, pilots: Collection[int]) -> None:
+    """Charge pilots that ended, and remove folders of older ones. Raises JournalError.
 
-    Old folders are removed when a pilot has ended; where that fails, another time.
+    Where folders cannot be removed, they are another time.
     """
-    await site.core.commit()
-    site.core.treasury.settle(ended)
-    if ended:
-        in_system = {row.id for row in site.core.journal.read(pilots_in_system)}
-        with contextlib.suppress(SchedulerError):
-            await asyncio.to_thread(prune, site.machine, site.home, in_system)
+    site.core.treasury.settle(pilots)
+    in_system = {row.id for row in site.core.journal.read(pilots_in_system)}
+    with contextlib.suppress(SchedulerError):
+        await asyncio.to_thread(prune, site.machine, site.home, in_system)
 
 
 log = logging.getLogger(__name__)

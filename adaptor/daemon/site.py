@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,7 +37,9 @@ from adaptor.journal.pilot_rows import (
 from adaptor.model import Limits, PilotState, QueueState, Request
 from adaptor.protocol.access import worker_access
 from adaptor.protocol.keys import load_or_make_keys
+from adaptor.units import counted
 from backends.base import Backend, SchedulerError
+from backends.donation import is_agent
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 
@@ -50,6 +52,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _DIGITS = re.compile(r"[\d.]+")
+_OUTDATED = "`donation` of its site has changed in the configuration, and no longer allows this pilot"
 
 
 class Withheld(msgspec.Struct):
@@ -90,6 +93,8 @@ class Site:
         self.remote_folder: RemoteFolder | None = None  # of a site behind ssh: its folder there
         self.spool: SpoolEndpoint | None = None  # the daemon's end of its spool, if its workers use one
         self.withheld = Withheld()
+        self._nodes_withheld: int | None = None
+        """Where the journal has the reason for not using more donated nodes; None: none stands in the way."""
         self.memory = SiteMemory(
             settings_of(name, config, backend, limits, poll),
             core.now(),
@@ -106,7 +111,6 @@ class Site:
         self._one_question = asyncio.Lock()
         self._unanswered_questions = 0
         self._told: set[str] = set()  # problems that the journal has, until the scheduler answers
-        self._unknown: set[str] = set()  # answers that the backend does not know, as the journal has them
 
     @property
     def pilots(self) -> Mapping[int, Pilot]:
@@ -125,11 +129,23 @@ class Site:
         return now if self.remote_folder is None else self.remote_folder.heard_until(now)
 
     def load_pilots(self) -> None:
-        """The pilots in the system, as the journal has them."""
+        """The pilots in the system, as the journal has them. Raises JournalError."""
         now = self.core.now()
         rows = self.core.journal.read(pilots_in_system)
         with understood(self.core.journal.path):
             self.memory.know_pilots([_pilot(row, now) for row in rows if row.site == self.name])
+        for pilot in self.memory.donated:
+            self._end_if_outdated(pilot)
+
+    def _end_if_outdated(self, pilot: Pilot) -> None:
+        """A pilot on a donated node that was submitted by another configuration. Raises JournalError."""
+        donation = self.memory.settings.donation
+        of_agents = pilot.job is not None and is_agent(pilot.job)
+        if donation is not None and not (of_agents and donation.preemptible):
+            return
+        # Only its workers can end an agent's pilot: this site has no agents any more.
+        self.memory.change(pilot, leaving=_OUTDATED, job=None if of_agents else pilot.job)
+        self.explain("withdrawn", _OUTDATED, pilot.id)
 
     async def ask(self, question: Callable[[], T], *, patient: bool = True) -> T | None:
         """The answer of the scheduler, in a thread; None: it has none, and `memory.problem` says why.
@@ -154,7 +170,7 @@ class Site:
         return answer
 
     async def look(self, *, patient: bool = True) -> QueueState | None:
-        """The queue as the scheduler says; None and `patient` as in `ask`. Raises JournalError."""
+        """The queue as the scheduler says; None and `patient` as in `ask`."""
         queue = await self.ask(self.backend.queue_state, patient=patient)
         backend = self.backend
         self.memory.know_scheduler(
@@ -165,10 +181,6 @@ class Site:
         )
         if queue is not None:
             self.starts.looked(queue)
-        for text in queue.unknown if queue is not None else ():
-            if text not in self._unknown:
-                self._unknown.add(text)
-                self.explain("problem", text)
         return queue
 
     def _unanswered(self, problem: str, asked: float) -> None:
@@ -179,15 +191,6 @@ class Site:
             self.explain("problem", problem)
         memory.problem = problem
         memory.problem_since = memory.problem_since or asked
-
-    async def cancel(self, jobs: Collection[str]) -> bool:
-        """End these jobs; whether the scheduler took the order."""
-
-        def cancel() -> bool:
-            self.backend.cancel(jobs)
-            return True
-
-        return await self.ask(cancel) is not None
 
     @property
     def home(self) -> Path:
@@ -203,11 +206,6 @@ class Site:
     def folder(self, pilot: Pilot) -> Path:
         return pilot_directory(self.home, pilot.id)
 
-    def note_change(self, pilot: Pilot) -> None:
-        """Write a pilot's state down, and learn from its wait. Raises JournalError."""
-        self.memory.learn_wait(pilot)
-        self.write_down(pilot)
-
     def write_down(self, pilot: Pilot) -> None:
         """What users are shown of a pilot. Raises JournalError."""
         self.core.journal.update_pilot(
@@ -222,14 +220,14 @@ class Site:
         log.info("pilot %d (%s) is %s %s", pilot.id, pilot.job, pilot.state.value, pilot.end_reason)
 
     def explain(
-        self, kind: ExplanationKind, text: str, pilot: Pilot | None = None, replacing: int | None = None
+        self, kind: ExplanationKind, text: str, pilot: int | None = None, replacing: int | None = None
     ) -> int:
         """Keep a decision or an event for `adaptor why`; its row in the journal."""
         if replacing is None:
-            log.info("%s: %s%s: %s", self.name, kind, f" pilot {pilot.id}" if pilot else "", text)
-        about = pilot.id if pilot else None
+            about = f" pilot {pilot}" if pilot is not None else ""
+            log.info("%s: %s%s: %s", self.name, kind, about, text)
         return self.core.journal.explain(
-            self.core.now(), self.name, kind, text, pilot=about, replacing=replacing
+            self.core.now(), self.name, kind, text, pilot=pilot, replacing=replacing
         )
 
     def withhold(self, reason: str) -> None:
@@ -240,6 +238,12 @@ class Site:
         same = _DIGITS.sub("", reason) == _DIGITS.sub("", last.text)
         row = self.explain("withheld", reason, replacing=last.row if same else None)
         self.withheld = Withheld(reason, row)
+
+    def withhold_nodes(self, reason: str) -> None:
+        """Keep why no more donated nodes are used, in place of the last reason; empty: there is none."""
+        told = f"{counted(len(self.memory.donated), 'donated node')} in use, no more for now: {reason}"
+        row = self.explain("withheld", told, replacing=self._nodes_withheld) if reason else None
+        self._nodes_withheld = row
 
 
 def recall_waits(journal: Journal, site: str) -> WaitLearner:

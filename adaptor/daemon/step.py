@@ -4,32 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
 
 from adaptor.backoff import Pace
 from adaptor.config.policy import policy_of
-from adaptor.crafting.situation import Reshape
-from adaptor.daemon.acting import carry_out, use_nodes
+from adaptor.crafting.situation import Reshape, Withhold
 from adaptor.daemon.clock import midnight
 from adaptor.daemon.core import Core
-from adaptor.daemon.observing import keep_learned, look_at_nodes, look_at_pilots, note_observed, note_pilot
+from adaptor.daemon.observing import charge, doubt, keep_learned, look_at_nodes, look_at_pilots, note_pilot
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of
-from adaptor.daemon.submitting import reshape, submit
-from adaptor.decisions.actions import SubmitRequest
+from adaptor.daemon.submitting import change_request, intend, reshape, submit
+from adaptor.decisions.actions import Explain, KeepForecast, Wake, WithholdNodes
 from adaptor.decisions.decide import Decision, decide
-from adaptor.decisions.step import (
+from adaptor.decisions.questions import (
     Answer,
     Ask,
     Cancel,
+    Commit,
+    Intend,
     PilotChanged,
-    PilotsObserved,
+    PilotsEnded,
     Question,
     Reply,
-    Step,
+    RequestChanged,
     Steps,
-    UseNodes,
+    Submit,
+    Together,
 )
+from adaptor.decisions.step import Step
+from backends.donation import nodes_at_once
 from backends.registry import backend_type
 
 BURST = 20  # looks at a queue that may follow each other at once: those of a bag that begins and ends
@@ -73,38 +80,60 @@ def step_of(site: Site) -> Step:
     return Step(site.core, site.memory, site.core.now())
 
 
-async def drive(site: Site, steps: Steps) -> None:
-    """Raises JournalError."""
+async def drive(site: Site, steps: Steps, pool: ThreadPoolExecutor | None = None) -> None:
+    """Answer the questions of a step. Raises JournalError.
+
+    `pool`: for submits, which may hang; None: that of all calls.
+    """
     with contextlib.closing(steps):
         question = next(steps, None)
         while question is not None:
-            reply = await _reply(site, question)
+            reply = await _reply(site, question, pool)
             try:
                 question = steps.send(reply)
             except StopIteration:
                 return
 
 
-async def _reply(site: Site, question: Question) -> Reply:
-    answer, problem = Answer.TAKEN, ""
+async def _reply(site: Site, question: Question, pool: ThreadPoolExecutor | None) -> Reply:
     match question:
         case Ask():
             return await _asked(site, question)
         case Cancel(jobs):
-            answer = Answer.TAKEN if await site.cancel(jobs) else Answer.NONE
-        case SubmitRequest():
-            answer = await submit(site, question)
-        case UseNodes(submits):
-            problem = await use_nodes(site, submits)
+            return await _cancel(site, jobs)
+        case Intend():
+            return intend(site, question)
+        case Submit():
+            return await submit(site, question, pool)
         case Reshape():
-            answer = await reshape(site, question)
+            return await reshape(site, question)
+        case Together(steps):
+            await several(partial(drive, site), steps, nodes_at_once(site.config))
+        case Commit():
+            await site.core.commit()
+        case PilotsEnded(pilots):
+            await charge(site, pilots)
+        case _:
+            _note(site, question)
+    return Reply(now=site.core.now())
+
+
+def _note(site: Site, question: Question) -> None:
+    match question:
+        case RequestChanged():
+            change_request(site, question)
         case PilotChanged(pilot, lost):
             note_pilot(site, pilot, lost)
-        case PilotsObserved(ended):
-            await note_observed(site, ended)
-        case _:
-            await carry_out(site, question)
-    return Reply(now=site.core.now(), answer=answer, problem=problem)
+        case Withhold(reason):
+            site.withhold(reason)
+        case WithholdNodes(reason):
+            site.withhold_nodes(reason)
+        case Explain(kind, text, about):
+            site.explain(kind, text, about)
+        case KeepForecast():
+            site.core.keep_forecast(question)
+        case Wake(name):
+            site.core.wakes[name].set()
 
 
 async def _asked(site: Site, what: Ask) -> Reply:
@@ -114,7 +143,7 @@ async def _asked(site: Site, what: Ask) -> Reply:
             limits = await site.ask(lambda: limits_of(site.config, site.backend))
             return Reply(limits=limits, now=now())
         case Ask.PILOTS:
-            return Reply(pilots=await look_at_pilots(site), now=now())
+            return await look_at_pilots(site)
         case Ask.NODES:
             return Reply(nodes=await look_at_nodes(site), now=now(), midnight=midnight(now()))
         case Ask.QUEUE:
@@ -125,11 +154,53 @@ async def _asked(site: Site, what: Ask) -> Reply:
 
 async def _decision(site: Site) -> Decision:
     """The step keeps it before any other site can take a snapshot: nothing is awaited in between."""
-    core = site.core
-    site.memory.unreachable = site.remote_folder.problem if site.remote_folder is not None else ""
+    core, memory = site.core, site.memory
+    memory.unreachable = site.remote_folder.problem if site.remote_folder is not None else ""
+    memory.unreachable_because = doubt(site)
     keep_learned(site)
     async with core.deciding:
         return await asyncio.to_thread(decide, core.snapshot(site.name, core.now()))
+
+
+async def _cancel(site: Site, jobs: Collection[str]) -> Reply:
+    def cancel() -> Answer:
+        site.backend.cancel(jobs)
+        return Answer.TAKEN
+
+    return Reply(answer=await site.ask(cancel) or Answer.FAILED, now=site.core.now())
+
+
+T = TypeVar("T")
+
+
+async def several(
+    work: Callable[[T, ThreadPoolExecutor], Awaitable[None]], items: Iterable[T], at_once: int
+) -> None:
+    """Begin `work` on each item in order, on `at_once` of them at the same time.
+
+    Its calls wait in threads of their own, which no other work needs if they hang. After the first problem it
+    begins no more, waits for those that it has begun, and raises the problem.
+    """
+    pool = ThreadPoolExecutor(at_once, "several")
+    turn = asyncio.Semaphore(at_once)
+    problems: list[BaseException] = []
+
+    async def do(item: T) -> None:
+        async with turn:
+            if problems:
+                return
+            try:
+                await work(item, pool)
+            except BaseException as problem:
+                problems.append(problem)
+                raise
+
+    try:
+        await asyncio.gather(*map(do, items), return_exceptions=True)
+    finally:
+        pool.shutdown(wait=False)
+    if problems:
+        raise problems[0]
 
 
 _BEYOND_GRACE = 5.0  # seconds that schedulers have beyond the grace time of workers

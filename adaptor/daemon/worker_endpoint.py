@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection
+from functools import partial
 
 import msgspec
 
 from adaptor import __version__
 from adaptor.crafting.completion.beliefs import ALIKE
-from adaptor.daemon.acting import release_node
 from adaptor.daemon.core import Background, Core
 from adaptor.daemon.server import PeerMessage
 from adaptor.daemon.site import Site
@@ -33,6 +33,7 @@ from adaptor.scheduling.broker import NO_TIME
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
 from adaptor.scheduling.lost_workers import SILENT
 from adaptor.scheduling.workers import Worker
+from backends.base import SchedulerError
 
 log = logging.getLogger(__name__)
 
@@ -213,3 +214,24 @@ class WorkerEndpoint:
         site, pilot = self._find(pilot_id)
         if site is not None and pilot is not None:
             site.memory.change(pilot, **fields)
+
+
+async def release_node(site: Site, worker: Worker) -> None:
+    """A worker has left its node and its pilot goes on: give the node back where that can be done.
+
+    Raises JournalError: it was given back, and that could not be written down.
+    """
+    pilot = site.pilots.get(worker.pilot)
+    others = any(other.node != worker.node for other in site.core.broker.of_pilot(worker.pilot))
+    if not site.backend.can_release or pilot is None or pilot.job is None or not others:
+        return
+    job = pilot.job
+    try:
+        await asyncio.to_thread(lambda: site.backend.release(job, [worker.node]))
+    except SchedulerError as error:
+        log.info("node %s of pilot %d was not given back: %s", worker.node, pilot.id, error)
+        return
+    now, treasury = site.core.now(), site.core.treasury
+    charge = partial(treasury.give_back, pilot=pilot, processors=worker.processors, at=now)
+    site.core.journal.note_freed(pilot.id, worker.processors, now, charge)
+    site.explain("state", f"gave node {worker.node} back: no task was left for it", pilot.id)

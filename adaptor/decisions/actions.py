@@ -22,8 +22,8 @@ from adaptor.resources import TaskSize
 class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Submit a request.
 
-    After a refused one a driver submits no other of the same step for tasks of its shape, and none at all
-    where the scheduler failed.
+    After a refused one no other of the same step is submitted for tasks of its shape, and none at all where
+    the scheduler failed.
     """
 
     crafted: CraftedRequest
@@ -88,6 +88,8 @@ class Explain(msgspec.Struct, frozen=True):
 
     kind: ExplanationKind
     text: str
+    pilot: int | None = None
+    """None: it is of the site."""
 
 
 class Remark(msgspec.Struct, frozen=True):

@@ -12,8 +12,7 @@ from collections.abc import KeysView, Mapping, Sequence
 import msgspec
 
 from adaptor.backoff import Backoff
-from adaptor.decisions.pilot_table import PilotTable
-from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.pilots import Pilot, PilotTable
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.donation.fitting import closes
 from adaptor.donation.situation import DonatedUse, DonationRules, NodeUse, NodeView
@@ -42,7 +41,6 @@ class DonationMemory:
         """Submissions for any donated node in a row that failed."""
         self.reason = ""
         """Why no more nodes are used for now; empty: nothing waits, or nothing stands in the way."""
-        self.row: int | None = None  # where that stands in the journal
         self.observed: float | None = None  # when the nodes were last seen
         self.reports: Sequence[NodeReport] | None = ()  # as of this step; None: the scheduler does not answer
         self.asked = False  # whether anybody has asked for the nodes in this step

@@ -1,17 +1,19 @@
-"""A pilot, and its life by the scheduler's reports. Pure: the time is an argument."""
+"""A pilot, its life by the scheduler's reports, and the pilots of a site. Pure: the time is an argument."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from adaptor.crafting.reasons import shown
 from adaptor.crafting.situation import PilotView, ShapeAt
 from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, Request
 from adaptor.reports import JobReport, JobState
 from adaptor.shortfalls import Shortfall
+from adaptor.units import format_duration
 
 CANCEL_AGAIN = 120.0  # seconds until a pilot that got the order to end, and is still there, gets it again
 MISSES_TO_VANISH = 3  # consecutive answers without the pilot after which it counts as vanished
@@ -200,6 +202,21 @@ def request_told(pilot: Pilot, report: JobReport, asked: Request, reserved: Requ
     return msgspec.structs.replace(asked, p=there).lasting(tr)
 
 
+def has_become(report: JobReport, told: Request, known: Request) -> str:
+    """What the scheduler has made of a request, or its owner by hand."""
+    started = report.state is not JobState.QUEUED
+    if started and told.p == known.p and known.least is not None and known.least <= told.tr < known.tr:
+        got = format_duration(told.tr)
+        return f"started with {got}: the free slot held that much of {shown(known)}"
+    return f"the scheduler has it as {shown(told)}, no longer as {shown(known)}"
+
+
+def told_end(pilot: Pilot) -> str:
+    """How a pilot ended, for the user."""
+    ran = f" after {format_duration(pilot.ended - pilot.started)}" if pilot.started and pilot.ended else ""
+    return f"{pilot.state.value}{ran}{f': {pilot.end_reason}' if pilot.end_reason else ''}"
+
+
 def observe(pilot: Pilot, report: JobReport, now: float) -> Pilot:
     """Take in the scheduler's word on a pilot in the system."""
     queued, running = report.state is JobState.QUEUED, report.state is JobState.RUNNING
@@ -251,3 +268,61 @@ def miss(pilot: Pilot, now: float, *, alive: bool, settle_time: float) -> Pilot:
     return missed.over(
         PilotState.VANISHED, now, "the scheduler does not know it any more and has no record of its end"
     )
+
+
+class PilotTable(Mapping[int, Pilot]):
+    """By id. A step costs what has changed: most pilots on donated nodes run, and no rule concerns them.
+
+    A pilot is set, or deleted: no other change keeps it sorted.
+    """
+
+    def __init__(self) -> None:
+        self._pilots: dict[int, Pilot] = {}
+        self.requests: dict[int, Pilot] = {}  # formal ones
+        self.donated: dict[int, Pilot] = {}  # on donated nodes
+        self.unsettled: dict[int, Pilot] = {}  # of those: without the ones that are `settled`
+        self.by_node: dict[str, Pilot] = {}  # by donated node: the last pilot for it
+        self.touched: set[str] = set()  # donated nodes whose pilots have changed; the reader clears it
+
+    @property
+    def concerned(self) -> tuple[Pilot, ...]:
+        """Those that a rule on single pilots may concern: all but the settled ones."""
+        return (*self.requests.values(), *self.unsettled.values())
+
+    def __getitem__(self, id: int) -> Pilot:
+        return self._pilots[id]
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._pilots
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._pilots)
+
+    def __len__(self) -> int:
+        return len(self._pilots)
+
+    def __setitem__(self, id: int, pilot: Pilot) -> None:
+        self._pilots[id] = pilot
+        if not pilot.node:
+            self.requests[id] = pilot
+            return
+        self.donated[id] = pilot
+        self.touched.add(pilot.node)
+        if pilot.settled:
+            self.unsettled.pop(id, None)
+        else:
+            self.unsettled[id] = pilot
+        known = self.by_node.get(pilot.node)
+        if known is None or known.id <= id:
+            self.by_node[pilot.node] = pilot
+
+    def __delitem__(self, id: int) -> None:
+        pilot = self._pilots.pop(id)
+        if not pilot.node:
+            del self.requests[id]
+            return
+        del self.donated[id]
+        self.touched.add(pilot.node)
+        self.unsettled.pop(id, None)
+        if self.by_node[pilot.node].id == id:
+            del self.by_node[pilot.node]

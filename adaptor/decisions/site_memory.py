@@ -21,8 +21,7 @@ from adaptor.decisions.actions import End, GiveBack, Remark, SubmitRequest, With
 from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.held_off import why_failed
 from adaptor.decisions.pilot_rules import covering_processors
-from adaptor.decisions.pilot_table import PilotTable
-from adaptor.decisions.pilots import LOSS_WORDS, Pilot
+from adaptor.decisions.pilots import LOSS_WORDS, Pilot, PilotTable
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.shape_backoffs import ShapeBackoffs
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts
@@ -91,6 +90,7 @@ class SiteMemory:
         self.queue: QueueState | None = None
         """As read for this step; None while nothing waits, or while the scheduler does not answer."""
         self.seen: QueueState | None = None  # as last read, however long ago that was
+        self._unknown: set[str] = set()  # answers that the backend does not know, as already explained
         self.problem = ""  # why the scheduler does not answer; empty: it does
         self.problem_since: float | None = None  # since when it has not answered; None: it does
         self.asked_since: float | None = None
@@ -163,6 +163,12 @@ class SiteMemory:
         self.seen = queue or self.seen
         if queue is not None:
             self.jobs.looked(queue, {pilot.job for pilot in self.pilots.values() if pilot.job is not None})
+
+    def unknown_answers(self) -> list[str]:
+        """What the scheduler has said that its backend does not know, since the last call."""
+        found = [text for text in (self.queue.unknown if self.queue else ()) if text not in self._unknown]
+        self._unknown.update(found)
+        return found
 
     def keep_failures(self, broker: Broker) -> None:
         """Forget what failed for tasks of which none are left."""
@@ -318,29 +324,31 @@ class SiteMemory:
         if self.donation is not None:
             self.donation.forget(pilot.id)
 
-    def withdraw(self, action: Withdraw | WithdrawStuck | End, now: float) -> Pilot | None:
-        """Mark a pilot to end; returns it. None: it has left, is leaving, or has started meanwhile."""
+    def withdraw(self, action: Withdraw | WithdrawStuck | End, now: float) -> bool:
+        """Mark a pilot to end; False: it has left, is leaving, or has started meanwhile."""
         pilot = self.pilots.get(action.pilot)
         if pilot is None or pilot.leaving:
-            return None
+            return False
         may_run = isinstance(action, End) or (isinstance(action, Withdraw) and action.running)
         if pilot.state is PilotState.RUNNING and not may_run:
-            return None
+            return False
         if isinstance(action, WithdrawStuck) and not pilot.node:
             self.stuck.failed(pilot.asked, now, action.reason)
         if pilot.state is PilotState.QUEUED and not pilot.node:
             self._withdrawals.note(now)
         if isinstance(action, End) and action.avoid_node and self.donation is not None:
             self.donation.waited_in_vain(pilot.node, now)
-        return self.change(pilot, leaving=action.reason)
+        self.change(pilot, leaving=action.reason)
+        return True
 
-    def give_back(self, broker: Broker, action: GiveBack) -> Pilot | None:
-        """Let a running pilot take tasks until then; returns it. None: it has left, or is leaving already."""
+    def give_back(self, broker: Broker, action: GiveBack) -> bool:
+        """Let a running pilot take tasks until then; False: it has left, or is leaving already."""
         pilot = self.pilots.get(action.pilot)
         if pilot is None or pilot.leaving or pilot.given_back is not None:
-            return None
+            return False
         broker.end_by(pilot.id, action.until)
-        return self.change(pilot, given_back=action.until)
+        self.change(pilot, given_back=action.until)
+        return True
 
     def reshapable(self, action: Reshape) -> Pilot | None:
         """The pilot to change; None: it has left, is leaving, or has started meanwhile."""
@@ -348,20 +356,17 @@ class SiteMemory:
         queued = pilot is not None and pilot.state is PilotState.QUEUED and pilot.job is not None
         return pilot if queued and pilot is not None and not pilot.leaving else None
 
-    def remark(self, action: Remark) -> Pilot | None:
-        """Note the remark; returns the pilot if the user should see it. None: it was reported before, the
-        pilot has left, or a worker has called meanwhile.
-        """
+    def remark(self, action: Remark) -> bool:
+        """Note the remark; False: it is known, the pilot has left, or a worker has called meanwhile."""
         pilot = self.pilots.get(action.pilot)
         if pilot is None or (not action.about and pilot.first_hello is not None):
-            return None
+            return False
         notes = {about: text for about, text in pilot.notes.items() if about != action.about or action.text}
         if action.text:
             notes[action.about] = action.text
         unheard = None if action.text and not action.about else pilot.unheard
-        known = not action.text or action.about in pilot.notes
-        pilot = self.change(pilot, notes=notes, unheard=unheard)
-        return None if known else pilot
+        self.change(pilot, notes=notes, unheard=unheard)
+        return bool(action.text) and action.about not in pilot.notes
 
     def lengthen_pad(self, broker: Broker, pad: float) -> None:
         """Pilots start up more slowly than the pad says."""

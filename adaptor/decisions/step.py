@@ -6,12 +6,9 @@ with `await`, the simulation with calls; neither knows the order. Times are epoc
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from itertools import groupby
-from typing import Protocol, TypeAlias
-
-import msgspec
+from typing import Protocol
 
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Reshape, ShapeAt, Withdraw, Withhold
@@ -28,97 +25,31 @@ from adaptor.decisions.actions import (
     WithdrawStuck,
     WithholdNodes,
 )
-from adaptor.decisions.decide import Decision
 from adaptor.decisions.memory import Memory
-from adaptor.decisions.pilots import Pilot, miss, observe
+from adaptor.decisions.pilots import Pilot, has_become, miss, observe, request_told, told_end
+from adaptor.decisions.questions import (
+    Answer,
+    Ask,
+    Cancel,
+    Commit,
+    Intend,
+    LeftBehind,
+    PilotChanged,
+    PilotNews,
+    PilotsEnded,
+    Question,
+    Reply,
+    RequestChanged,
+    Steps,
+    Submit,
+    Together,
+)
+from adaptor.decisions.requests import billed
 from adaptor.decisions.site_memory import SiteMemory
-from adaptor.model import Limits, PilotState, QueueState
-from adaptor.protocol.messages import Result
-from adaptor.reports import JobReport, NodeReport
+from adaptor.model import PilotState, Request
+from adaptor.reports import JobReport
 from adaptor.scheduling.broker import Broker
-from adaptor.scheduling.workers import Worker
 from adaptor.units import counted, format_duration
-
-
-class Ask(enum.Enum):
-    """What a step asks for; the field of `Reply` with this name has the answer."""
-
-    LIMITS = enum.auto()
-    PILOTS = enum.auto()
-    NODES = enum.auto()
-    QUEUE = enum.auto()
-    DECISION = enum.auto()
-    """`decide`, by a snapshot that is taken for it."""
-
-
-class Cancel(msgspec.Struct, frozen=True):
-    """Order the scheduler to end these jobs."""
-
-    jobs: tuple[str, ...]
-
-
-class UseNodes(msgspec.Struct, frozen=True):
-    """Submit pilots for donated nodes, several at a time where that helps."""
-
-    submits: tuple[SubmitRequest, ...]
-
-
-class PilotChanged(msgspec.Struct, frozen=True):
-    """Write the state of a pilot down."""
-
-    pilot: Pilot
-    lost: tuple[Worker, ...] = ()
-    """The workers that ended with it."""
-
-
-class PilotsObserved(msgspec.Struct, frozen=True):
-    """All pilots were observed: write down what became of their tasks, and charge those that ended."""
-
-    ended: tuple[int, ...]
-
-
-class PilotNews(msgspec.Struct, frozen=True, kw_only=True):
-    """What the scheduler says of a pilot, and what its workers left behind."""
-
-    pilot: int
-    report: JobReport | None
-    """None: the scheduler does not name it."""
-    results: Sequence[Result] = ()
-    complaints: str | None = None
-    """Of workers that could not reach the daemon; None: its folder was not read."""
-    last_words: str = ""
-    """Of its log."""
-
-
-class Answer(enum.Enum):
-    """What became of a request, of a change, or of an order to cancel."""
-
-    TAKEN = enum.auto()
-    REFUSED = enum.auto()
-    """By the scheduler, or because a budget does not hold it: another request may be taken."""
-    NONE = enum.auto()
-    """The scheduler failed."""
-
-
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to one question; None: the scheduler does not answer."""
-
-    now: float
-    limits: Limits | None = None
-    pilots: Sequence[PilotNews] | None = None
-    """Those of which something is known now."""
-    nodes: Sequence[NodeReport] | None = None
-    midnight: float = 0.0
-    """Some local midnight, of an answer with nodes."""
-    queue: QueueState | None = None
-    decision: Decision | None = None
-    answer: Answer = Answer.TAKEN
-    problem: str = ""
-    """Why a donated node could not be used; empty: all could."""
-
-
-Question: TypeAlias = Ask | Cancel | UseNodes | PilotChanged | PilotsObserved | Action
-Steps = Generator[Question, Reply, None]
 
 
 class Common(Protocol):
@@ -135,6 +66,10 @@ class Common(Protocol):
     def sites(self) -> Mapping[str, SiteMemory]: ...
 
 
+LONGEST = 30.0
+"""Seconds after which no more donated nodes are used: what was seen of the nodes is old by then."""
+
+
 class Step:
     """One step of one site."""
 
@@ -143,7 +78,8 @@ class Step:
         self._refused: set[ShapeAt] = set()
         """The shapes of tasks for which no formal request was taken, with the partition."""
         self._failed = False  # whether the scheduler failed at a formal request
-        self._node_problem = ""
+        self._no_more_nodes = False
+        self._node_problem = ""  # why a donated node could not be used; empty: all could
 
     def run(self) -> Steps:
         """The whole step: observe, decide, act. A scheduler that does not answer changes nothing."""
@@ -179,6 +115,8 @@ class Step:
             site.saw_nodes(broker, reply.nodes, reply.now, reply.midnight)
         waits = any(demand.waiting for demand in broker.demands(site.name))
         site.read((yield from self._ask(Ask.QUEUE)).queue if waits else None)
+        for text in site.unknown_answers():
+            yield from self._ask(Explain("problem", text))
 
     def _learn_limits(self) -> Steps:
         limits = (yield from self._ask(Ask.LIMITS)).limits
@@ -199,42 +137,69 @@ class Step:
         reply = yield from self._ask(Ask.PILOTS)
         if reply.pilots is None:
             return
+        if reply.strays:  # given up for lost, or never known: they must not run on unnoticed
+            told = f"cancelled job {', '.join(reply.strays)}: its submit had failed as far as known"
+            yield from self._ask(Explain("problem", told))
+            yield from self._ask(Cancel(tuple(reply.strays)))
         ended = []
         for news in reply.pilots:
-            yield from self._observe_pilot(self._site.pilots[news.pilot], news)
+            if (pilot := self._site.pilots.get(news.pilot)) is None:
+                continue
+            yield from self._observe_pilot(pilot, news)
             if news.pilot not in self._site.pilots:
                 ended.append(news.pilot)
         self._site.watch(self._common.broker, self._now)
-        yield from self._ask(PilotsObserved(tuple(ended)))
+        yield from self._ask(Commit())
+        if ended:
+            yield from self._ask(PilotsEnded(tuple(ended)))
 
     def _observe_pilot(self, pilot: Pilot, news: PilotNews) -> Steps:
-        site, broker = self._site, self._common.broker
+        site, broker, left = self._site, self._common.broker, news.left
         if news.report is None:
             settle_time = 2 * site.settings.command_timeout + 60
             alive = bool(broker.of_pilot(pilot.id))
             seen = miss(pilot, self._now, alive=alive, settle_time=settle_time)
         else:
+            pilot = yield from self._take_in_request(pilot, news.report)
             seen = observe(pilot, news.report, self._now)
-        if news.complaints is not None and not seen.notes:
-            seen = seen.but(unheard=news.complaints)
+        if left is not None and not seen.notes:
+            seen = seen.but(unheard=left.complaints)
         seen = site.learn_wait(site.keep(seen))
         site.meter(broker, seen, self._common.ledger)
         if not seen.state.in_system:
-            yield from self._ended(seen, news)
+            yield from self._ended(seen, left or LeftBehind())
         elif (seen.state, seen.job, seen.started) != (pilot.state, pilot.job, pilot.started):
             yield from self._ask(PilotChanged(seen))
 
-    def _ended(self, pilot: Pilot, news: PilotNews) -> Steps:
+    def _take_in_request(self, pilot: Pilot, report: JobReport) -> Generator[Question, Reply, Pilot]:
+        """Take in what the scheduler says that a pilot asks for; returns the pilot as it is then."""
+        reserved = self._common.ledger.open_pilots.get(pilot.id)
+        if pilot.node or reserved is None:
+            return pilot
+        rules, held = self._site.rules, Request(reserved.p, reserved.tr)
+        known = billed(rules, pilot.request)
+        told = request_told(pilot, report, known, held)
+        if told != known:
+            pilot = self._site.keep(pilot.reshaped_to(told, self._now))
+            yield from self._ask(RequestChanged(pilot, billed(rules, told)))
+            yield from self._ask(Explain("state", has_become(report, told, known), pilot.id))
+        elif (told.p, told.tr) != (held.p, held.tr):
+            yield from self._ask(RequestChanged(pilot, told))
+        return pilot
+
+    def _ended(self, pilot: Pilot, left: LeftBehind) -> Steps:
         """Take in what a pilot left behind, and put its tasks back."""
         site, broker = self._site, self._common.broker
-        if news.results:
-            broker.left_behind(pilot.id, site.name, news.results, self._now)
-        words = news.complaints or news.last_words
+        if left.results:
+            broker.left_behind(pilot.id, site.name, left.results, self._now)
+        words = left.complaints or left.last_words
         if pilot.state is PilotState.FAILED and words not in pilot.end_reason:
             pilot = pilot.but(end_reason=f"{pilot.end_reason}: {words}" if pilot.end_reason else words)
         lost = site.ended(broker, pilot, self._now)
         site.judge(broker, pilot, self._now)
         yield from self._ask(PilotChanged(pilot, tuple(lost)))
+        if pilot.state is not PilotState.WITHDRAWN:  # that was explained with the decision
+            yield from self._ask(Explain("ended", told_end(pilot), pilot.id))
         yield from self._ask(Wake(site.name))
 
     # --- acting ------------------------------------------------------------------------------------
@@ -246,7 +211,7 @@ class Step:
                 actions, lambda action: isinstance(action, SubmitRequest) and bool(action.node)
             ):
                 if for_nodes:
-                    yield from self._use_nodes(together)
+                    yield from self._use_nodes([each for each in together if isinstance(each, SubmitRequest)])
                     continue
                 for action in together:
                     yield from self._do(action)
@@ -256,13 +221,20 @@ class Step:
 
     def cancel_unwanted(self) -> Steps:
         """Cancel the pilots that have a reason to go and are still there."""
-        site, now = self._site, self._now
+        site, broker, now = self._site, self._common.broker, self._now
         pilots = [pilot for pilot in site.pilots.concerned if pilot.to_cancel(now)]
         unwanted = {pilot.job: pilot for pilot in pilots if pilot.job is not None}
         if unwanted and (yield from self._ask(Cancel(tuple(unwanted)))).answer is Answer.TAKEN:
             for pilot in unwanted.values():
                 site.change(pilot, cancel_sent=now)
             yield from self._ask(Wake(site.name))
+        # What the scheduler cannot end, as it has no job of it, ends when its workers leave.
+        leaving = {pilot.id: pilot.leaving for pilot in pilots if pilot.job is None}
+        workers = [worker for id in leaving for worker in broker.of_pilot(id)]
+        for worker in workers:
+            broker.tell_to_leave(worker.id, leaving[worker.pilot])
+        if workers:
+            yield from self._ask(Commit())
 
     def _do(self, action: Action) -> Steps:
         match action:
@@ -281,55 +253,110 @@ class Step:
             case GiveUp():
                 yield from self._give_up(action)
             case _:
-                if self._changes(action):
-                    yield from self._ask(action)
+                yield from self._change(action)
 
-    def _changes(self, action: Action) -> bool:
-        """Let an action change what is remembered of the site; whether that is to be written down."""
+    def _change(self, action: Action) -> Steps:
+        """Change what is remembered of the site, and say so."""
         match action:
             case Withdraw() | WithdrawStuck() | End():
-                return self._site.withdraw(action, self._now) is not None
+                if self._site.withdraw(action, self._now):
+                    yield from self._ask(Explain("withdrawn", action.reason, action.pilot))
             case GiveBack():
-                return self._site.give_back(self._common.broker, action) is not None
+                if self._site.give_back(self._common.broker, action):
+                    yield from self._ask(Commit())
+                    yield from self._ask(Explain("withdrawn", action.reason, action.pilot))
             case Remark():
-                return self._site.remark(action) is not None
+                if self._site.remark(action):
+                    yield from self._ask(Explain("problem", action.text, action.pilot))
             case LengthenPad(pad):
                 self._site.lengthen_pad(self._common.broker, pad)
-        return True
+            case _:
+                yield from self._ask(action)
 
     def _submit(self, action: SubmitRequest) -> Steps:
         yield from self.cancel_unwanted()
         shape = (action.demand.shape, action.crafted.partition)
         if not self._failed and shape not in self._refused:
-            answer = (yield from self._ask(action)).answer
-            self._failed = answer is Answer.NONE
+            answer = yield from self._submitted(action)
+            self._failed = answer in (Answer.FAILED, Answer.UNCERTAIN)
             if answer is Answer.REFUSED:
                 self._refused.add(shape)
         self._site.not_submitting([action])
 
-    def _use_nodes(self, actions: Iterable[Action]) -> Steps:
-        submits = tuple(action for action in actions if isinstance(action, SubmitRequest))
+    def _submitted(self, action: SubmitRequest) -> Generator[Question, Reply, Answer]:
+        """Submit a request, and take in what became of it. Its intent is written down first."""
+        site, broker = self._site, self._common.broker
+        intent = yield from self._ask(Intend(action, billed(site.rules, action.crafted.request)))
+        if intent.problem:  # another site has spent it since this was decided
+            yield from self._ask(Withhold(intent.problem))
+            return Answer.REFUSED
+        pilot = site.add_pilot(broker, intent.pilot, intent.tag, action, self._now)
+        reply = yield from self._ask(Submit(pilot, action.demand))
+        if reply.answer is Answer.TAKEN:
+            yield from self._ask(PilotChanged(site.submitted(pilot, reply.job)))
+            yield from self._ask(Explain("issued", action.crafted.reason, pilot.id))
+            return reply.answer
+        refused = reply.answer is Answer.REFUSED
+        site.not_submitted(pilot, reply.problem, self._now, refused=refused)
+        if reply.answer is Answer.UNCERTAIN:
+            note = f"whether the scheduler has it is not yet known: {reply.problem}"
+            pilot = site.change(pilot, notes={"": note})
+            yield from self._ask(Explain("problem", pilot.note, pilot.id))
+        else:
+            site.forget(broker, pilot)
+            yield from self._ask(PilotChanged(pilot.over(PilotState.REFUSED, self._now, reply.problem)))
+            yield from self._ask(Explain("refused" if refused else "problem", reply.problem, pilot.id))
+        return reply.answer
+
+    def _use_nodes(self, submits: Sequence[SubmitRequest]) -> Steps:
         yield from self.cancel_unwanted()
-        self._node_problem = (yield from self._ask(UseNodes(submits))).problem or self._node_problem
+        until = self._now + LONGEST
+        yield from self._ask(Together(tuple(self._use_node(submit, until) for submit in submits)))
         self._site.not_submitting(submits)
+
+    def _use_node(self, action: SubmitRequest, until: float) -> Steps:
+        """Submit a pilot for a node.
+
+        What a scheduler says of one node it most likely says of all; agents fail one by one.
+        """
+        donation, settings = self._site.donation, self._site.settings.donation
+        if self._no_more_nodes or donation is None or settings is None:
+            return
+        if self._now >= until:
+            self._no_more_nodes = True
+            yield from self._ask(Wake(self._site.name))
+        elif (yield from self._submitted(action)) is not Answer.TAKEN:
+            self._node_problem = f"{action.node} could not be used: {donation.refusals(action.node).reason}"
+            self._no_more_nodes |= settings.preemptible or donation.failing.waiting(self._now)
 
     def _reshape(self, action: Reshape) -> Steps:
         """Change a queued request, unless it has started meanwhile."""
         yield from self.cancel_unwanted()
-        pilot = self._site.reshapable(action)
+        site, crafted, pilot = self._site, action.crafted, self._site.reshapable(action)
         if pilot is None:
             return
-        answer = (yield from self._ask(action)).answer
-        if answer is Answer.TAKEN:
-            pilot = self._site.change(pilot, predicted_start=action.crafted.predicted_start)
-            self._site.keep(pilot.reshaped_to(action.crafted.request, self._now))
-        elif answer is Answer.REFUSED:
-            self._site.change(pilot, fixed=True)
+        asked = billed(site.rules, crafted.request)
+        intent = yield from self._ask(Intend(action, asked))
+        if intent.problem:  # another site has spent it since this was decided
+            yield from self._ask(Withhold(intent.problem))
+            return
+        reply = yield from self._ask(action)
+        if reply.answer is Answer.TAKEN:
+            pilot = site.change(pilot, predicted_start=crafted.predicted_start)
+            pilot = site.keep(pilot.reshaped_to(crafted.request, self._now))
+            yield from self._ask(RequestChanged(pilot, asked, crafted.reason))
+            yield from self._ask(Explain("reshaped", crafted.reason, pilot.id))
+            return
+        if reply.answer is Answer.REFUSED:
+            site.change(pilot, fixed=True)
+        told = f"its request is not changed as far as known: {reply.problem}"
+        yield from self._ask(Explain("problem", told, pilot.id))
+        yield from self._ask(Wake(site.name))
 
     def _give_up(self, action: GiveUp) -> Steps:
         if not (tasks := self._common.broker.give_up(action.bag, action.reason, action.task)):
             return
-        yield from self._ask(action)
+        yield from self._ask(Commit())
         told = f"bag {action.bag}: gave {counted(tasks, 'task')} up: {action.reason}"
         yield from self._ask(Explain("problem", told))
         for name in self._common.sites:

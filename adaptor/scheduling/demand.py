@@ -90,10 +90,7 @@ def demands_of(state: SchedulingState, site: str) -> tuple[Demand, ...]:
     for bag, line in _classes(state):
         if bag.spec.allows(site):
             by_shape[_shape(state, bag, line)].append((bag, line))
-    return tuple(
-        _demand(state, site, turns, running=sum(_leased(state, bag, line) for bag, line in turns))
-        for turns in by_shape.values()
-    )
+    return tuple(_demand(state, site, turns) for turns in by_shape.values())
 
 
 def shapes_of(state: SchedulingState, site: str) -> set[TaskShape]:
@@ -118,11 +115,9 @@ def groups_of(state: SchedulingState) -> tuple[TaskGroup, ...]:
         together[_shape(state, bag, line), sites].append((bag, line))
     found = []
     for (_, sites), turns in together.items():
-        at = {}
-        for site in sites:  # the tasks that workers of this site hold, replicas included
-            running = sum(state.leases[bag.id, line.number, site] for bag, line in turns)
-            at[site] = _demand(state, site, turns, running)
-        found.append(TaskGroup(waiting=_waiting(turns)[0], at=at))
+        at = {site: _demand(state, site, turns) for site in sites}
+        held = {site: sum(state.leases[bag.id, line.number, site] for bag, line in turns) for site in sites}
+        found.append(TaskGroup(waiting=_waiting(turns)[0], at=at, held=held))
     return tuple(found)
 
 
@@ -175,7 +170,7 @@ def _leased(state: SchedulingState, bag: Bag, line: Line) -> int:
     return sum(state.leases[bag.id, line.number, site] for site in state.sites)
 
 
-def _demand(state: SchedulingState, site: str, turns: list[Turn], running: int) -> Demand:
+def _demand(state: SchedulingState, site: str, turns: list[Turn]) -> Demand:
     estimates = [estimate for bag, line in turns for estimate in _estimates(state, bag, line, site)]
     task, bag = _shape(state, *turns[0])
     waiting, alone = _waiting(turns)
@@ -185,7 +180,7 @@ def _demand(state: SchedulingState, site: str, turns: list[Turn], running: int) 
         waiting=waiting,
         held=sum(_held(state, bag, line, site) for bag, line in turns),
         alone=alone,
-        running=running,
+        running=sum(_leased(state, each, line) for each, line in turns),
         coming=sum(_coming(bag, line) for bag, line in turns),
         runtime=max(estimates),
         shortest=min(estimates),

@@ -38,10 +38,9 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """Other than the one that the site itself uses."""
     whole_nodes: bool = False
     """Whether a node that is partly in use takes no request of ours."""
-    loses_age: bool = True
     memory_step: int = 1
     unknown: Sequence[str] = ()
-    """See `QueueState`, as the two before."""
+    """See `QueueState`, as the one before."""
     known: KnownJobs = msgspec.field(default_factory=KnownJobs)
 
 
@@ -64,7 +63,6 @@ def queue_state(seen: Observation) -> QueueState:
         pending=(*_coming_reservations(seen), *_pending(seen, under)),
         nodes=seen.site.machines,
         default_memory=seen.site.default_memory,
-        loses_age=seen.loses_age,
         owners={id: job.user for job in seen.jobs if job.user for id in job.elements},
         limits={
             job.id: job.limit for job in seen.jobs if job.state == "running" and seen.now < job.end < math.inf

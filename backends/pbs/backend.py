@@ -144,7 +144,6 @@ class PbsBackend(BatchBackend[SharedServer]):
             terms.queues,
             terms.other_reservations,
             whole_nodes=self._site.whole_nodes or terms.site.exclusive,
-            loses_age=terms.server.loses_age,
             known=self._known_jobs,
         )
 

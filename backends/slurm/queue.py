@@ -61,7 +61,6 @@ def queue_state(seen: SlurmSeen) -> QueueState:
             jobs=rows,
             reservations=seen.reservations,
             whole_nodes=seen.whole_nodes,
-            loses_age=seen.ordering.loses_age,
             memory_step=2**20,
             unknown=seen.unknown,
             known=seen.known,

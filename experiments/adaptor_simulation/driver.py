@@ -21,24 +21,27 @@ from adaptor.decisions.actions import Action, KeepForecast, SubmitRequest, Wake
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import sites_facts, take_snapshot
-from adaptor.decisions.pilots import Arrival, Pilot, request_told
-from adaptor.decisions.requests import billed
-from adaptor.decisions.seen_nodes import SeenNodes
-from adaptor.decisions.site_memory import SiteMemory
-from adaptor.decisions.snapshot import SiteFacts, Snapshot
-from adaptor.decisions.step import (
+from adaptor.decisions.pilots import Arrival, Pilot
+from adaptor.decisions.questions import (
     Answer,
     Ask,
     Cancel,
+    Intend,
     PilotChanged,
     PilotNews,
     Question,
     Reply,
-    Step,
-    UseNodes,
+    RequestChanged,
+    Steps,
+    Submit,
+    Together,
 )
+from adaptor.decisions.seen_nodes import SeenNodes
+from adaptor.decisions.site_memory import SiteMemory
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.decisions.step import Step
 from adaptor.forecast.record import FirstForecast
-from adaptor.model import AttemptOutcome, CraftedRequest
+from adaptor.model import AttemptOutcome, CraftedRequest, Request
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart
 from adaptor_simulation.scene.site import SimulatedSite
@@ -127,15 +130,18 @@ class SimulatedDriver:
     # --- one step ----------------------------------------------------------------------------------
 
     def step(self, site: str, now: float) -> Iterable[str]:
-        steps, woken = Step(self, self.sites[site], now).run(), set[str]()
+        woken = set[str]()
+        self._drive(site, Step(self, self.sites[site], now).run(), now, woken)
+        return woken
+
+    def _drive(self, site: str, steps: Steps, now: float, woken: set[str]) -> None:
         question = next(steps, None)
         while question is not None:
             reply = self._reply(site, question, now, woken)
             try:
                 question = steps.send(reply)
             except StopIteration:
-                break
-        return woken
+                return
 
     def _reply(self, site: str, question: Question, now: float, woken: set[str]) -> Reply:
         match question:
@@ -143,28 +149,35 @@ class SimulatedDriver:
                 return self._asked(site, question, now)
             case Cancel(jobs):
                 self._simulated[site].cancel(jobs)
-            case SubmitRequest():
-                self._submit(site, question, now)
-            case UseNodes(submits):
-                for submit in submits:
-                    self._submit(site, submit, now)
+            case Intend(SubmitRequest() as action, asked):
+                return self._intend(site, action, asked, now)
+            case Submit():
+                return self._submit(site, question, now)
+            case Together(steps):
+                for each in steps:
+                    self._drive(site, each, now, woken)
             case Reshape():
-                return Reply(now=now, answer=self._reshape(site, question, now))
+                return Reply(now=now, answer=self._reshape(site, question))
             case Wake(name):
                 woken.add(name)
+            case _:
+                self._note(question, now)
+        return Reply(now=now)
+
+    def _note(self, question: Question, now: float) -> None:
+        match question:
+            case RequestChanged(pilot, asked):
+                self.ledger.change(pilot.id, asked, now, within=False)
             case PilotChanged(pilot):
                 self._charge(pilot, now)
             case KeepForecast(bag, first) if first is not None:
                 self.first_forecasts.setdefault(bag, first)
-        return Reply(now=now)
 
     def _asked(self, site: str, what: Ask, now: float) -> Reply:
         simulated = self._simulated[site]
         match what:
             case Ask.PILOTS:
                 news = [PilotNews(pilot=pilot, report=report) for pilot, report in simulated.news()]
-                for pilot_news in news:
-                    self._take_in(self.sites[site], pilot_news, now)
                 return Reply(now=now, pilots=news)
             case Ask.NODES:
                 return Reply(now=now, nodes=simulated.nodes())
@@ -179,15 +192,6 @@ class SimulatedDriver:
         self.log += [Decided(now, site, action) for action in decision.actions]
         return decision
 
-    def _take_in(self, memory: SiteMemory, news: PilotNews, now: float) -> None:
-        """What a request got when it started, which may be less than its tr; as the daemon takes it in."""
-        pilot = memory.pilots[news.pilot]
-        assert news.report is not None
-        got = request_told(pilot, news.report, pilot.request, pilot.request)
-        if not pilot.node and got != pilot.request:
-            memory.keep(pilot.reshaped_to(got, now))
-            self.ledger.change(pilot.id, billed(memory.rules, got), now, within=False)
-
     def _charge(self, pilot: Pilot, now: float) -> None:
         """Charge a pilot that has ended."""
         if pilot.state.in_system:
@@ -199,25 +203,25 @@ class SimulatedDriver:
         }
         self.ledger.settle(pilot.id, pilot.started, now if pilot.ended is None else pilot.ended, uses, now)
 
-    def _reshape(self, site: str, action: Reshape, now: float) -> Answer:
-        memory, request = self.sites[site], action.crafted.request
-        pilot = memory.pilots[action.pilot]
+    def _reshape(self, site: str, action: Reshape) -> Answer:
+        pilot = self.sites[site].pilots[action.pilot]
         assert pilot.job is not None
-        if not self._simulated[site].reshape(pilot.job, request, action.demand.task, pilot.partition):
+        request, task = action.crafted.request, action.demand.task
+        if not self._simulated[site].reshape(pilot.job, request, task, pilot.partition):
             return Answer.REFUSED
-        self.ledger.change(pilot.id, billed(memory.rules, request), now, within=False)
         self.crafted[pilot.id] = action.crafted
         self.reshaped[pilot.id] += 1
         return Answer.TAKEN
 
-    def _submit(self, site: str, action: SubmitRequest, now: float) -> None:
-        number, request, memory = next(self._numbers), action.crafted.request, self.sites[site]
-        cost = billed(memory.rules, request)
-        self.ledger.reserve(number, site, cost, action.kind, action.payers, now, action.gpus_per_processor)
-        pilot = memory.add_pilot(self.broker, number, f"{site}.{number}", action, now)
+    def _intend(self, site: str, action: SubmitRequest, asked: Request, now: float) -> Reply:
+        number = next(self._numbers)
+        self.ledger.reserve(number, site, asked, action.kind, action.payers, now, action.gpus_per_processor)
         self.crafted[number] = action.crafted
-        simulated = self._simulated[site]
-        memory.submitted(
-            pilot,
-            simulated.submit(number, pilot.tag, request, action.node, action.demand.task, pilot.partition),
+        return Reply(now=now, pilot=number, tag=f"{site}.{number}")
+
+    def _submit(self, site: str, asked: Submit, now: float) -> Reply:
+        pilot, task = asked.pilot, asked.demand.task
+        job = self._simulated[site].submit(
+            pilot.id, pilot.tag, pilot.request, pilot.node, task, pilot.partition
         )
+        return Reply(now=now, job=job)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -175,6 +176,11 @@ class FakeSite:
         state = Site("here", self.config, self.backend, self.limits, core)
         state.load_pilots()
         return state
+
+    @property
+    def running(self) -> Any:
+        """The daemon as far as questions about its site reach it."""
+        return SimpleNamespace(core=self.state.core, sites={"here": self.state})
 
     def restart(self) -> None:
         """A new daemon on the same journal."""

@@ -219,18 +219,18 @@ def test_a_plan_tells_what_the_bag_would_be_told(daemon: Daemon) -> None:
     run(daemon, 7.0, peak=200 * MIB)
     spec = BagSpec(name="b", cwd="/w", output="/nowhere", environment={}, memory="auto")
     spec = msgspec.structs.replace(spec, kinds=kinds_of(spec, [TaskInput("./fit 3")]))
-    found = asyncio.run(read_plan(daemon.core, {"here": daemon.fake.state}, api.GetPlan(spec, 12)))
+    found = asyncio.run(read_plan(daemon.fake.running, api.GetPlan(spec, 12)))
     assert found.earlier == [
         "4 earlier tasks of fit took 7s",
         "mem=auto: 256M for each task, as earlier ones needed",
     ]
     assert {each.tr < 60 + 12 * 7 for each in found.requests} == {True}
     unknown = BagSpec(name="b", cwd="/w", output="/nowhere", environment={})
-    before = asyncio.run(read_plan(daemon.core, {"here": daemon.fake.state}, api.GetPlan(unknown, 12)))
+    before = asyncio.run(read_plan(daemon.fake.running, api.GetPlan(unknown, 12)))
     assert before.end is not None
     assert found.end is not None
     assert found.end.high - found.now < before.end.high - before.now
-    paying = asyncio.run(read_plan(daemon.core, {"here": daemon.fake.state}, api.GetPlan(spec, 12, 10.0)))
+    paying = asyncio.run(read_plan(daemon.fake.running, api.GetPlan(spec, 12, 10.0)))
     assert found.choices == [], "nobody has set a price"
     fastest = paying.choices[-1]
     assert fastest.configuration.processors == {"here": 4}

@@ -80,7 +80,7 @@ class TwoPartitions(FakeSite):
         asyncio.run(step.step(self.state))
 
     def slots(self) -> list[SlotsView]:
-        return asyncio.run(read_slots({"here": self.state}, []))
+        return asyncio.run(read_slots(self.running, api.GetSlots()))
 
     def places(self) -> list[str]:
         """Of all pilots, as the journal has them."""
@@ -109,12 +109,12 @@ def test_when_a_request_would_start_in_each_partition(site: TwoPartitions) -> No
         requests=Bound(9, "x"), processors=Bound(8, "y"), seconds=Bound(600, "MaxTime"), whole=8, node=8
     )
     asked = GetStart(request=AskedRequest(tr=3600.0, processors=8))
-    first, last = asyncio.run(read_starts({"here": site.state}, asked))
+    first, last = asyncio.run(read_starts(site.running, asked))
     assert (first.partition, last.partition) == ("long", "short")
     assert first.start is not None
     assert last.never == "it asks for 1h, and 10m is the most (MaxTime)"
     only = msgspec.structs.replace(asked, partition="long")
-    assert [view.partition for view in asyncio.run(read_starts({"here": site.state}, only))] == ["long"]
+    assert [view.partition for view in asyncio.run(read_starts(site.running, only))] == ["long"]
 
 
 def test_each_order_goes_to_its_partition_and_the_journal_knows_it(site: TwoPartitions) -> None:

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.daemon.acting import release_node
 from adaptor.daemon.step import cancel_all
+from adaptor.daemon.worker_endpoint import release_node
 from adaptor.errors import JournalError, UsageError
 from adaptor.journal.credits import credits_view, entries, write_entry
 from adaptor.model import Request

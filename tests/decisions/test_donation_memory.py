@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.decisions.donation_memory import DonationMemory
-from adaptor.decisions.pilot_table import PilotTable
-from adaptor.decisions.pilots import Arrival, Pilot
+from adaptor.decisions.pilots import Arrival, Pilot, PilotTable
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.donation.situation import DonationRules, NodeUse
 from adaptor.model import PilotState, Request

@@ -5,27 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+import msgspec
+import pytest
+
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.ledger import Ledger
+from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.situation import Demand, Reshape, SiteRules, Withdraw, Withhold
 from adaptor.decisions.actions import Explain, GiveBack, GiveUp, SubmitRequest, Wake, WithholdNodes
 from adaptor.decisions.decide import Decision
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Pilot
-from adaptor.decisions.site_memory import SiteMemory, SiteSettings
-from adaptor.decisions.step import (
+from adaptor.decisions.questions import (
     Answer,
     Ask,
     Cancel,
+    Commit,
+    Intend,
+    LeftBehind,
     PilotChanged,
     PilotNews,
-    PilotsObserved,
+    PilotsEnded,
     Question,
     Reply,
-    Step,
+    RequestChanged,
     Steps,
+    Submit,
+    Together,
 )
+from adaptor.decisions.site_memory import DonationSettings, SiteMemory, SiteSettings
+from adaptor.decisions.step import LONGEST, Step
+from adaptor.donation.situation import DonationRules
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
+from adaptor.protocol.messages import Hello
 from adaptor.reports import JobReport, JobState
 from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
@@ -40,14 +52,26 @@ OTHER = 2
 class Driver:
     """Answers as told, and notes what it was asked."""
 
-    def __init__(self, actions: Sequence[object] = (), *, limits_known: bool = True) -> None:
-        settings = SiteSettings(name="here", rules=SiteRules(limits=LIMITS), heuristic="adaptive")
+    def __init__(
+        self, actions: Sequence[object] = (), *, limits_known: bool = True, donates: bool | None = None
+    ) -> None:
+        """`donates`: whether the scheduler preempts what it donates; None: it donates no nodes."""
+        donation = DonationSettings(rules=DonationRules(), preemptible=bool(donates))
+        settings = SiteSettings(
+            name="here",
+            rules=SiteRules(limits=LIMITS),
+            heuristic="adaptive",
+            donation=None if donates is None else donation,
+        )
         self.site = SiteMemory(settings, 0.0, limits_known=limits_known)
         self.sites: Mapping[str, SiteMemory] = {"here": self.site}
         self.broker = Broker({"here": SiteTerms(initial_tr=60.0, growth_factor=2, longest=3600.0)})
         self.ledger, self.decided = Ledger(), Memory()
         self.asked: list[Question] = []
         self.news: list[PilotNews] | None = []
+        self.strays: list[str] = []
+        self.over_budget = ""
+        self.now = 100.0
         self.answers: Callable[[Question], Answer] = lambda _question: Answer.TAKEN
         self._decision = Decision(tuple(actions), Memory(shares_problem="kept"))  # type: ignore[arg-type]
 
@@ -62,8 +86,12 @@ class Driver:
         pilot = self.site.add_pilot(self.broker, id, f"tag{id}", submit(), 0.0)
         return self.site.submitted(pilot, f"job{id}")
 
+    def reserve(self, pilot: Pilot, tr: int = 600) -> None:
+        self.ledger.set_price("here", Tariff(price_explicit=1.0, price_donated=1.0), 0.0)
+        self.ledger.reserve(pilot.id, "here", Request(pilot.request.p, tr), "explicit", {1: 1.0}, 0.0)
+
     def run(self, steps: Steps | None = None) -> list[Question]:
-        steps = steps or Step(self, self.site, 100.0).run()
+        steps = steps or Step(self, self.site, self.now).run()
         question = next(steps, None)
         while question is not None:
             self.asked.append(question)
@@ -74,11 +102,28 @@ class Driver:
         return self.asked
 
     def act(self) -> list[Question]:
-        return self.run(Step(self, self.site, 100.0).act(self._decision.actions))
+        return self.run(Step(self, self.site, self.now).act(self._decision.actions))
+
+    @property
+    def submitted(self) -> list[Submit]:
+        return [question for question in self.asked if isinstance(question, Submit)]
+
+    @property
+    def told(self) -> list[tuple[str, str, int | None]]:
+        return [(each.kind, each.text, each.pilot) for each in self.asked if isinstance(each, Explain)]
 
     def _reply(self, question: Question) -> Reply:
+        if isinstance(question, Together):
+            for steps in question.steps:
+                self.run(steps)
+        intends = isinstance(question, Intend)
         return Reply(
-            now=101.0,
+            now=self.now,
+            strays=self.strays,
+            pilot=1 + max(self.site.pilots, default=0),
+            tag="tag",
+            job="job",
+            problem=self.over_budget if intends else "said so",
             limits=LIMITS,
             pilots=self.news,
             queue=QueueState(now=101.0, processors=8),
@@ -100,6 +145,12 @@ def _always(answer: Answer, _question: Question) -> Answer:
     return answer
 
 
+def hello_of(pilot: Pilot) -> Hello:
+    return Hello(
+        pilot=pilot.id, node="n", pid=1, version="test", processors=2, memory=1 << 30, deadline=10_000.0
+    )
+
+
 def ended(state: JobState = JobState.FAILED) -> JobReport:
     return JobReport(id="job1", tag="tag1", state=state, start=50.0, end=90.0)
 
@@ -112,7 +163,7 @@ def test_the_order_of_a_step() -> None:
     assert [question for question in asked if not isinstance(question, Explain)] == [
         Ask.LIMITS,
         Ask.PILOTS,
-        PilotsObserved(()),
+        Commit(),
         Ask.QUEUE,
         Ask.DECISION,
         Withhold("no"),
@@ -135,48 +186,174 @@ def test_a_scheduler_that_does_not_answer_changes_no_pilot() -> None:
     driver = Driver()
     driver.pilot()
     driver.news = None
-    assert not any(isinstance(question, PilotsObserved) for question in driver.run())
+    assert Commit() not in driver.run()
     assert driver.site.pilots[1].state is PilotState.QUEUED
 
 
 def test_what_an_ended_pilot_wrote_says_why_it_failed() -> None:
     driver = Driver()
     driver.pilot()
-    driver.news = [PilotNews(pilot=1, report=ended(), complaints="no route to the daemon", last_words="bye")]
+    left = LeftBehind(complaints="no route to the daemon", last_words="bye")
+    driver.news = [PilotNews(pilot=1, report=ended(), left=left)]
     asked = driver.run()
     (changed,) = (question for question in asked if isinstance(question, PilotChanged))
     assert changed.pilot.end_reason == "no route to the daemon"
     assert not driver.site.pilots
-    assert asked[1:4] == [changed, Wake("here"), PilotsObserved((1,))]
+    told = Explain("ended", "failed after 40s: no route to the daemon", 1)
+    assert asked[1:6] == [changed, told, Wake("here"), Commit(), PilotsEnded((1,))]
+
+
+def test_jobs_of_no_pilot_are_cancelled_and_told_of() -> None:
+    driver = Driver()
+    driver.pilot()
+    driver.strays = ["job7", "job8"]
+    driver.run()
+    assert Cancel(("job7", "job8")) in driver.asked
+    told = "cancelled job job7, job8: its submit had failed as far as known"
+    assert driver.told == [("problem", told, None)]
+
+
+def test_what_the_scheduler_has_of_a_request_counts() -> None:
+    driver = Driver()
+    pilot = driver.pilot()
+    driver.reserve(pilot)
+    queued = JobReport(id="job1", tag="tag1", state=JobState.QUEUED, limit=900.0)
+    driver.news = [PilotNews(pilot=1, report=queued)]
+    (changed,) = (question for question in driver.run() if isinstance(question, RequestChanged))
+    assert changed.pilot.request == driver.site.pilots[1].request == Request(2, 900)
+    assert changed.reason is None
+    assert driver.told == [("state", "the scheduler has it as 2 × 15m, no longer as 2 × 10m", 1)]
+
+
+def test_a_reservation_for_a_change_that_never_came_is_given_back() -> None:
+    driver = Driver()
+    driver.reserve(driver.pilot(), tr=1200)
+    queued = JobReport(id="job1", tag="tag1", state=JobState.QUEUED, limit=600.0)
+    driver.news = [PilotNews(pilot=1, report=queued)]
+    assert RequestChanged(driver.site.pilots[1], Request(2, 600)) in driver.run()
+    assert not driver.told
 
 
 def test_what_is_unwanted_is_cancelled_before_a_request_is_sent_and_once() -> None:
     driver = Driver([Withdraw(1, "needless"), submit()])
     driver.pilot()
     asked = driver.act()
-    assert asked == [Withdraw(1, "needless"), Cancel(("job1",)), Wake("here"), submit()]
-    assert driver.site.pilots[1].cancel_sent == 100.0 + 1.0
+    assert asked[:4] == [
+        Explain("withdrawn", "needless", 1),
+        Cancel(("job1",)),
+        Wake("here"),
+        Intend(submit(), Request(2, 600)),
+    ]
+    assert driver.site.pilots[1].cancel_sent == 100.0
 
 
 def test_an_order_to_cancel_that_failed_is_repeated() -> None:
     driver = Driver([Withdraw(1, "needless"), submit()])
     driver.pilot()
-    driver.answers = lambda question: Answer.NONE if isinstance(question, Cancel) else Answer.TAKEN
+    driver.answers = lambda question: Answer.FAILED if isinstance(question, Cancel) else Answer.TAKEN
     assert driver.act().count(Cancel(("job1",))) == 2
     assert driver.site.pilots[1].cancel_sent is None
 
 
+def test_what_the_scheduler_cannot_end_ends_when_its_workers_leave() -> None:
+    driver = Driver()
+    pilot = driver.site.change(driver.pilot(), job=None, leaving="outdated")
+    driver.broker.hello("w", hello_of(pilot), "here", 100.0)
+    driver.run(Step(driver, driver.site, 100.0).cancel_unwanted())
+    assert driver.asked == [Commit()]
+    assert driver.broker.state.orders["w"].leave == "outdated"
+
+
+def test_a_request_that_is_taken_is_a_pilot() -> None:
+    driver = Driver([submit()])
+    driver.act()
+    pilot = driver.site.pilots[1]
+    assert (pilot.tag, pilot.job, pilot.state) == ("tag", "job", PilotState.QUEUED)
+    (asked,) = driver.submitted
+    assert asked.pilot.state is PilotState.SUBMITTING
+    assert driver.asked == [
+        Intend(submit(), Request(2, 600)),
+        asked,
+        PilotChanged(pilot),
+        Explain("issued", "asks", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"), [(Answer.REFUSED, "refused"), (Answer.FAILED, "problem")], ids=["refused", "failed"]
+)
+def test_what_the_scheduler_has_not_taken_is_no_pilot(answer: Answer, kind: str) -> None:
+    driver = Driver([submit()])
+    driver.answers = partial(_always, answer)
+    driver.act()
+    assert not driver.site.pilots
+    (changed,) = (question for question in driver.asked if isinstance(question, PilotChanged))
+    assert (changed.pilot.state, changed.pilot.end_reason) == (PilotState.REFUSED, "said so")
+    assert driver.told == [(kind, "said so", 1)]
+
+
+def test_what_the_scheduler_may_have_taken_stays() -> None:
+    driver = Driver([submit()])
+    driver.answers = partial(_always, Answer.UNCERTAIN)
+    driver.act()
+    assert driver.site.pilots[1].state is PilotState.SUBMITTING
+    assert driver.told == [("problem", "whether the scheduler has it is not yet known: said so", 1)]
+
+
+def test_what_a_budget_does_not_hold_is_not_submitted() -> None:
+    driver = Driver([submit(), submit()])
+    driver.over_budget = "0 credits are left"
+    assert driver.act() == [Intend(submit(), Request(2, 600)), Withhold("0 credits are left")]
+
+
 def test_after_a_refusal_no_other_request_for_such_tasks_is_sent_and_nothing_withheld() -> None:
     driver = Driver([submit(), submit(), submit(OTHER), Withhold("all is covered")])
-    driver.answers = lambda question: Answer.REFUSED if question == submit() else Answer.TAKEN
-    assert driver.act() == [submit(), submit(OTHER)]
+
+    def answer(question: Question) -> Answer:
+        refused = isinstance(question, Submit) and question.demand == submit().demand
+        return Answer.REFUSED if refused else Answer.TAKEN
+
+    driver.answers = answer
+    driver.act()
+    assert [each.demand for each in driver.submitted] == [submit().demand, submit(OTHER).demand]
+    assert Withhold("all is covered") not in driver.asked
 
 
-def test_after_a_failure_of_the_scheduler_no_request_is_sent() -> None:
+@pytest.mark.parametrize("answer", [Answer.FAILED, Answer.UNCERTAIN])
+def test_after_a_failure_of_the_scheduler_no_request_is_sent(answer: Answer) -> None:
     driver = Driver([submit(), submit(OTHER)])
-    driver.answers = lambda _question: Answer.NONE
-    assert driver.act() == [submit()]
+    driver.answers = partial(_always, answer)
+    driver.act()
+    assert len(driver.submitted) == 1
     assert not driver.site.submitting
+
+
+@pytest.mark.parametrize(("preemptible", "tried"), [(True, 1), (False, 3)], ids=["scheduler", "agents"])
+def test_a_scheduler_that_fails_for_one_node_is_not_asked_for_the_others(
+    preemptible: bool, tried: int
+) -> None:
+    nodes = [msgspec.structs.replace(submit(), node=f"n{number}") for number in range(3)]
+    driver = Driver([*nodes, WithholdNodes("reserved")], donates=preemptible)
+    driver.answers = partial(_always, Answer.FAILED)
+    driver.act()
+    assert len(driver.submitted) == tried
+    assert WithholdNodes(f"n{tried - 1} could not be used: said so") in driver.asked
+    assert not driver.site.submitting
+
+
+def test_no_node_is_used_by_an_old_look() -> None:
+    nodes = [msgspec.structs.replace(submit(), node=f"n{number}") for number in range(3)]
+    driver = Driver(nodes, donates=True)
+
+    def answer(question: Question) -> Answer:
+        if isinstance(question, Submit):
+            driver.now += LONGEST
+        return Answer.TAKEN
+
+    driver.answers = answer
+    driver.act()
+    assert [each.pilot.node for each in driver.submitted] == ["n0"]
+    assert driver.asked.count(Wake("here")) == 1
 
 
 def test_requests_that_are_not_sent_yet_are_remembered() -> None:
@@ -185,7 +362,7 @@ def test_requests_that_are_not_sent_yet_are_remembered() -> None:
     left: list[int] = []
 
     def answer(question: Question) -> Answer:
-        if isinstance(question, SubmitRequest):
+        if isinstance(question, Intend):
             left.append(len(driver.site.submitting))
         return Answer.TAKEN
 
@@ -198,7 +375,7 @@ def test_a_change_that_is_refused_is_not_tried_again() -> None:
     for answer, fixed, tr in (
         (Answer.TAKEN, False, 1200),
         (Answer.REFUSED, True, 600),
-        (Answer.NONE, False, 600),
+        (Answer.UNCERTAIN, False, 600),
     ):
         change = Reshape(1, CraftedRequest(Request(2, 1200), 5.0, 2, "longer"), submit().demand)
         driver = Driver([change])
@@ -207,13 +384,23 @@ def test_a_change_that_is_refused_is_not_tried_again() -> None:
         driver.act()
         pilot = driver.site.pilots[1]
         assert (pilot.fixed, pilot.request.tr) == (fixed, tr)
+        kept = RequestChanged(pilot, Request(2, 1200), "longer") in driver.asked
+        assert kept == (("reshaped", "longer", 1) in driver.told) == (answer is Answer.TAKEN)
+
+
+def test_a_change_that_a_budget_does_not_hold_is_not_asked_for() -> None:
+    change = Reshape(1, CraftedRequest(Request(2, 1200), 5.0, 2, "longer"), submit().demand)
+    driver = Driver([change])
+    driver.pilot()
+    driver.over_budget = "0 credits are left"
+    assert driver.act() == [Intend(change, Request(2, 1200)), Withhold("0 credits are left")]
 
 
 def test_tasks_that_are_given_up_are_told_of_and_all_sites_look_again() -> None:
     driver = Driver([GiveUp(1, "no node can run it")])
     driver.submit_bag()
     assert driver.act() == [
-        GiveUp(1, "no node can run it"),
+        Commit(),
         Explain("problem", "bag 1: gave 10 tasks up: no node can run it"),
         Wake("here"),
     ]
@@ -223,7 +410,7 @@ def test_a_pilot_is_given_back_once_and_the_broker_knows_until_when() -> None:
     given = GiveBack(1, "the new plan does without it", 160.0)
     driver = Driver([given, given])
     driver.pilot()
-    assert driver.act() == [given]
+    assert driver.act() == [Commit(), Explain("withdrawn", given.reason, 1)]
     assert driver.site.pilots[1].given_back == driver.broker.state.until[1] == 160.0
     driver.broker.forget_pilot(1)
     assert driver.broker.state.until == {}

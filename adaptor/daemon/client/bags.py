@@ -200,18 +200,19 @@ async def _append(
             return api.Appended(done.first, done.tasks)
         bag = core.broker.state.bags[id]
         waiting, sizes, refilled = bag.count(TaskState.WAITING), len(bag.lines), bag.expected > 0
-        core.broker.append(
-            id,
-            done.tasks,
-            core.now(),
-            links=done.links,
-            needs={done.first + place: needs for place, needs in own.needs.items()},
-            refused={done.first + place: why for place, why in refused.items()},
-        )
-        if not bag.spec.kinds:  # its first tasks
-            spec = msgspec.structs.replace(bag.spec, kinds=kinds_of(bag.spec, tasks))
-            core.broker.learn_kinds(bag, spec, core.earlier.of(spec).tasks)
-        written = core.write()
+        with core.ahead():
+            core.broker.append(
+                id,
+                done.tasks,
+                core.now(),
+                links=done.links,
+                needs={done.first + place: needs for place, needs in own.needs.items()},
+                refused={done.first + place: why for place, why in refused.items()},
+            )
+            if not bag.spec.kinds:  # its first tasks
+                spec = msgspec.structs.replace(bag.spec, kinds=kinds_of(bag.spec, tasks))
+                core.broker.learn_kinds(bag, spec, core.earlier.of(spec).tasks)
+            written = core.write()
     await core.tell(*written)
     more = bag.count(TaskState.WAITING) > 2 * waiting or len(bag.lines) > sizes
     if more or (bag.expected and not refilled):  # else the next look at the queue is early enough

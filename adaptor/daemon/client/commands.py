@@ -176,7 +176,7 @@ class ClientEndpoint:
     def __init__(
         self,
         running: RunningDaemon,
-        stall: Callable[[JournalError], None],
+        stall: Callable[[Exception], None],
         send: Callable[[bytes, bytes], None],
         reads: Callable[[bytes], Awaitable[bool]],
     ) -> None:
@@ -235,6 +235,8 @@ class ClientEndpoint:
             return api.Failure(str(error))
         except Exception as error:
             log.exception("a question could not be served")
+            if question.writes:  # what it has changed so far may not be written
+                self._stall(error)
             return api.Failure(f"internal error in the daemon: {error!r}; see daemon.log")
 
     async def _following(

@@ -17,7 +17,6 @@ from adaptor.budget.provisioning.site_offers import Line
 from adaptor.config.schema import PriceConfig, SiteConfig
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.clock import midnight, system_clock
-from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of, make_backend, settings_of, terms_of
 from adaptor.daemon.treasury import costs_of
@@ -40,15 +39,12 @@ Configs = Mapping[str, SiteConfig]
 
 
 @answers(api.GetPlan)
-async def _plan(running: RunningDaemon, question: api.GetPlan) -> PlanView:
-    return await read_plan(running.core, running.sites, question)
-
-
-async def read_plan(core: Core, sites: Mapping[str, Site], asked: api.GetPlan) -> PlanView:
+async def read_plan(running: RunningDaemon, asked: api.GetPlan) -> PlanView:
     """By the running daemon: with its pilots and its other bags.
 
     Raises UsageError: there is no such site, or no site could ever run the bag.
     """
+    core, sites = running.core, running.sites
     names = _allowed(asked.spec, sites)
     earlier = core.earlier.of(asked.spec)
     await asyncio.gather(*(_look(sites[name]) for name in names))

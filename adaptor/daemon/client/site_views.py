@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -81,21 +80,16 @@ def _donation(site: Site) -> DonationView | None:
 
 
 @answers(api.GetSlots)
-async def _slots(running: RunningDaemon, question: api.GetSlots) -> list[SlotsView]:
-    return await read_slots(running.sites, question.sites, question.task)
-
-
-async def read_slots(
-    sites: Mapping[str, Site], names: Sequence[str], task: TaskSize | None = None
-) -> list[SlotsView]:
+async def read_slots(running: RunningDaemon, asked: api.GetSlots) -> list[SlotsView]:
     """The free slots of these sites (empty: of all) for such tasks, read now, all at the same time.
 
     Where an operator sets the least time between two looks, an earlier look serves until that has passed.
 
     Raises UsageError: there is no such site.
     """
-    check_sites(names, sites)
-    found = await asyncio.gather(*(_read(sites[name], task) for name in names or sites))
+    sites = running.sites
+    check_sites(asked.sites, sites)
+    found = await asyncio.gather(*(_read(sites[name], asked.task) for name in asked.sites or sites))
     return [each for of_site in found for each in of_site]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 
 from adaptor import api
 from adaptor.api import StartView
@@ -15,15 +14,12 @@ from adaptor.journal.pilot_rows import pilot_waits
 
 
 @answers(api.GetStart)
-async def _start(running: RunningDaemon, asked: api.GetStart) -> list[StartView]:
-    return await read_starts(running.sites, asked)
-
-
-async def read_starts(sites: Mapping[str, Site], asked: api.GetStart) -> list[StartView]:
+async def read_starts(running: RunningDaemon, asked: api.GetStart) -> list[StartView]:
     """The forecast at each place whose queue is read now, the earliest first.
 
     Raises UsageError: there is no such site, partition or job, or no place can ever hold the request.
     """
+    sites = running.sites
     check_sites(filter(None, [asked.site]), sites)
     start_view.check_question(asked)
     names = [asked.site] if asked.site else list(sites)

@@ -111,7 +111,6 @@ def queue_state(
     reservations: Sequence[ReservationRow] = (),
     *,
     whole_nodes: bool = False,
-    loses_age: bool = True,
     known: KnownJobs | None = None,
 ) -> QueueState:
     """What a planner needs to know at `now`.
@@ -134,7 +133,6 @@ def queue_state(
             known=known,
             reservations=reservations,
             whole_nodes=whole_nodes,
-            loses_age=loses_age,
         )
     )
 

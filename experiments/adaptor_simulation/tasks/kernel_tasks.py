@@ -159,7 +159,9 @@ class KernelTasks(Broker):
         return {BAG: float(self.waiting)} if self.waiting else {}
 
     def groups(self) -> tuple[TaskGroup, ...]:
-        return tuple(TaskGroup(demand.waiting, {SITE: demand}) for demand in self.demands(SITE))
+        return tuple(
+            TaskGroup(demand.waiting, {SITE: demand}, {SITE: demand.running}) for demand in self.demands(SITE)
+        )
 
     def donation_demands(self, _site: str) -> tuple[BagDonationDemand, ...]:
         if self._wanted is None:

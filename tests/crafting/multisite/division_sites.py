@@ -66,6 +66,7 @@ def of_bag(group: TaskGroup, number: int) -> TaskGroup:
     return TaskGroup(
         group.waiting,
         {name: msgspec.structs.replace(demand, bag=number) for name, demand in group.at.items()},
+        group.held,
     )
 
 
@@ -93,13 +94,15 @@ def situations(draw: st.DrawFn, sites: int = 3) -> tuple[dict[str, SiteStatus], 
 def _group(draw: st.DrawFn, names: list[str], cpus: int) -> TaskGroup:
     chosen = draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
     waiting = draw(st.integers(0, 200))
+    held = {name: draw(st.integers(0, 5)) for name in chosen}
     return TaskGroup(
         waiting,
         {
             name: Demand(
-                waiting=waiting, running=draw(st.integers(0, 5)), runtime=draw(st.floats(0.5, 40)),
+                waiting=waiting, running=sum(held.values()), runtime=draw(st.floats(0.5, 40)),
                 task=TaskSize(processors=cpus),
             )
             for name in chosen
         },
+        held,
     )  # fmt: skip

@@ -183,15 +183,17 @@ class World:
         )  # fmt: skip
 
     def _group(self) -> TaskGroup:
+        held = {site.name: sum(len(pilot.ends_of_tasks) for pilot in site.pilots) for site in self.sites}
         return TaskGroup(
             self.waiting,
             {
                 site.name: Demand(
                     waiting=self.waiting, runtime=site.runtime,
-                    running=sum(len(pilot.ends_of_tasks) for pilot in site.pilots), times=self._times(site),
+                    running=sum(held.values()), times=self._times(site),
                 )
                 for site in self.sites
             },
+            held,
         )  # fmt: skip
 
     def _times(self, site: Site) -> TaskTimes:

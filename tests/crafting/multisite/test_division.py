@@ -286,7 +286,9 @@ def test_a_site_that_gets_faster_never_gets_fewer_tasks(
 @given(views().filter(lambda view: view.queue is not None and view.heuristic == "adaptive"))
 def test_one_site_alone_asks_for_what_it_would_ask_for_without_a_division(view: PlanningView) -> None:
     alone = msgspec.structs.replace(view, demands=view.demands[:1])
-    groups = tuple(TaskGroup(demand.waiting, {"here": demand}) for demand in alone.demands)
+    groups = tuple(
+        TaskGroup(demand.waiting, {"here": demand}, {"here": demand.running}) for demand in alone.demands
+    )
     part = divide({"here": standing(alone)}, groups)["here"]
     assert requests(plan(alone, part)) == requests(plan(alone))
     assert withdrawn(plan(alone, part)) == withdrawn(plan(alone))

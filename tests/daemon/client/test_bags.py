@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -36,6 +37,23 @@ async def test_an_open_bag_takes_tasks_until_it_is_closed_and_ends_then(daemon: 
     assert failure.usage
     assert "is closed" in failure.message
     assert await daemon.append(bag, "b") == api.Appended(2, 1), "it was appended in time"
+
+
+@pytest.mark.parametrize("broken", ["journal.write", "broker.drain", "earlier.of"])
+async def test_after_whatever_error_amid_an_append_the_journal_counts(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    bag = await daemon.open()
+    part, name = broken.split(".")
+    with monkeypatch.context() as patched:
+        patched.setattr(getattr(daemon.core, part), name, Mock(side_effect=RuntimeError("a fault")))
+        with pytest.raises(JournalError, match=r"internal error.*a fault"):
+            await daemon.append(bag, "a", 2)
+    assert not daemon.core.journal.connection.in_transaction
+    daemon.core.recover()  # as the daemon does after a JournalError
+    assert daemon.core.broker.state.bags[bag].total == 0
+    assert await daemon.append(bag, "a", 2) == api.Appended(0, 2)
+    assert daemon.core.broker.state.bags[bag].total == 2
 
 
 async def test_a_restart_keeps_open_bags_and_the_numbers_of_events(daemon: Daemon) -> None:

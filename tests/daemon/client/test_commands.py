@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -23,8 +22,7 @@ from tests.daemon.lived_bags import begin, hear, leased, live
 
 
 def asked(site: FakeSite, question: api.Question[Any]) -> Any:
-    running = SimpleNamespace(core=site.state.core, sites={"here": site.state})
-    return asyncio.run(serve(running, api.decode_question(api.encode_question(question))))  # type: ignore[arg-type]
+    return asyncio.run(serve(site.running, api.decode_question(api.encode_question(question))))
 
 
 def test_a_task_runs_when_its_worker_has_said_so(site: FakeSite) -> None:
@@ -56,6 +54,19 @@ def test_advice_counts_on_the_queue_that_was_read(site: FakeSite) -> None:
     assert told.measured.done == 6
     assert told.measured.longest == 0.5
     assert told.measured.first_tr is not None
+
+
+@pytest.mark.parametrize(("question", "again"), [(api.Pause([1]), True), (api.GetBags(), False)])
+def test_an_internal_error_amid_a_change_lets_the_daemon_begin_again_from_the_journal(
+    question: api.Question[Any], again: bool
+) -> None:
+    stall = Mock()
+    running = Mock(stalled="")
+    running.core.broker.pause.side_effect = RuntimeError("a fault")
+    running.core.now.side_effect = RuntimeError("a fault")
+    endpoint = ClientEndpoint(running, stall, Mock(), Mock())
+    asyncio.run(endpoint.receive([(b"7", api.encode_question(question))]))
+    assert stall.called is again
 
 
 @pytest.mark.parametrize("identity", [b"7", FOREIGN + b"7"])

@@ -19,7 +19,7 @@ SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={}, time=120.0)
 
 def plan(site: FakeSite, spec: BagSpec = SPEC, tasks: int = 12) -> PlanView:
     asked = api.GetPlan(spec, tasks)
-    return asyncio.run(read_plan(site.state.core, {"here": site.state}, asked))
+    return asyncio.run(read_plan(site.running, asked))
 
 
 def test_the_requests_are_those_that_are_then_made(site: FakeSite) -> None:

@@ -24,7 +24,7 @@ HOUR = AskedRequest(tr=3600.0, processors=4)
 
 def asked(fake: FakeSite, request: AskedRequest | None = HOUR, **more: object) -> list[StartView]:
     question = api.GetStart(request=request, **more)  # type: ignore[arg-type]
-    return asyncio.run(read_starts({"here": fake.state}, question))
+    return asyncio.run(read_starts(fake.running, question))
 
 
 def busy(site: FakeSite, seconds: float = 1800.0) -> float:

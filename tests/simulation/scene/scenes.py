@@ -205,7 +205,7 @@ def run_daemon(scene: Scene, directory: Path) -> Played:
                 daemon.core.treasury.set_budget(number, given.budget)
             add_bag(world, daemon.broker, number, given)
         with (
-            patch("adaptor.daemon.acting.nodes_at_once", return_value=1),  # else threads race for the order
+            patch("adaptor.daemon.step.nodes_at_once", return_value=1),  # else threads race for the order
             patch("adaptor.daemon.core.take_snapshot", _foreseeing_what_it_must),
         ):
             world.run(scene.until)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from adaptor.daemon.acting import several
+from adaptor.daemon.step import several
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
