@@ -22,7 +22,7 @@ from adaptor.bagfile.scripts.getopt import is_script
 from adaptor.bagfile.template import SOURCES, expand, read_axes, read_sources
 from adaptor.cli.option_sections import SectionedCommand, sectioned
 from adaptor.cli.printing import printable
-from adaptor.client.environment import captured
+from adaptor.client.environment import captured, current_umask
 from adaptor.errors import UsageError
 from adaptor.kinds.recognising import kinds_of
 from adaptor.notify.channels import MARK
@@ -86,7 +86,7 @@ def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
         for each in given.get("notify", ())
     )
     of_spec = {field: given.pop(field) for field in BagSpec.__struct_fields__ if field in given}
-    spec = BagSpec(**of_spec)
+    spec = BagSpec(**of_spec, umask=current_umask())
     return BagInput(spec=spec, tasks=tasks, taken=numbers_of_others(spec.output), **given)
 
 

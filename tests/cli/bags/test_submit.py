@@ -233,6 +233,17 @@ def test_the_environment_is_that_of_sbatch() -> None:
     assert captured({"GOOD": "1", "BAD": "\udcff", "W\udcff": "2"}) == ({"GOOD": "1"}, ["BAD", "W?"])
 
 
+def test_a_bag_has_the_umask_of_its_shell(cli: Cli, serve: Serve, here: Path) -> None:
+    server = serve({api.Submit: api.Submitted(7)})
+    before = os.umask(0o027)
+    try:
+        assert cli("submit", "--", "true").code == 0
+        assert os.umask(0o027) == 0o027
+    finally:
+        os.umask(before)
+    assert submitted(server).spec.umask == 0o027
+
+
 @pytest.fixture
 def startable(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """No daemon runs; one that is started answers. The list holds the arguments of starts, then servers."""
