@@ -278,7 +278,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     ] = "each"
     environment: dict[str, str]
     umask: int | None = None
-    """The mask for modes of the files that its tasks make, as of the process that submits it; None: the worker's."""
+    """File mode mask of its tasks: that of the process that submits it; None: the worker's."""
     script: BatchScript | None = None
     """What its tasks run a copy of; None: their commands say all."""
     runtimes: dict[str, float] = {}

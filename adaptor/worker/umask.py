@@ -16,8 +16,8 @@ _CLONE_FS = 0x200  # of sched.h
 def keep(mask: int | None) -> None:
     """Give this thread, and no other, a mask for as long as it runs; None: it keeps that of the process.
 
-    Where the kernel does not allow a thread its own (containers may forbid `unshare`), files of all bags become
-    as private as those of the most private one.
+    Where the kernel does not allow a thread its own (containers may forbid `unshare`), files of all bags
+    become as private as those of the most private one.
     """
     if mask is None:
         return

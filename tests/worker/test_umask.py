@@ -1,4 +1,4 @@
-"""Tasks and the files of their output have the file mode mask of whoever submitted the bag, as under sbatch."""
+"""Tasks and the files of their output have the file mode mask of the submitting shell, as under sbatch."""
 
 from __future__ import annotations
 
