@@ -20,6 +20,7 @@ from tests.daemon.fake_site import FakeSite
 from tests.decisions.test_aims import SPEC, asked, finish, submit
 from tests.scheduling.broker_world import World
 
+
 def submit_after(site: FakeSite, first: Bag) -> Bag:
     """One task, in a bag that runs after another."""
     spec = msgspec.structs.replace(SPEC, after=(first.id,))
