@@ -60,9 +60,12 @@ def make_bag(source: TaskSource, options: Mapping[str, Any], environment: dict[s
     data = _data(source)
     if data is not None and is_script(data) and not source.json_lines:
         return _script(data, source, options, environment, _here())
+    if source.arguments and not source.values:
+        raise UsageError(
+            f"{source.arguments[0]}: only a batch script, which begins with '#!', has arguments; "
+            "submit bag files one by one"
+        )
     of_scripts = {"--array": source.array, "--ignore": source.ignore}
-    if not source.values:
-        of_scripts["arguments"] = source.arguments
     for name, value in of_scripts.items():
         if value:
             raise UsageError(f"{name}: for a batch script only, which begins with '#!'")

@@ -15,7 +15,7 @@ _WAITS = "bright_black"
 
 
 def bars(bags: Sequence[api.BagView], width: int, room: int, *, ascii_only: bool = False) -> list[Text]:
-    """The lines of all bags, at most `room`. If there are more, ended bags are only counted, then the last."""
+    """The lines of all bags, at most `room`: if there are more, ended bags are counted, then the last."""
     lines = {bag.id: [*bag_lines(bag, width, ascii_only=ascii_only)] for bag in bags}
     if sum(map(len, lines.values())) <= room:
         return [line for each in lines.values() for line in each]

@@ -136,7 +136,7 @@ def test_standard_input_and_relative_folders(cli: Cli, serve: Serve, here: Path)
         (["-", "-P", "a=1"], "--param requires --template"),
         (["--csv", "x.csv"], "--csv requires --template"),
         (["-", "--array", "1-3"], "--array: for a batch script only"),
-        (["-", "word"], "arguments: for a batch script only"),
+        (["-", "word"], "word: only a batch script"),
         (["--"], "--: no command"),
         (["--template", "true", "--", "true"], "mutually exclusive"),
         (["--template", "true {a}"], "no parameter for {a}"),
