@@ -288,7 +288,7 @@ def test_any_text_is_a_configuration_or_a_clear_error(text: str) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be read: Is a directory$"):
+    with pytest.raises(ConfigError, match=r"cannot be read: Is a directory$"):
         load_config(tmp_path)
     (tmp_path / "latin").write_bytes(b"sites: \xff")
     with pytest.raises(ConfigError, match="latin: cannot be read"):

@@ -13,7 +13,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.cli.bags.task_output import ENDED, follow_output, outputs_of, print_outputs
-from adaptor.cli.options import BagReader, json_option, selector_argument
+from adaptor.cli.options import BagReader, check_tasks, json_option, selector_argument
 from adaptor.cli.options import numbers as task_numbers
 from adaptor.cli.printing import (
     Columns,
@@ -27,7 +27,7 @@ from adaptor.cli.printing import (
     table,
 )
 from adaptor.cli.sentences import counts, title
-from adaptor.client.reading import all_tasks
+from adaptor.client.reading import PAGE, all_tasks
 from adaptor.endings import ending
 from adaptor.errors import UsageError
 from adaptor.outputs.finding import Outputs, tail
@@ -54,9 +54,16 @@ class _Tasks(msgspec.Struct, frozen=True):
 
     def ask(self, size: int | None = None) -> Iterator[api.TaskView]:
         """Asked for as they are taken, `size` at a time."""
-        for task in all_tasks(self.reader.get, self.bag.id, list(self.states), size):
-            if self.numbers is None or any(task.task in some for some in self.numbers):
+        if self.numbers is None:
+            yield from all_tasks(self.reader.get, self.bag.id, list(self.states), size)
+            return
+        first, last = min(some.start for some in self.numbers), max(some.stop for some in self.numbers) - 1
+        size = min(size or PAGE, last - first + 1)
+        for task in all_tasks(self.reader.get, self.bag.id, list(self.states), size, first - 1):
+            if any(task.task in some for some in self.numbers):
                 yield task
+            if task.task >= last:
+                return
 
     def shown(self, size: int | None = None) -> Iterator[api.TaskView]:
         """The same with the paths of their outputs."""
@@ -121,7 +128,9 @@ def results(
         return
     if failed:
         states += _FAILED
-    found = [_Tasks(reader, bag, outputs_of(bag), states, numbers) for bag in reader.bags(selector)]
+    bags = reader.bags(selector)
+    check_tasks(bags, numbers)
+    found = [_Tasks(reader, bag, outputs_of(bag), states, numbers) for bag in bags]
     if as_json:
         print_json([task for each in found for task in each.shown()])
     elif as_csv:
