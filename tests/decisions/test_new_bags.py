@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adaptor.bag_spec import BagSpec
+from adaptor.batch_script import BatchScript
 from adaptor.decisions.new_bags import check_can_run, check_times, impossible_tasks
 from adaptor.errors import UsageError
 from adaptor.guard_rails import EarlySignal, TimeLimit
@@ -60,6 +61,12 @@ def test_times_that_leave_a_task_no_chance_are_refused() -> None:
         check_times(spec(signal=EarlySignal("SIGUSR1", 600.0)), sites)
     check_times(spec(time=600.0, timeout=TimeLimit(part=3.0), signal=EarlySignal("SIGUSR1", 120.0)), sites)
     check_times(spec(timeout=TimeLimit(seconds=1.0)), sites)
+    with pytest.raises(UsageError, match=r"--time 12h: a task has at most 10h \(max_tr less the pad\)"):
+        check_times(spec(time=43_200.0), sites)
+    check_times(spec(time=36_000.0), sites)
+    check_times(spec(time=43_200.0, requeue_on=(75,)), sites)
+    check_times(spec(time=43_200.0, script=BatchScript(body=b"#!/bin/sh\n", output="/o")), sites)
+    check_times(spec(time=43_200.0), {})
 
 
 def test_each_task_that_nothing_can_run_is_named_and_the_others_are_not() -> None:
