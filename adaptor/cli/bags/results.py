@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -177,6 +178,7 @@ def _follow(reader: BagReader, selector: str, numbers: list[range] | None, strea
 
 _TAIL = 3  # lines of the standard error of one task for each ending
 _WIDTH = 116
+_SCARCE = 1 << 16  # bytes
 
 
 def summary_lines(bag: api.BagView, sums: api.TaskSums | None, outputs: Outputs) -> Iterator[str]:
@@ -191,6 +193,17 @@ def summary_lines(bag: api.BagView, sums: api.TaskSums | None, outputs: Outputs)
         yield from (f"      {printable(line, _WIDTH - 6)}" for line in told.splitlines())
     if sums.other_failures > 0:
         yield f"  {plural(sums.other_failures, 'task')} failed in other ways"
+    if _is_full(bag.output):
+        yield f"  the disk of {printable(bag.output)} is full: tasks that could not write may have failed"
+
+
+def _is_full(folder: str) -> bool:
+    """Whether users can write less than `_SCARCE` there; not where a quota of their own is used up."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize < _SCARCE
 
 
 def table_lines(bag: api.BagView, tasks: Sequence[api.TaskView]) -> Iterator[str]:

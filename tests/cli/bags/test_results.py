@@ -6,6 +6,7 @@ import csv
 import io
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -157,6 +158,18 @@ def test_tasks_are_asked_for_from_the_first_number_on_and_not_beyond_the_last(cl
     assert [task["task"] for task in found] == [900_000, 900_001, 900_003]
     (question,) = server.asked(api.GetTasks)
     assert (question.after, question.limit) == (899_999, 4)
+
+
+@pytest.mark.parametrize(("free", "says"), [(0, True), (15, True), (16, False)])
+def test_a_full_disk_is_named_where_tasks_have_failed(
+    cli: Cli, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, says: bool
+) -> None:
+    (tmp_path / "3.err").write_text("")
+    bag = bag_view(output=str(tmp_path), failed=1)
+    tasks = [task_view(3, state="failed", exit_code=1)]
+    serve({api.GetBags: api.Bags([bag]), api.GetTaskSums: failures(failure(1, 3)), api.GetTasks: tasks})
+    monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_bavail=free, f_frsize=4096))
+    assert (f"the disk of {tmp_path} is full" in cli("results").out) is says
 
 
 def test_a_heading_begins_its_line_whatever_the_output_before_ends_with(
