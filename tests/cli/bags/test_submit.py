@@ -276,6 +276,14 @@ def test_submit_starts_a_daemon_that_stays(cli: Cli, startable: list[Any], here:
     assert len(startable) == 2
 
 
+def test_a_value_of_halt_is_not_taken_for_the_command(cli: Cli, serve: Serve) -> None:
+    server = serve({})
+    outcome = cli("run", "--halt", "now,fail=1", "./fit", ":::", "1", "2")
+    assert outcome.code == 2
+    assert "--halt has no value" in outcome.err
+    assert not server.asked(api.Submit)
+
+
 def test_run_starts_a_private_daemon_and_watches(cli: Cli, startable: list[Any], here: Path) -> None:
     outcome = cli("--config", "/etc/a.yaml", "run", "--template", "true")
     assert outcome.code == 0
