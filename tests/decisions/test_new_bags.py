@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from adaptor.bag_spec import BagSpec
-from adaptor.batch_script import BatchScript
 from adaptor.decisions.new_bags import check_can_run, check_times, impossible_tasks
 from adaptor.errors import UsageError
 from adaptor.guard_rails import EarlySignal, TimeLimit
@@ -65,7 +64,7 @@ def test_times_that_leave_a_task_no_chance_are_refused() -> None:
         check_times(spec(time=43_200.0), sites)
     check_times(spec(time=36_000.0), sites)
     check_times(spec(time=43_200.0, requeue_on=(75,)), sites)
-    check_times(spec(time=43_200.0, script=BatchScript(body=b"#!/bin/sh\n", output="/o")), sites)
+    check_times(spec(time=43_200.0, timeout=TimeLimit(seconds=43_200.0)), sites)
     check_times(spec(time=43_200.0), {})
 
 
