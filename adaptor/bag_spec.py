@@ -277,6 +277,8 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         Option("files of the output: each task's own, packed into an archive by worker, or none"),
     ] = "each"
     environment: dict[str, str]
+    umask: int | None = None
+    """File mode mask of its tasks: that of the process that submits it; None: the worker's."""
     script: BatchScript | None = None
     """What its tasks run a copy of; None: their commands say all."""
     runtimes: dict[str, float] = {}

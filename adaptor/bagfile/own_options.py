@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from adaptor.bag_spec import AtLeast1
-from adaptor.did_you_mean import did_you_mean
+from adaptor.did_you_mean import did_you_mean, type_words
 from adaptor.option_kinds import GPUS, MEMORY, plain_text
 from adaptor.resources import OwnNeeds, TaskGpus
 from adaptor.units import SHORTEST_TIME, parse_duration
@@ -54,10 +54,12 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 
 
 def explained(problem: str, kind: type[Any]) -> str:
-    """A message of msgspec about a struct, with a suggestion for an unknown key; its path (`$.env`) stays."""
+    """A message of msgspec about a struct, with the key, and a suggestion for an unknown one."""
     unknown = _UNKNOWN.match(problem)
     if not unknown:
-        return problem
+        text, _, path = problem.partition(" - at `$.")
+        text = "the line ends within the object" if text == "Input data was truncated" else text
+        return f"{path.rstrip('`')}: {type_words(text)}" if path else type_words(text)
     known = kind.__struct_fields__
     hint = did_you_mean(unknown[1], known, f"known are {', '.join(known)}")
     return f"unknown key '{unknown[1]}' ({hint})"

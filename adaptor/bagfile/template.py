@@ -85,11 +85,12 @@ def read_sources(words: Sequence[str], per_task: int = 1) -> list[Axis]:
         mark, given = words[begin], words[begin + 1 : end]
         files = mark.startswith("::::")
         if not given:
-            raise UsageError(f"{mark}: no values; for instance: adaptor run gzip {{}} ::: *.txt")
-        values = [value for path in given for value in _from_file(mark, path)] if files else given
-        values = _checked(mark, values)
+            raise UsageError(f"behind '{mark}': no values; for instance: adaptor run gzip {{}} ::: *.txt")
+        where = f"behind '{mark}'"
+        values = [value for path in given for value in _from_file(where, path)] if files else given
+        values = _checked(where, values)
         if mark.endswith("+") and axes:
-            axes[-1] = _beside(axes[-1], mark, str(place), values)
+            axes[-1] = _beside(axes[-1], where, str(place), values)
         else:
             axes.append(Axis((str(place),), [(value,) for value in values]))
     if per_task == 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -140,6 +140,17 @@ def selector_argument(metavar: str, **more: Any) -> Callable[[Callable[..., Any]
 def selected(selector: str) -> list[int]:
     """The numbers of these bags; asked first, so that a wrong selector starts no daemon."""
     return [bag.id for bag in BagReader().bags(selector)]
+
+
+def check_tasks(bags: Sequence[api.BagView], numbers: Sequence[range] | None) -> None:
+    """Raises UsageError: no bag has tasks of one of the ranges; None: no tasks are named."""
+    most = max(bag.tasks for bag in bags)
+    for some in numbers or ():
+        if some.start >= most and len(bags) > 1:
+            raise UsageError(f"--task: none of these bags has a task {some.start}")
+        if some.start >= most:
+            its = f"its tasks are 0 to {most - 1}" if most else "it has no tasks"
+            raise UsageError(f"--task: bag {bags[0].id} has no task {some.start}; {its}")
 
 
 def numbers(text: str) -> list[range]:

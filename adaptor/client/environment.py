@@ -1,7 +1,8 @@
-"""The environment that a bag's tasks inherit, captured as sbatch does."""
+"""The environment and the file mode mask that a bag's tasks inherit, captured as sbatch does."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 _PREFIXES = (
@@ -34,3 +35,10 @@ def captured(environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]
         else:
             kept[name] = value
     return kept, foreign
+
+
+def current_umask() -> int:
+    """The file mode mask of this process. It can only be read by setting it, so private for a moment."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -35,7 +35,8 @@ def config_path(option: str | None = None) -> Path | None:
     if path.is_file():
         return path
     if how:
-        raise ConfigError(f"{path}: no such file (given by {how})")
+        problem = "a folder, not a file" if path.is_dir() else "no such file"
+        raise ConfigError(f"{path}: {problem} (given by {how})")
     return None
 
 
@@ -133,7 +134,8 @@ def _read(path: Path) -> tuple[str, os.stat_result]:
             raise too_large(str(path))
         return data.decode().replace("\r\n", "\n"), status
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"{path}: cannot be read: {problem}") from error
 
 
 def parse_config(text: str, name: str, policy: Callable[[], Policy] = read_policy) -> Config:

@@ -11,7 +11,7 @@ from msgspec import inspect as types
 from adaptor.config.ranges import KeyBounds, bounds_of, out_of_range, struct_of
 from adaptor.config.schema import Config
 from adaptor.config.yaml_lines import KeyLines
-from adaptor.did_you_mean import did_you_mean
+from adaptor.did_you_mean import did_you_mean, type_words
 from adaptor.errors import ConfigError
 from adaptor.units import Duration, HourlyRate, parse_duration, parse_hourly, shortened
 
@@ -86,7 +86,7 @@ def _located(message: str, data: Any, lines: KeyLines, name: str, kind: type) ->
         found = _type_at(kind, path)
         bounds = bounds_of(found) if found is not None else None
         problem = _outside(bounds, path, data) if bounds is not None else problem
-    return _error(path, problem, lines, name)
+    return _error(path, type_words(problem), lines, name)
 
 
 def _outside(bounds: KeyBounds, path: str, data: Any) -> str:

@@ -299,5 +299,6 @@ class Core:
                 output_files=spec.output_files,
                 interpreter=spec.interpreter,
                 limit_memory=spec.on_oom is not None,
+                umask=spec.umask,
             )
         return context

@@ -84,6 +84,8 @@ def impossible_tasks(
 def check_times(spec: BagSpec, longest: Mapping[str, float]) -> None:
     """Raises UsageError: a task would be ended before, or signalled from the start of, what it has to do.
 
+    Beside a time-out, as that of a batch script, the time may be a limit, and is not compared.
+
     Args:
         longest: by site, the longest task that one request can hold, seconds.
     """
@@ -92,6 +94,12 @@ def check_times(spec: BagSpec, longest: Mapping[str, float]) -> None:
         raise UsageError(
             f"--timeout {spec.timeout} would end tasks that take the {format_duration(spec.time)} of --time: "
             "write a longer one"
+        )
+    most = max(longest.values(), default=math.inf)
+    if spec.time is not None and spec.time > most and spec.timeout is None and not spec.requeue_on:
+        raise UsageError(
+            f"--time {format_duration(spec.time)}: a task has at most {format_duration(most)} (max_tr less "
+            "the pad) until its pilot ends: write less, or --requeue-on if it saves its state and goes on"
         )
     for site, seconds in longest.items():
         if spec.signal is not None and spec.signal.seconds >= seconds:

@@ -19,6 +19,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Interpreter
+from adaptor.client.environment import current_umask
 from adaptor.executor import call_files
 from adaptor.executor.chunks import chunks, run_chunk
 from adaptor.executor.pickling import LARGE, Call, name_of, new_file, pickled, task_of
@@ -120,6 +121,7 @@ class Executor(StandardExecutor):
             cwd=str(here),
             output=str(here / output),
             environment=inherited(),
+            umask=current_umask(),
             interpreter=msgspec.structs.replace(interpreter(python), initializer=payload),
         )
         ensure(spec.sites)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
@@ -34,10 +33,5 @@ class CallTerms(msgspec.Struct, frozen=True):
             own = msgspec.convert(resources, OwnOptions)
             needs, environment = own.needs, own.environment or {}
         except (msgspec.ValidationError, ValueError) as error:
-            problem = explained(str(error), OwnOptions)
-            placed = _PLACE.fullmatch(problem)  # msgspec's words; here the key comes first
-            raise ValueError(f"{placed[2]}: {placed[1]}" if placed else problem) from None
+            raise ValueError(explained(str(error), OwnOptions)) from None
         return CallTerms(needs.before(self.needs), {**self.environment, **environment})
-
-
-_PLACE = re.compile(r"(.*) - at `\$\.(\w+).*`")

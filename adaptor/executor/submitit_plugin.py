@@ -21,6 +21,7 @@ from submitit.core.job_environment import JobEnvironment
 from adaptor import api
 from adaptor.api import TaskInput
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
+from adaptor.client.environment import current_umask
 from adaptor.executor.session import client, ensure, inherited
 from adaptor.guard_rails import EarlySignal, TimeLimit
 from adaptor.option_kinds import MEMORY
@@ -204,6 +205,7 @@ def spec_of(parameters: Mapping[str, Any], *, checkpoints: bool = False) -> BagS
         cwd=here,
         output=f"{here}/{DEFAULT_OUTPUT}",
         environment=inherited(),
+        umask=current_umask(),
     )
 
 

@@ -75,6 +75,7 @@ class BagContext(msgspec.Struct, frozen=True, array_like=True):
     interpreter: Interpreter | None = None  # what runs its calls
     limit_memory: bool = False
     """Whether the worker ends a task that holds more memory than it needs by its size."""
+    umask: int | None = None  # of its tasks and of the files of their output; None: the worker's
 
 
 class Lease(msgspec.Struct, frozen=True, array_like=True):

@@ -19,7 +19,7 @@ from adaptor.bagfile.scripts.getopt import GivenOption
 from adaptor.bagfile.scripts.sbatch import SBATCH
 from adaptor.bagfile.scripts.script import ScriptBag, Submission, script_bag
 from adaptor.batch_script import OWN_SCRIPT, BatchScript, OwnScript
-from adaptor.client.environment import captured
+from adaptor.client.environment import captured, current_umask
 from adaptor.errors import AdaptorError, ObstaclesError
 from adaptor.guard_rails import TimeLimit
 from adaptor.resources import OwnNeeds
@@ -90,6 +90,7 @@ class SmallJob:
             name=os.environ.get(BAG, "jobs"),
             cwd=self.cwd,
             environment=self.made.environment,
+            umask=current_umask(),
             script=msgspec.structs.replace(self.script, array=False, jobs=True),
         )
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adaptor.worker import umask
 from adaptor.worker.binding import bound
 from adaptor.worker.output import SHORTAGES, CannotStartError, ShortageError, TaskFiles
 from adaptor.worker.slots import HeldTask
@@ -104,7 +105,8 @@ def _start(
     # Grid Engine's pilots ignore SIGUSR1 and SIGUSR2, and a shell cannot trap what it was started to ignore.
     reset = (*_DEFAULT_SIGNALS, signal.Signals[asked.name]) if asked is not None else _DEFAULT_SIGNALS
     try:
-        return _spawn(program, words, environment, files, stdin, reset)
+        with umask.during(held.bag.umask):
+            return _spawn(program, words, environment, files, stdin, reset)
     except ValueError as error:  # a NUL character, or a variable without a name
         raise CannotStartError(f"{words[0]}: its arguments or its environment: {error}") from error
     except OSError as error:

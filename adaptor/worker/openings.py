@@ -16,6 +16,7 @@ from functools import partial
 from itertools import islice
 
 from adaptor.protocol.messages import AttemptKey, BagContext
+from adaptor.worker import umask
 from adaptor.worker.output import LONGEST, CannotStartError, OutputFolder, ScriptOutput, TaskFiles
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.timers import NEVER, Timers
@@ -51,8 +52,10 @@ class Opening:
 class _Folder:
     """An output folder and its thread, which does in order what it is given."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, mask: int | None) -> None:
+        """`mask`: for the modes of its files; None: the worker's."""
         self.output = output
+        self._mask = mask
         self.prepared: dict[AttemptKey, Opening] = {}  # by attempts that will start soon
         self.later: list[Callable[[], None]] = []
         """Work for which the thread is not woken: it takes it with the next."""
@@ -80,6 +83,7 @@ class _Folder:
             self.do(self.output.tidy)
 
     def _run(self) -> None:
+        umask.keep(self._mask)
         while True:
             try:
                 for work in self._work.get(timeout=_IDLE):
@@ -206,7 +210,7 @@ class Openings:
     def _folder(self, held: HeldTask) -> _Folder:
         place = (held.bag.bag, held.bag.output)
         if place not in self._folders:
-            self._folders[place] = _Folder(self._output_of(held.bag))
+            self._folders[place] = _Folder(self._output_of(held.bag), held.bag.umask)
         return self._folders[place]
 
     def _open(self, output: Output, opening: Opening) -> None:

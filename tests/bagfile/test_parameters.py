@@ -97,9 +97,9 @@ def test_sources_as_gnu_parallel_has_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "per_task", "problem"),
     [
-        ([":::"], 1, ":::: no values"),
-        ([":::", "a", ":::+", "1", "2"], 1, ":::+: 2 values for 1 of 1"),
-        (["::::", "/nowhere"], 1, "::::: /nowhere: cannot be read"),
+        ([":::"], 1, "behind ':::': no values"),
+        ([":::", "a", ":::+", "1", "2"], 1, "behind ':::+': 2 values for 1 of 1"),
+        (["::::", "/nowhere"], 1, "behind '::::': /nowhere: cannot be read"),
         ([":::", "a", ":::", "b"], 2, "-N 2: for one list"),
         ([":::", "a\0"], 1, "NUL"),
     ],

@@ -52,7 +52,7 @@ def test_a_site_without_partitions_is_itself() -> None:
         ),
         ("partitions: {a: {}, 'b c': {}}", "4: sites.c.partitions.b c", "the name consists of letters"),
         ("partitions: {a: {}, b: {qos: \"x\\ny\"}}", "4: sites.c.partitions.b.qos", "one line"),
-        ("partitions: [a, b]", "4: sites.c.partitions", "Expected `object`"),
+        ("partitions: [a, b]", "4: sites.c.partitions", "needs a mapping"),
         ("partitions: {a: {}, a: {}}", "4: sites.c.partitions.a", "duplicate key"),
     ],
 )  # fmt: skip

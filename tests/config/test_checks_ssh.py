@@ -63,4 +63,4 @@ def test_variables_have_names_that_a_shell_can_set() -> None:
     found = parse_config(HEAD + "    environment: {SLURM_CONF: /etc/far.conf}\n", "c.yaml")
     assert found.sites["far"].environment == {"SLURM_CONF": "/etc/far.conf"}
     assert "environment.A-B: the name of a variable" in broken(HEAD + "    environment: {A-B: c}\n")
-    assert "Expected `str`, got `int`" in broken(HEAD + "    environment: {PORT: 6817}\n")
+    assert "needs text, not a whole number" in broken(HEAD + "    environment: {PORT: 6817}\n")

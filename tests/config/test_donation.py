@@ -98,7 +98,7 @@ def test_all_that_can_be_said_of_agents() -> None:
             "{mode: agent, max_nodes: 0}",
             "donation.max_nodes: must be more than 0 and at most",
         ),
-        ("{mode: agent, max_nodes: 1.5}", "donation.max_nodes: Expected `int | null`, got `float`"),
+        ("{mode: agent, max_nodes: 1.5}", "donation.max_nodes: needs a whole number, not a fraction"),
         ("{mode: agent, reserve_nodes: -1}", "donation.reserve_nodes: must be from 0 to 1000000000, not -1"),
         ("{mode: agent, max_tr: 0}", "donation.max_tr: must be 1s or more, not 0"),
         (
@@ -114,7 +114,7 @@ def test_all_that_can_be_said_of_agents() -> None:
         ("{mode: agent, fit: 0}", "donation.fit: must be more than 0 and at most 1, not 0"),
         ("{mode: agent, fit: 50}", "donation.fit: must be more than 0 and at most 1, not 50"),
         ("{mode: agent, last_fit: .nan}", "donation.last_fit: must be more than 0"),
-        ("{mode: agent, hours: 19:00-07:30}", "donation.hours: Expected `array`, got `str`"),
+        ("{mode: agent, hours: 19:00-07:30}", "donation.hours: needs a list, not text"),
         (
             "{mode: agent, hours: [evening]}",
             "donation.hours[0]: 'evening' is not a part of the day; write for",

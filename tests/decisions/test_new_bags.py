@@ -60,6 +60,12 @@ def test_times_that_leave_a_task_no_chance_are_refused() -> None:
         check_times(spec(signal=EarlySignal("SIGUSR1", 600.0)), sites)
     check_times(spec(time=600.0, timeout=TimeLimit(part=3.0), signal=EarlySignal("SIGUSR1", 120.0)), sites)
     check_times(spec(timeout=TimeLimit(seconds=1.0)), sites)
+    with pytest.raises(UsageError, match=r"--time 12h: a task has at most 10h \(max_tr less the pad\)"):
+        check_times(spec(time=43_200.0), sites)
+    check_times(spec(time=36_000.0), sites)
+    check_times(spec(time=43_200.0, requeue_on=(75,)), sites)
+    check_times(spec(time=43_200.0, timeout=TimeLimit(seconds=43_200.0)), sites)
+    check_times(spec(time=43_200.0), {})
 
 
 def test_each_task_that_nothing_can_run_is_named_and_the_others_are_not() -> None:

@@ -104,16 +104,16 @@ def test_a_view_ends_with_its_executor(executor: Executor, bag: FakeBag) -> None
     [
         ({"cpu": 2}, "unknown key 'cpu' (did you mean 'cpus'?)"),
         ({"nodes": 2}, "unknown key 'nodes' (known are cpus, mem, gpus, time, env)"),
-        ({"cpus": 0}, "cpus: Expected `int` >= 1"),
-        ({"cpus": "2"}, "cpus: Expected `int"),
-        ({"cpus": 10**10}, "cpus: Expected `int` <= 1000000000"),
+        ({"cpus": 0}, "cpus: needs a whole number of 1 or more"),
+        ({"cpus": "2"}, "cpus: needs a whole number"),
+        ({"cpus": 10**10}, "cpus: needs a whole number of at most 1000000000"),
         ({"mem": "4 apples"}, "mem: '4 apples' is not a size"),
         ({"mem": 0}, "mem: '0' is not a size above 0"),
         ({"gpus": 0.7}, "gpus: 0.7 of a GPU is no share"),
         ({"time": "soon"}, "time: 'soon' is not a duration"),
         ({"time": 0.0001}, "time: must be above 0"),
         ({"env": {"A=B": "c"}}, "env: 'A=B' is not a name of a variable"),
-        ({"env": {"A": 1}}, "env: Expected `str`, got `int`"),
+        ({"env": {"A": 1}}, "env[...]: needs text, not a whole number"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_key(

@@ -22,7 +22,7 @@ from adaptor.bagfile.scripts.getopt import is_script
 from adaptor.bagfile.template import SOURCES, expand, read_axes, read_sources
 from adaptor.cli.option_sections import SectionedCommand, sectioned
 from adaptor.cli.printing import printable
-from adaptor.client.environment import captured
+from adaptor.client.environment import captured, current_umask
 from adaptor.errors import UsageError
 from adaptor.kinds.recognising import kinds_of
 from adaptor.notify.channels import MARK
@@ -60,9 +60,12 @@ def make_bag(source: TaskSource, options: Mapping[str, Any], environment: dict[s
     data = _data(source)
     if data is not None and is_script(data) and not source.json_lines:
         return _script(data, source, options, environment, _here())
+    if source.arguments and not source.values:
+        raise UsageError(
+            f"{source.arguments[0]}: only a batch script, which begins with '#!', has arguments; "
+            "submit bag files one by one"
+        )
     of_scripts = {"--array": source.array, "--ignore": source.ignore}
-    if not source.values:
-        of_scripts["arguments"] = source.arguments
     for name, value in of_scripts.items():
         if value:
             raise UsageError(f"{name}: for a batch script only, which begins with '#!'")
@@ -86,7 +89,7 @@ def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
         for each in given.get("notify", ())
     )
     of_spec = {field: given.pop(field) for field in BagSpec.__struct_fields__ if field in given}
-    spec = BagSpec(**of_spec)
+    spec = BagSpec(**of_spec, umask=current_umask())
     return BagInput(spec=spec, tasks=tasks, taken=numbers_of_others(spec.output), **given)
 
 

@@ -12,7 +12,15 @@ from click.core import ParameterSource
 from adaptor import api
 from adaptor.cli.bags.bag_input import bag_option
 from adaptor.cli.daemon_process import ask_daemon
-from adaptor.cli.options import config_option, confirm, json_option, selected, selector_argument
+from adaptor.cli.options import (
+    BagReader,
+    check_tasks,
+    config_option,
+    confirm,
+    json_option,
+    selected,
+    selector_argument,
+)
 from adaptor.cli.options import numbers as task_numbers
 from adaptor.cli.printing import plural, print_json
 from adaptor.errors import UsageError
@@ -198,7 +206,9 @@ def _change_tasks(
     """Change the selected bags, and print how many tasks changed."""
     if numbers is not None and sum(map(len, numbers)) > _MOST_TASKS:
         raise UsageError(f"--task: names more than {_MOST_TASKS:,} tasks")
-    bags = selected(selector)
+    views = BagReader().bags(selector)
+    check_tasks(views, numbers)
+    bags = [view.id for view in views]
     tasks = None if numbers is None else sorted({task for some in numbers for task in some})
     changed = ask_daemon(question(bags, tasks), config)
     if as_json:

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
 from adaptor import api
-from adaptor.cli.printing import printable
+from adaptor.cli.printing import plural, printable
 from adaptor.cli.sentences import counts, percent_ended, title
 
 _LONGEST, _SHORTEST = 40, 10  # cells of a bar
 _WAITS = "bright_black"
+
+
+def bars(bags: Sequence[api.BagView], width: int, room: int, *, ascii_only: bool = False) -> list[Text]:
+    """The lines of all bags, at most `room`: if there are more, ended bags are counted, then the last."""
+    lines = {bag.id: [*bag_lines(bag, width, ascii_only=ascii_only)] for bag in bags}
+    if sum(map(len, lines.values())) <= room:
+        return [line for each in lines.values() for line in each]
+    going = [bag.id for bag in bags if bag.ended is None]
+    found = [Text(f"{plural(len(bags) - len(going), 'bag')} ended")] if len(going) < len(bags) else []
+    for place, bag in enumerate(going):
+        rest = len(going) - place
+        if len(found) + len(lines[bag]) + (rest > 1) > room:
+            return [*found, Text(f"{rest} more bags: adaptor status")]
+        found += lines[bag]
+    return found
 
 
 def bag_lines(bag: api.BagView, width: int, *, ascii_only: bool = False) -> Iterator[Text]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -13,7 +14,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.cli.bags.task_output import ENDED, follow_output, outputs_of, print_outputs
-from adaptor.cli.options import BagReader, json_option, selector_argument
+from adaptor.cli.options import BagReader, check_tasks, json_option, selector_argument
 from adaptor.cli.options import numbers as task_numbers
 from adaptor.cli.printing import (
     Columns,
@@ -27,7 +28,7 @@ from adaptor.cli.printing import (
     table,
 )
 from adaptor.cli.sentences import counts, title
-from adaptor.client.reading import all_tasks
+from adaptor.client.reading import PAGE, all_tasks
 from adaptor.endings import ending
 from adaptor.errors import UsageError
 from adaptor.outputs.finding import Outputs, tail
@@ -54,9 +55,16 @@ class _Tasks(msgspec.Struct, frozen=True):
 
     def ask(self, size: int | None = None) -> Iterator[api.TaskView]:
         """Asked for as they are taken, `size` at a time."""
-        for task in all_tasks(self.reader.get, self.bag.id, list(self.states), size):
-            if self.numbers is None or any(task.task in some for some in self.numbers):
+        if self.numbers is None:
+            yield from all_tasks(self.reader.get, self.bag.id, list(self.states), size)
+            return
+        first, last = min(some.start for some in self.numbers), max(some.stop for some in self.numbers) - 1
+        size = min(size or PAGE, last - first + 1)
+        for task in all_tasks(self.reader.get, self.bag.id, list(self.states), size, first - 1):
+            if any(task.task in some for some in self.numbers):
                 yield task
+            if task.task >= last:
+                return
 
     def shown(self, size: int | None = None) -> Iterator[api.TaskView]:
         """The same with the paths of their outputs."""
@@ -121,7 +129,9 @@ def results(
         return
     if failed:
         states += _FAILED
-    found = [_Tasks(reader, bag, outputs_of(bag), states, numbers) for bag in reader.bags(selector)]
+    bags = reader.bags(selector)
+    check_tasks(bags, numbers)
+    found = [_Tasks(reader, bag, outputs_of(bag), states, numbers) for bag in bags]
     if as_json:
         print_json([task for each in found for task in each.shown()])
     elif as_csv:
@@ -168,6 +178,7 @@ def _follow(reader: BagReader, selector: str, numbers: list[range] | None, strea
 
 _TAIL = 3  # lines of the standard error of one task for each ending
 _WIDTH = 116
+_SCARCE = 1 << 16  # bytes
 
 
 def summary_lines(bag: api.BagView, sums: api.TaskSums | None, outputs: Outputs) -> Iterator[str]:
@@ -182,6 +193,17 @@ def summary_lines(bag: api.BagView, sums: api.TaskSums | None, outputs: Outputs)
         yield from (f"      {printable(line, _WIDTH - 6)}" for line in told.splitlines())
     if sums.other_failures > 0:
         yield f"  {plural(sums.other_failures, 'task')} failed in other ways"
+    if _is_full(bag.output):
+        yield f"  the disk of {printable(bag.output)} is full: tasks that could not write may have failed"
+
+
+def _is_full(folder: str) -> bool:
+    """Whether users can write less than `_SCARCE` there; not where a quota of their own is used up."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize < _SCARCE
 
 
 def table_lines(bag: api.BagView, tasks: Sequence[api.TaskView]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from typing import Any
 
@@ -156,6 +157,10 @@ def append(bag: str, tasks: list[api.TaskInput], last: bool, config: str | None,
         tell_refused(answer)
 
 
+_HALT_VALUE = re.compile(r"(now|soon),(fail|success|done)=")
+"""What stands behind `--halt` of GNU parallel, where it is taken for the command."""
+
+
 @click.command(cls=bag_input.WithWords)
 @bag_input.bag_options
 @bag_input.resume_option
@@ -201,6 +206,10 @@ def run(
     printed = printed or tag
     if printed and as_json:
         raise UsageError("--stdout and --json are mutually exclusive; --json names the files")
+    if halt and bag.tasks and _HALT_VALUE.match(str(bag.tasks[0].command)):
+        raise UsageError(
+            "--halt has no value: it means now,fail=1 of parallel; --max-fails N means soon,fail=N"
+        )
     question = api.Submit(bag, resume=resume, key=new_key())
     try:
         answer, private = ask_starting(question, config, SUBMIT_TIMEOUT, until_idle=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -45,13 +44,15 @@ def print_outputs(
         tag: whether each line begins with the task's name, or its number, and a tab.
     """
     missing: dict[Outputs, list[api.TaskView]] = {}
+    whole = True  # whether the last line has its end
     for task, outputs in tasks:
         name = f"bag {task.bag} task {task.task}" if bags else f"task {task.task}"
         if headings:
-            click.echo(f"==> {name} <==")
+            click.echo(f"{'' if whole else chr(10)}==> {name} <==")
+            whole = True
         place = outputs.find(task.task, task.attempt, stream, getattr(task, stream))
         if place is not None:
-            _print_whole(place, name, f"{printable(task.name or str(task.task))}\t" if tag else "")
+            whole = _print_whole(place, name, f"{printable(task.name or str(task.task))}\t" if tag else "")
         elif task.state in ("done", "failed") and task.attempt:
             missing.setdefault(outputs, []).append(task)
     for outputs, without in missing.items():
@@ -114,27 +115,27 @@ def outputs_of(bag: api.BagView) -> Outputs:
     return Outputs(bag.output, packed=bag.output_files == "packed", kept=bag.output_files != "none")
 
 
-def _print_whole(place: OutputPlace, name: str, tag: str) -> None:
-    """`tag`: what each line begins with."""
+def _print_whole(place: OutputPlace, name: str, tag: str) -> bool:
+    """Whether the last line that was printed has its end. `tag`: what each line begins with."""
     sys.stdout.flush()
     try:
         file = open_place(place)
     except OSError as error:
         click.echo(f"adaptor: {name}: {printable(place.path)}: {error.strerror}", err=True)
-        return
+        return True
+    last = b"\n"
     with file:
         if tag:
             text = file.read() if place.size is None else file.read(place.size)
             for line in text.splitlines():
                 sys.stdout.buffer.write(tag.encode() + line + b"\n")
-        elif place.size is None:
-            shutil.copyfileobj(file, sys.stdout.buffer)
         else:
-            left = place.size
-            while left > 0 and (data := file.read(min(left, _CHUNK))):
+            left = math.inf if place.size is None else place.size
+            while left > 0 and (data := file.read(int(min(left, _CHUNK)))):
                 sys.stdout.buffer.write(data)
-                left -= len(data)
+                left, last = left - len(data), data[-1:]
     sys.stdout.buffer.flush()
+    return last == b"\n"
 
 
 def follow_output(look: Callable[[], api.TaskView], outputs: Outputs, stream: Stream) -> api.TaskView:

@@ -106,15 +106,16 @@ def display(snapshots: Iterable[Overview], explain: Callable[[int], str] | None 
     from rich.live import Live
     from rich.text import Text
 
-    from adaptor.cli.bags.progress import bag_lines
+    from adaptor.cli.bags.progress import bars
 
     with Live(refresh_per_second=4) as live:
         for snapshot in snapshots:
-            width, ascii_only = live.console.width, live.console.options.ascii_only
-            bars = [line for bag in snapshot.bags for line in bag_lines(bag, width, ascii_only=ascii_only)]
+            screen = live.console.options
             # A display that stays behind says nothing of pilots that are about to leave.
-            below = [] if snapshot.ended else _below(snapshot, explain or _newest_reason)
-            live.update(Group(*bars, *map(Text, below)), refresh=snapshot.ended)
+            below = [] if snapshot.ended else [*_below(snapshot, explain or _newest_reason)]
+            room = screen.size.height - 1 - sum(-(-len(line) // screen.max_width) for line in below)
+            above = bars(snapshot.bags, screen.max_width, room, ascii_only=screen.ascii_only)
+            live.update(Group(*above, *map(Text, below)), refresh=snapshot.ended)
             yield snapshot
 
 

@@ -37,7 +37,7 @@ _SETTABLE = frozenset(
         *("name", "cpus", "memory", "gpus", "nodes", "bind", "time", "timeout", "retries", "on_oom"),
         *("max_fails", "canary", "max_running", "requeue_on", "signal", "max_lost", "replicas", "deadline"),
         *("prefer", "allocation", "order", "sites", "after", "after_any", "cwd", "output", "output_files"),
-        "environment",
+        *("environment", "umask"),
     }
 )
 """Options that a bag of a key may have. The others reach beyond it: `notify` sends messages, `priority` and

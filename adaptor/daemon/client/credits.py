@@ -70,11 +70,16 @@ def change_budget(core: Core, bag: int, credits: float) -> None:
 
 
 def forecast_view(core: Core, bag: BagView) -> ForecastView | None:
-    """Of a running bag, as last made in a step; None: there is none, or it is too old."""
+    """Of a running bag, as last made in a step; None: there is none, or it is too old.
+
+    It has no end once the whole interval has passed: what was forecast did not come.
+    """
     known, made, now = core.broker.state.bags.get(bag.id), core.decided.forecasts.get(bag.id), core.now()
     if bag.state != "running" or known is None or made is None:
         return None
     cost, end = made.forecast.cost, made.forecast.end
+    if end is not None and end.high < now:
+        end = None
     if not 0 <= now - made.at < OLD or (cost is None and end is None):
         return None
     return ForecastView(

@@ -104,11 +104,14 @@ def make_forecasts(snapshot: Snapshot, draft: MemoryDraft) -> list[KeepForecast]
 
 
 def forecast_of(snapshot: Snapshot, ahead: BagAhead) -> Forecast:
-    """The forecast of a bag by what is known now; its cost only if enough tasks have finished."""
+    """The forecast of a bag by what is known now; its cost only if enough tasks have finished.
+
+    Of a growing bag, the work of the tasks that are ready alone.
+    """
     found, bag = forecast(known_bag(snapshot, ahead)), ahead.facts
-    if worth_telling(bag.finished, bag.tasks) and not bag.growing:
-        return found
-    return msgspec.structs.replace(found, cost=None)
+    if bag.growing:
+        return msgspec.structs.replace(found, end=None, cost=None, raw=None)
+    return found if worth_telling(bag.finished, bag.tasks) else msgspec.structs.replace(found, cost=None)
 
 
 def _new_raw(before: MadeForecast | None, found: Forecast) -> Raw | None:

@@ -21,7 +21,7 @@ from adaptor.api import GetBags, TaskEvent, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.cli.daemon_process import ensure_daemon
 from adaptor.client.bags import Client
-from adaptor.client.environment import captured
+from adaptor.client.environment import captured, current_umask
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.outputs.packing import output_name
 from adaptor.resources import TaskGpus
@@ -112,6 +112,7 @@ class Executor(RemoteExecutor):
             cwd=str(here),
             output=str(here / ".snakemake" / "adaptor" / "{bag}"),
             environment=captured({**os.environ, **self.envvars()})[0],
+            umask=current_umask(),
         )
         self._keep_logs = settings.keep_logs
         self._client = Client(start=lambda: ensure_daemon(None, sites=self._common.sites))

@@ -121,3 +121,15 @@ def test_retry_with_other_needs(cli: Cli, serve: Serve) -> None:
     outcome = cli("retry", "3", "--mem", "lots")
     assert outcome.code == 2
     assert "--mem" in outcome.err
+
+
+@pytest.mark.parametrize("command", ["cancel", "retry", "results"])
+def test_a_task_that_the_bag_does_not_have_is_an_error(cli: Cli, serve: Serve, command: str) -> None:
+    server = serve({api.GetBags: api.Bags([bag_view(3, tasks=10)])})
+    outcome = cli(command, "3", "--task", "2,10-12")
+    assert (outcome.code, outcome.err) == (2, "adaptor: --task: bag 3 has no task 10; its tasks are 0 to 9\n")
+    assert not {*map(type, server.questions)} & {api.Cancel, api.Retry}
+    server.answers[api.GetBags] = api.Bags([bag_view(3, tasks=0)])
+    assert "bag 3 has no task 2; it has no tasks" in cli(command, "3", "--task", "2").err
+    server.answers[api.GetBags] = api.Bags([bag_view(3), bag_view(4)])
+    assert "none of these bags has a task 10" in cli(command, "3-4", "--task", "10").err

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -139,6 +140,44 @@ def test_results_come_page_by_page(cli: Cli, serve: Serve, monkeypatch: pytest.M
     server = serve({api.GetBags: api.Bags([bag_view()]), api.GetTasks: page})
     assert [task["task"] for task in cli("results", "--json").value] == list(range(10))
     assert [question.after for question in server.asked(api.GetTasks)] == [-1, 3, 7]
+
+
+def test_tasks_are_asked_for_from_the_first_number_on_and_not_beyond_the_last(cli: Cli, serve: Serve) -> None:
+    def page(question: api.GetTasks) -> list[api.TaskView]:
+        first = question.after + 1
+        return [task_view(task) for task in range(first, min(first + question.limit, 1_000_000))]
+
+    server = serve({api.GetBags: api.Bags([bag_view(tasks=1_000_000)]), api.GetTasks: page})
+    found = cli("results", "--task", "900000-900001,900003", "--json").value
+    assert [task["task"] for task in found] == [900_000, 900_001, 900_003]
+    (question,) = server.asked(api.GetTasks)
+    assert (question.after, question.limit) == (899_999, 4)
+
+
+@pytest.mark.parametrize(("free", "says"), [(0, True), (15, True), (16, False)])
+def test_a_full_disk_is_named_where_tasks_have_failed(
+    cli: Cli, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, says: bool
+) -> None:
+    (tmp_path / "3.err").write_text("")
+    bag = bag_view(output=str(tmp_path), failed=1)
+    tasks = [task_view(3, state="failed", exit_code=1)]
+    serve({api.GetBags: api.Bags([bag]), api.GetTaskSums: failures(failure(1, 3)), api.GetTasks: tasks})
+    monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_bavail=free, f_frsize=4096))
+    assert (f"the disk of {tmp_path} is full" in cli("results").out) is says
+
+
+def test_a_heading_begins_its_line_whatever_the_output_before_ends_with(
+    cli: Cli, serve: Serve, tmp_path: Path
+) -> None:
+    for number, text in enumerate([b"no end", b"an end\n", b"", b"again no end"]):
+        (tmp_path / f"{number}.out").write_bytes(text)
+    bags = api.Bags([bag_view(output=str(tmp_path))])
+    server = serve({api.GetBags: bags, api.GetTasks: [task_view(task) for task in range(4)]})
+    headings = [f"==> task {number} <==" for number in range(4)]
+    out = cli("results", "--stdout").out
+    assert out == f"{headings[0]}\nno end\n{headings[1]}\nan end\n{headings[2]}\n{headings[3]}\nagain no end"
+    server.answers[api.GetTasks] = [task_view(0)]
+    assert cli("results", "--stdout").out == "no end", "the output of one task is as it is"
 
 
 def test_outputs_in_task_order(cli: Cli, serve: Serve, tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_standard_input_and_relative_folders(cli: Cli, serve: Serve, here: Path)
         (["-", "-P", "a=1"], "--param requires --template"),
         (["--csv", "x.csv"], "--csv requires --template"),
         (["-", "--array", "1-3"], "--array: for a batch script only"),
-        (["-", "word"], "arguments: for a batch script only"),
+        (["-", "word"], "word: only a batch script"),
         (["--"], "--: no command"),
         (["--template", "true", "--", "true"], "mutually exclusive"),
         (["--template", "true {a}"], "no parameter for {a}"),
@@ -228,6 +228,17 @@ def test_the_environment_is_that_of_sbatch() -> None:
     assert captured({"GOOD": "1", "BAD": "\udcff", "W\udcff": "2"}) == ({"GOOD": "1"}, ["BAD", "W?"])
 
 
+def test_a_bag_has_the_umask_of_its_shell(cli: Cli, serve: Serve, here: Path) -> None:
+    server = serve({api.Submit: api.Submitted(7)})
+    before = os.umask(0o027)
+    try:
+        assert cli("submit", "--", "true").code == 0
+        assert os.umask(0o027) == 0o027
+    finally:
+        os.umask(before)
+    assert submitted(server).spec.umask == 0o027
+
+
 @pytest.fixture
 def startable(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """No daemon runs; one that is started answers. The list holds the arguments of starts, then servers."""
@@ -252,6 +263,14 @@ def test_submit_starts_a_daemon_that_stays(cli: Cli, startable: list[Any], here:
     assert outcome.code == 2, "a daemon runs with another one"
     assert "adaptor daemon restart --config" in outcome.err
     assert len(startable) == 2
+
+
+def test_a_value_of_halt_is_not_taken_for_the_command(cli: Cli, serve: Serve) -> None:
+    server = serve({})
+    outcome = cli("run", "--halt", "now,fail=1", "./fit", ":::", "1", "2")
+    assert outcome.code == 2
+    assert "--halt has no value" in outcome.err
+    assert not server.asked(api.Submit)
 
 
 def test_run_starts_a_private_daemon_and_watches(cli: Cli, startable: list[Any], here: Path) -> None:

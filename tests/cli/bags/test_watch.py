@@ -64,6 +64,32 @@ def test_a_bag_of_which_nothing_runs_says_why(capsys: pytest.CaptureFixture[str]
     assert not any("waits" in line for line in shown(capsys, runs))
 
 
+@pytest.mark.parametrize(("columns", "lines"), [("80", 24), ("40", 24), ("120", 8)])
+def test_bags_that_go_on_are_seen_however_many_have_ended(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: str, lines: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("LINES", str(lines))
+    ended = [running_bag(number, state="done", ended=1000.0, running=0) for number in range(1, 31)]
+    going = running_bag(31, forecast=AHEAD)
+    told = shown(capsys, Overview(1000.0, [*ended, going], []))
+    assert len(told) < lines
+    assert told[0] == "30 bags ended"
+    assert any(line.startswith("bag 31") and "%" in line for line in told)
+    assert any(line.startswith("bag 31: done ") for line in told)
+
+
+def test_as_many_bags_are_seen_as_the_terminal_has_lines_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("LINES", "24")
+    told = shown(capsys, Overview(1000.0, [running_bag(number, running=3) for number in range(1, 41)], []))
+    assert len(told) < 24
+    assert told[-2] == "19 more bags: adaptor status"
+    assert told[-1] == "no pilots"
+
+
 def test_a_paused_bag_has_no_end_and_an_ended_one_no_pilots(capsys: pytest.CaptureFixture[str]) -> None:
     pilots = [pilot_view(1, state="running")]
     paused = running_bag(8, forecast=AHEAD, paused="paused by you", running=1)

@@ -6,13 +6,16 @@ import asyncio
 import math
 import time
 
+import msgspec
 import pytest
 
 from adaptor import api
 from adaptor.api import StartView
 from adaptor.daemon.client.starts import read_starts
+from adaptor.daemon.step import step
 from adaptor.errors import UsageError
 from adaptor.forecast.asked import AskedRequest
+from adaptor.forecast.estimate import Estimate
 from adaptor.model import PendingJob, RunningJob
 from adaptor.reports import JobReport, JobState
 from backends.base import SchedulerError
@@ -51,6 +54,32 @@ def test_a_full_one_when_the_jobs_end(site: FakeSite) -> None:
     assert view.planned == pytest.approx(end + 650)
     assert "1 job that waits comes first" in view.reason
     assert site.state.memory.jobs.since("17") is not None, "what it sees, the daemon learns from"
+
+
+def test_a_pilot_of_ours_ends_with_its_work_and_not_at_its_limit(site: FakeSite) -> None:
+    bag = site.submit_bag(8)
+    asyncio.run(step(site.state))
+    pilot = next(iter(site.state.memory.pilots.values()))
+    assert pilot.job is not None
+    now = time.time()
+    site.backend.running = (RunningJob(pilot.job, 8, now + 86_400), RunningJob("17", 1, now + 50_000))
+
+    def planned() -> float:
+        (view,) = asked(site)
+        assert view.planned is not None
+        return view.planned
+
+    made = site.state.core.decided.forecasts[bag]
+    for high, end in ((now + 3000, now + 3060), (math.inf, now + 86_400), (now + 1e9, now + 86_400)):
+        ahead = msgspec.structs.replace(made.forecast, end=Estimate(now, now, high))
+        forecasts = {bag: msgspec.structs.replace(made, forecast=ahead)}
+        site.state.core.decided = msgspec.structs.replace(site.state.core.decided, forecasts=forecasts)
+        assert planned() == pytest.approx(end, abs=30), "a minute of idle_timeout after the bag"
+    site.state.core.decided = msgspec.structs.replace(site.state.core.decided, forecasts={})
+    assert planned() == pytest.approx(now + 86_400, abs=30), "nothing is known of the bag"
+    for each in list(site.state.core.broker.state.bags.values()):
+        site.state.core.broker.cancel(each.id)
+    assert planned() == pytest.approx(now + 60, abs=30), "no bag has work"
 
 
 def test_at_a_later_time(site: FakeSite) -> None:

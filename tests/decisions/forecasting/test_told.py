@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+import time
+
+import msgspec
+import pytest
+
+from adaptor.api import TaskInput
 from adaptor.daemon.client.credits import forecast_view
 from adaptor.decisions.forecasting.told import INTERVAL, SOON, bags_ahead
 from adaptor.decisions.memory import MadeForecast, Memory
 from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.forecast import Forecast
 from adaptor.journal.views import bags
+from adaptor.scheduling.bag import Bag
 from tests.daemon.budgeted_site import set_budget, steps
 from tests.daemon.fake_site import FakeSite
-from tests.decisions.test_aims import asked, finish, submit
+from tests.decisions.test_aims import SPEC, asked, finish, submit
 from tests.scheduling.broker_world import World
+
+
+def submit_after(site: FakeSite, first: Bag) -> Bag:
+    """One task, in a bag that runs after another."""
+    spec = msgspec.structs.replace(SPEC, after=(first.id,))
+    id = site.journal.add_bag(spec, [TaskInput("true")], time.time(), gated=True)
+    site.restart()
+    return site.state.core.broker.state.bags[id]
+
+
+def submit_linked(site: FakeSite) -> Bag:
+    """Two tasks, the second after the first."""
+    id = site.journal.add_bag(SPEC, [TaskInput("true"), TaskInput("true", after=[0])], time.time())
+    site.restart()
+    return site.state.core.broker.state.bags[id]
+
 
 NOTHING = Forecast(end=None, work=Estimate(0, 0, 0))
 
@@ -128,3 +151,33 @@ def test_bags_that_share_their_pilots_have_an_end_from_the_first_look_at_the_que
     finish(site, bag, 20, 60.0)
     steps(site, 2)
     assert kept(site) == {bag.id: (made, 0, 40)}, "the first one is judged"
+
+
+@pytest.mark.parametrize("finished", [0, 20])
+def test_a_bag_whose_tasks_wait_for_others_has_no_forecast(site: FakeSite, finished: int) -> None:
+    first = submit(site, 40)
+    follower = submit_after(site, first)
+    linked = submit_linked(site)
+    steps(site)
+    finish(site, first, finished, 60.0)
+    steps(site, 2)
+    views = {view.id: forecast_view(site.state.core, view) for view in bags(site.journal.connection, "all")}
+    assert views[first.id] is not None
+    assert views[follower.id] is None, "it starts when the first bag has ended"
+    assert views[linked.id] is None
+    assert list(kept(site)) == [first.id]
+
+
+def test_a_forecast_whose_interval_has_passed_is_not_shown(site: FakeSite) -> None:
+    bag = submit(site, 40)
+    steps(site)
+    (view,) = bags(site.journal.connection, str(bag.id))
+    core = site.state.core
+    shown = forecast_view(core, view)
+    assert shown is not None
+    assert shown.end is not None
+    made = core.decided.forecasts[bag.id]
+    passed = Estimate(core.now() - 3, core.now() - 2, core.now() - 1)
+    over = msgspec.structs.replace(made, forecast=msgspec.structs.replace(made.forecast, end=passed))
+    core.decided = msgspec.structs.replace(core.decided, forecasts={bag.id: over})
+    assert forecast_view(core, view) is None
