@@ -106,13 +106,7 @@ def _first_possible(left: Profile, work: Work, allowed: int) -> list[Candidate]:
 
 def _improvement(slot: FreeSlot, left: Profile, work: Work, worst: Candidate) -> Candidate | None:
     """A request in this slot that fits next to the others and has more throughput than the worst; or None."""
-    whole = work.candidate(slot, slot.processors)
-    if whole is None or whole.throughput <= worst.throughput * BETTER:
-        return None
-    candidate = work.candidate_within(slot, left)
-    if candidate is None or candidate.throughput <= worst.throughput * BETTER:
-        return None
-    return candidate
+    return work.candidate_within(slot, left, worst.throughput * BETTER)
 
 
 def _worst(chosen: list[Candidate]) -> Candidate:

@@ -73,14 +73,17 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
             throughput=finished / (slot.start + tr - self.now),
         )
 
-    def candidate_within(self, slot: FreeSlot, profile: Profile) -> Candidate | None:
+    def candidate_within(self, slot: FreeSlot, profile: Profile, least: float = 0.0) -> Candidate | None:
         """As `candidate`, on the processors that the profile has free during the whole request.
 
         Fewer processors may need more rounds and thus more time, in which still fewer may be free: shrink
-        until the request fits.
+        until the request fits. Fewer never have more throughput.
+
+        Args:
+            least: None, if the throughput is not above this.
         """
         processors = slot.processors
-        while candidate := self.candidate(slot, processors):
+        while (candidate := self.candidate(slot, processors)) and candidate.throughput > least:
             free = profile.minimum(slot.start, slot.start + candidate.request.tr)
             if free >= candidate.request.p:
                 return candidate

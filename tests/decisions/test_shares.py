@@ -64,8 +64,8 @@ def test_a_deadline_has_the_dear_site_do_what_the_cheap_one_cannot(two: FakeSite
     assert "cheapest within 5m" in two.told("near", "divided")[0]
 
 
-def test_a_budget_alone_is_used_for_time(two: FakeSites) -> None:
-    two.submit_bag(16, budget=10_000_000)
+def test_an_ample_budget_is_used_for_time(two: FakeSites) -> None:
+    two.submit_bag(16, budget=40_000_000)
     assert rounds(two) == {"near": 8, "far": 8}
 
 

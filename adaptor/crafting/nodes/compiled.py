@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
-import msgspec
 import numpy as np
 
 from adaptor.crafting.nodes import kernel
 from adaptor.crafting.nodes.kernel import DONE, Ints, State
 from adaptor.crafting.nodes.space import Ask, Space, Vector
 
+_OPENINGS = 1 << 25  # of shapes on nodes that are remembered: 64 MB
 _SPARE = 8  # steps for which a node has room from the beginning, in addition to those of its holds
 
 
@@ -40,7 +39,7 @@ class CompiledTimelines:
             return
         eligible, each, terms = self._table([(ask, end - start) for ask, start, end in jobs])
         known = np.array([(start, end) for _, start, end in jobs], np.float64)
-        self._state.opening[:] = self._state.soonest[:] = self._start
+        self._state = self._with_rows(1)
         job = 0
         while (job := kernel.place(self._state, eligible, each, terms, known, job)) != DONE:
             self._grow(2 * self._state.times.shape[1])
@@ -50,13 +49,9 @@ class CompiledTimelines:
             return []
         eligible, each, terms = self._table(jobs)
         trs, starts = np.array([tr for _, tr in jobs], np.float64), np.empty(len(jobs), np.float64)
-        kinds = int(terms[:, kernel.KIND].max()) + 1
-        floors = np.full((kinds, len(self._capacity)), self._start)
-        self._state = self._state._replace(floors=floors)
-        known: dict[tuple[Ask, float], int] = {}
-        of = np.array([known.setdefault(job, len(known)) for job in jobs], np.int64)
-        example = np.unique(of, return_index=True)[1]
-        shapes = kernel.Shapes(of, example, np.full(len(known), -np.inf))
+        example = np.unique(terms[:, kernel.SHAPE], return_index=True)[1]
+        shapes = kernel.Shapes(example, np.full(len(example), -np.inf))
+        self._state = self._with_rows(min(len(example), 1 + _OPENINGS // max(1, len(self._capacity))))
         job = 0
         while (job := kernel.backfill(self._state, eligible, each, terms, trs, starts, shapes, job)) != DONE:
             self._grow(2 * self._state.times.shape[1])
@@ -91,21 +86,31 @@ class CompiledTimelines:
                 latest=np.zeros((nodes, 1 + dimensions), np.int64),
                 least=np.zeros(dimensions, np.int64),
                 taken=np.zeros(dimensions, np.int64),
-                opening=np.zeros(nodes),
-                soonest=np.zeros(-(-nodes // kernel.BLOCK)),
                 heap=np.zeros(nodes),
-                floors=np.zeros((0, nodes)),
+                openings=np.zeros((0, 0), np.uint16),
+                soonest=np.zeros((0, 0), np.uint16),
+                owner=np.zeros(0, np.int64),
             )
         )
 
+    def _with_rows(self, rows: int) -> State:
+        """Before any opening is known, with room for those of this number of shapes."""
+        nodes = len(self._capacity)
+        return self._state._replace(
+            openings=np.zeros((rows, nodes), np.uint16),
+            soonest=np.zeros((rows, -(-nodes // kernel.BLOCK)), np.uint16),
+            owner=np.full(rows, -1),
+        )
+
     def _grow(self, width: int) -> None:
+        """Make room for this number of steps, and for twice as many instants."""
         old = self._state
-        more = max(0, width - old.times.shape[1])
-        self._state = self._summed(
-            old._replace(
-                times=np.pad(old.times, ((0, 0), (0, more))),
-                free=np.pad(old.free, ((0, 0), (0, more), (0, 0))),
-            )
+        more, instants = max(0, width - old.times.shape[1]), (0, len(old.instants))
+        self._state = old._replace(
+            times=np.pad(old.times, ((0, 0), (0, more))),
+            free=np.pad(old.free, ((0, 0), (0, more), (0, 0))),
+            instants=np.pad(old.instants, instants),
+            total=np.pad(old.total, (instants, (0, 0))),
         )
 
     def _summed(self, state: State) -> State:
@@ -125,17 +130,16 @@ class CompiledTimelines:
         """The lists of nodes one after another, and by job the vector of a chunk and its terms."""
         lists = self._space.lists
         begins = np.cumsum([0, *map(len, lists)]).tolist()
-        kinds: dict[tuple[Ask, int], int] = {}
+        shapes: dict[tuple[Ask, float], int] = {}
         most: dict[Ask, int] = {}
         terms = []
         for ask, tr in jobs:
-            chunk = msgspec.structs.replace(ask, chunks=1)
-            kind = kinds.setdefault((chunk, math.frexp(tr)[1]), len(kinds))
-            if chunk not in most:
-                most[chunk] = self._most_chunks(chunk)
+            if ask not in most:
+                most[ask] = self._most_chunks(ask)
+            shape = shapes.setdefault((ask, tr), len(shapes))
             places = begins[ask.among], begins[ask.among + 1]
-            fewest = max(1, -(-ask.chunks // most[chunk]))
-            terms.append((ask.chunks, ask.any_gpus, ask.scatter, ask.whole, *places, kind, fewest))
+            fewest = max(1, -(-ask.chunks // most[ask]))
+            terms.append((ask.chunks, ask.any_gpus, ask.scatter, ask.whole, *places, shape, fewest))
         each = np.array([ask.each for ask, _ in jobs], np.int64)
         return np.array([node for some in lists for node in some], np.int64), each, np.array(terms, np.int64)
 

@@ -16,18 +16,22 @@ from numba import njit
 from adaptor.crafting.nodes.space import GPUS
 
 Ints = npt.NDArray[np.int64]
+Grid = npt.NDArray[np.uint16]
 Floats = npt.NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 DONE, FULL = -1, -1
 """`backfill` or `place` is through, else it returns the first job without room; `take` has no room."""
 NOTHING_WANTED = 1 << 62
-CHUNKS, ANY_GPUS, SCATTER, WHOLE, FIRST, LAST, KIND, FEWEST = 0, 1, 2, 3, 4, 5, 6, 7
+CHUNKS, ANY_GPUS, SCATTER, WHOLE, FIRST, LAST, SHAPE, FEWEST = 0, 1, 2, 3, 4, 5, 6, 7
 """Columns of the terms of an ask; `eligible[FIRST:LAST]` are its nodes: where `FIRST` is 0, all. Asks of one
-kind have equal chunks, and durations between two powers of 2. All chunks take `FEWEST` nodes, or more."""
+shape are the same, durations included. All chunks take `FEWEST` nodes, or more."""
 
 
 BLOCK = 64  # nodes of a list that are skipped together where none is open
+GRID = 64.0  # seconds, of openings; a power of 2, so that no division is rounded
+LAST_OPENING = 65535  # on the grid: then, some 48 days after the start of the plan, or later
+INHERITED = 4  # shapes, the newest, from which a new one inherits openings
 
 # No kernel makes an array, and counting references to them (_nrt) would take half of the time.
 _OPTIONS: dict[str, Any] = {"cache": True, "_nrt": False}
@@ -54,14 +58,15 @@ class State(NamedTuple):
     least: Ints
     """(R): for the kernels' own use, as is the next."""
     taken: Ints
-    opening: Floats
-    """(N)"""
-    soonest: Floats
-    """(N / BLOCK, rounded up): no node of a block of the list in use opens earlier."""
     heap: Floats
     """(N): the first openings, the last of which is the first of a heap."""
-    floors: Floats
-    """(K, N): by kind of chunk and of duration, before which instant a node has no room: holds only grow."""
+    openings: Grid
+    """(M, N): by row the instants, on the grid, before which a node is of no use to a shape: holds only grow.
+    The row of a shape is the rest of its number by M."""
+    soonest: Grid
+    """(M, N / BLOCK, rounded up): no node of a block of the shape's list opens earlier."""
+    owner: Ints
+    """(M): by row its shape; -1: none."""
 
 
 def kernel(function: Function) -> Function:
@@ -220,32 +225,45 @@ def lower(heap: Floats, size: int, value: float) -> None:
 
 
 @kernel
+def on_grid(state: State, time: float) -> int:
+    """Never later than the time."""
+    return int(min((time - np.floor(state.instants[0])) / GRID, float(LAST_OPENING)))
+
+
+@kernel
+def off_grid(state: State, number: int) -> float:
+    return float(np.floor(state.instants[0]) + GRID * number)
+
+
+@kernel
 def find_openings(
     state: State, eligible: Ints, each: Ints, terms: Ints, not_before: float, tr: float
 ) -> float:
-    """By node a time before which it has no room for one chunk; returns a time before which all have no room.
+    """Find openings of a shape; returns a time before which not all chunks have room.
 
     That is the opening of the last of the fewest nodes that hold all chunks. Only nodes that may be among
     the first to open are looked at; the last of the list come first, since jobs take the first.
     """
-    fewest, heap, floors = terms[FEWEST], state.heap, state.floors[terms[KIND]]
+    fewest, heap, row = terms[FEWEST], state.heap, terms[SHAPE] % state.owner.shape[0]
+    openings, all_soonest = state.openings[row], state.soonest[row]
     if fewest > terms[LAST] - terms[FIRST]:
         return np.inf
     heap[:fewest] = np.inf
-    state.soonest[:] = np.inf
-    least_tr = 2.0 ** np.floor(np.log2(tr))
-    for place in range(terms[LAST] - 1, terms[FIRST] - 1, -1):
-        node = eligible[place]
-        if floors[node] < heap[0]:
-            floors[node] = opening(state, node, floors[node], each, terms, least_tr)
-        found = max(floors[node], not_before)
-        if found < heap[0]:
-            found = opening(state, node, found, each, terms, tr)
-        if found < heap[0]:
-            lower(heap, fewest, found)
-        state.opening[node] = found
-        block = (place - terms[FIRST]) // BLOCK
-        state.soonest[block] = min(state.soonest[block], found)
+    for block in range(blocks(terms) - 1, -1, -1):
+        if off_grid(state, all_soonest[block]) >= heap[0]:
+            continue
+        soonest = LAST_OPENING
+        first = terms[FIRST] + block * BLOCK
+        for place in range(min(first + BLOCK, terms[LAST]) - 1, first - 1, -1):
+            node = eligible[place]
+            found = max(off_grid(state, openings[node]), not_before)
+            if found < heap[0]:
+                found = opening(state, node, found, each, terms, tr)
+                openings[node] = on_grid(state, found)
+                if found < heap[0]:
+                    lower(heap, fewest, found)
+            soonest = min(soonest, openings[node])
+        all_soonest[block] = soonest
     return float(heap[0])
 
 
@@ -260,22 +278,28 @@ def first_fit(state: State, eligible: Ints, each: Ints, terms: Ints, start: floa
     """After `find_openings`: `start` if all chunks have room from then on for tr, else a time before which
     they have none. It is −∞ (not known) unless no node counts for more than one chunk.
     """
-    left, least, later = terms[CHUNKS], state.least, np.inf
+    left, least, later, row = terms[CHUNKS], state.least, np.inf, terms[SHAPE] % state.owner.shape[0]
+    openings, all_soonest, now = state.openings[row], state.soonest[row], on_grid(state, start)
+    next_opening = LAST_OPENING + 1
     # A node that has a GPU of some type at each instant need not have the same one all the time.
     single = terms[CHUNKS] == terms[FEWEST] and not terms[ANY_GPUS]
     for block in range(blocks(terms)):
-        if state.soonest[block] > start:
-            later = min(later, state.soonest[block])
+        if all_soonest[block] > now:
+            next_opening = min(next_opening, all_soonest[block])
             continue
-        soonest = np.inf
+        soonest = LAST_OPENING
         first = terms[FIRST] + block * BLOCK
         for place in range(first, min(first + BLOCK, terms[LAST])):
             node = eligible[place]
-            if state.opening[node] <= start:
-                state.opening[node] = opening(state, node, start, each, terms, tr)
-            soonest = min(soonest, state.opening[node])
-            if state.opening[node] > start:
-                later = min(later, state.opening[node])
+            if openings[node] > now:
+                soonest = min(soonest, openings[node])
+                next_opening = min(next_opening, openings[node])
+                continue
+            found = opening(state, node, start, each, terms, tr)
+            openings[node] = on_grid(state, found)
+            soonest = min(soonest, openings[node])
+            if found > start:
+                later = min(later, found)
             elif single:
                 left -= 1
             else:
@@ -283,7 +307,9 @@ def first_fit(state: State, eligible: Ints, each: Ints, terms: Ints, start: floa
                 left -= chunks_on(least, state.capacity[node], each, terms)
             if left <= 0:
                 return start
-        state.soonest[block] = soonest
+        all_soonest[block] = soonest
+    if next_opening <= LAST_OPENING:
+        later = min(later, off_grid(state, next_opening))
     return float(later) if single else -np.inf
 
 
@@ -294,13 +320,14 @@ def take(state: State, eligible: Ints, each: Ints, terms: Ints, start: float, en
         return FULL
     left, processors, least, taken = terms[CHUNKS], 0, state.least, state.taken
     latest, count = state.latest, 0
+    row, now = terms[SHAPE] % state.owner.shape[0], on_grid(state, start)
     for block in range(blocks(terms)):
-        if left <= 0 or state.soonest[block] > start:
+        if left <= 0 or state.soonest[row, block] > now:
             continue
         first = terms[FIRST] + block * BLOCK
         for place in range(first, min(first + BLOCK, terms[LAST])):
             node = eligible[place]
-            if left <= 0 or state.opening[node] > start:
+            if left <= 0 or state.openings[row, node] > now:
                 continue
             find_least(state, node, start, end, least)
             if has_room(least, state.capacity[node], each, terms):
@@ -371,8 +398,6 @@ def asks_less(each: Ints, terms: Ints, trs: Floats, one: int, other: int) -> boo
 class Shapes(NamedTuple):
     """The jobs that ask for the same: a long queue has far fewer of them than jobs."""
 
-    of: Ints
-    """By job: the number of its shape."""
     example: Ints
     """By shape: one of its jobs."""
     latest: Floats
@@ -380,8 +405,24 @@ class Shapes(NamedTuple):
 
 
 @kernel
-def alike(each: Ints, terms: Ints, trs: Floats, one: int, other: int) -> bool:
-    return asks_less(each, terms, trs, one, other) and asks_less(each, terms, trs, other, one)
+def inherit(state: State, each: Ints, terms: Ints, trs: Floats, shapes: Shapes, job: int) -> float:
+    """Begin the row of a new shape with the openings of shapes that ask for less, the newest of them; returns
+    the latest of all their starts."""
+    start, rows, heirs = state.instants[0], state.owner.shape[0], 0
+    row = state.openings[terms[job, SHAPE] % rows]
+    state.owner[terms[job, SHAPE] % rows] = terms[job, SHAPE]
+    row[:] = 0
+    state.soonest[terms[job, SHAPE] % rows] = 0
+    for shape in range(shapes.latest.shape[0] - 1, -1, -1):
+        owned = heirs < INHERITED and state.owner[shape % rows] == shape
+        more = shapes.latest[shape] > start or (owned and shapes.latest[shape] > -np.inf)
+        if more and asks_less(each, terms, trs, shapes.example[shape], job):
+            start = max(start, shapes.latest[shape])
+            if owned:
+                heirs += 1
+                for node in range(row.shape[0]):
+                    row[node] = max(row[node], state.openings[shape % rows, node])
+    return float(start)
 
 
 @kernel
@@ -398,18 +439,15 @@ def backfill(
     """Plan the jobs from `first` on. None starts before an earlier one that asks for less."""
     latest = shapes.latest
     for job in range(first, trs.shape[0]):
-        if job > first and alike(each, terms, trs, job - 1, job):
-            start = starts[job - 1]  # what is known of the openings still holds
-        else:
-            start = state.instants[0]
-            for shape in range(latest.shape[0]):
-                if latest[shape] > start and asks_less(each, terms, trs, shapes.example[shape], job):
-                    start = latest[shape]
+        shape = terms[job, SHAPE]
+        start = max(latest[shape], state.instants[0])
+        if state.owner[shape % state.owner.shape[0]] != shape:
+            start = max(start, inherit(state, each, terms, trs, shapes, job))
+        if job == first or terms[job - 1, SHAPE] != shape:  # else what is known of the openings still holds
             start = find_openings(state, eligible, each[job], terms[job], start, trs[job])
         if start < np.inf:
             start = earliest(state, eligible, each[job], terms[job], start, trs[job])
         if start < np.inf and take(state, eligible, each[job], terms[job], start, start + trs[job]) == FULL:
             return job
-        starts[job] = start
-        latest[shapes.of[job]] = max(latest[shapes.of[job]], start)
+        starts[job] = latest[shape] = start
     return DONE

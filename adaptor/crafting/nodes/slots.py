@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import compress, pairwise
-from operator import ne
+from operator import itemgetter, ne
 
 from adaptor.crafting.nodes.schedule import NodeSchedule
 from adaptor.crafting.nodes.space import PROCESSORS, Ask, Space, Vector, chunks_on
@@ -33,29 +33,27 @@ class _Nodes:
         alike = Counter(nodes)
         self.groups, self.counts = list(alike), list(alike.values())
         self.times, self.units = list[float](), list[int]()  # the units of all of them from each instant on
-        changes: dict[float, int] = {start: 0}
-        rises = set()
-        falls = []
-        for group, (steps, count) in enumerate(alike.items()):
-            before = 0
-            for time, units in zip(*steps, strict=True):
-                changes[time] = changes.get(time, 0) + (units - before) * count
-                if units > before:
-                    rises.add(time)
-                elif units < before:
-                    falls.append((time, group))
-                before = units
-        falls.sort()
-        self._falls = [time for time, _ in falls]
-        self._falling = [group for _, group in falls]
-        """The instants at which a group gets fewer units, and which one does."""
+        layers = [
+            (end, begin, count * units)
+            for steps, count in alike.items()
+            for begin, end, units in _layers(zip(*steps, strict=True))
+        ]
+        layers.sort(key=itemgetter(0))
+        self._ends = [end for end, _, _ in layers]
+        self._begins = [begin for _, begin, _ in layers]
+        self._units = [units for _, _, units in layers]
+        changes = defaultdict[float, int](int, {start: 0})
+        for end, begin, units in layers:
+            changes[begin] += units
+            changes[end] -= units
+        changes.pop(math.inf, None)
         units = 0
         for time in sorted(changes):
             units += changes[time]
             if not self.units or units != self.units[-1]:
                 self.times.append(time)
                 self.units.append(units)
-        self.handovers = sorted(time for time in rises if changes[time] <= 0)
+        self.handovers = sorted(time for time in set(self._begins) if changes[time] <= 0)
         """Instants at which a node comes free and the sum does not rise, as others are taken."""
         self._staying: dict[float, _Staying] = {}
 
@@ -64,33 +62,22 @@ class _Nodes:
         if duration not in self._staying:
             if len(self._staying) == DURATIONS:
                 self._staying.clear()
-            self._staying[duration] = found = _Staying(duration)
-            for steps, count in zip(self.groups, self.counts, strict=True):
-                found.add(zip(*steps, strict=True), count)
+            self._staying[duration] = _Staying(duration)
+            self._staying[duration].add(zip(self._begins, self._ends, self._units, strict=True), 1)
         return self._staying[duration]
 
-    def least(self, start: float, end: float, drawn: Mapping[int, int], enough: float = -math.inf) -> int:
+    def least(self, start: float, end: float, drawn: Mapping[int, int]) -> int:
         """The units that stay free during [start, end), without this number of nodes of each group.
 
-        Those of `start`, less what is lost by the groups that get fewer: no other one is looked at.
-
-        Args:
-            enough: where it is fewer than this, any smaller number will do.
+        Those of `start`, less the layers that end in between.
         """
-        units = self.units[max(0, bisect_right(self.times, start) - 1)]
-        for group, count in drawn.items():
-            units -= count * _least(self.groups[group], start, start)
-        first = bisect_right(self._falls, start)
-        last = bisect_left(self._falls, end, first)
-        for group in dict.fromkeys(self._falling[first:last]):
-            times, counts = self.groups[group]
-            begin = max(0, bisect_right(times, start) - 1)
-            if there := counts[begin]:
-                lost = there - min(counts[begin : bisect_left(times, end, begin + 1)])
-                units -= lost * (self.counts[group] - drawn.get(group, 0))
-                if units < enough:
-                    break
-        return units
+        start = max(start, self.times[0])
+        units = self.units[bisect_right(self.times, start) - 1]
+        first = bisect_right(self._ends, start)
+        last = bisect_left(self._ends, end, first)
+        layers = zip(self._begins[first:last], self._units[first:last], strict=True)
+        units -= sum(lost for begin, lost in layers if begin <= start)
+        return units - sum(count * _least(self.groups[group], start, end) for group, count in drawn.items())
 
 
 class _Staying:
@@ -109,13 +96,13 @@ class _Staying:
         twin._begins, twin._ends = self._begins.copy(), self._ends.copy()
         return twin
 
-    def add(self, steps: Iterable[tuple[float, int]], count: int) -> None:
-        """The layers of a number of nodes; below 0, they are gone."""
+    def add(self, layers: Iterable[tuple[float, float, int]], count: int) -> None:
+        """Layers `(begin, end, units)` of a number of nodes; below 0, they are gone."""
         begins, ends, duration = self._begins, self._ends, self.duration
-        for begin, end, units, shared in rectangles(steps):
+        for begin, end, units in layers:
             if begin + duration <= end:
-                begins[begin] += count * (units - shared)
-                ends[end] += count * (units - shared)
+                begins[begin] += count * units
+                ends[end] += count * units
 
     def next_with(self, units: int, after: float) -> float:
         """The first start after an instant with that many units, if fewer are there at that instant."""
@@ -181,21 +168,21 @@ class SlotProfile(Profile):
     def minimum(self, start: float, end: float) -> int:
         return self._units(start, end) * self._each
 
-    def _units(self, start: float, end: float, enough: float = -math.inf) -> int:
-        """Those free in a window; any number below `enough` if they are fewer."""
+    def _units(self, start: float, end: float) -> int:
+        """Those free in a window."""
         if end <= self._until:
-            return self._on_nodes(start, end, enough)
+            return self._on_nodes(start, end)
         rest = self._rest.minimum(max(start, self._until), end)
-        return rest if start >= self._until else min(rest, self._on_nodes(start, self._until, enough))
+        return rest if start >= self._until else min(rest, self._on_nodes(start, self._until))
 
-    def _on_nodes(self, start: float, end: float, enough: float) -> int:
+    def _on_nodes(self, start: float, end: float) -> int:
         touched = sum(node.minimum(start, end) for node in self._touched.values())
-        return touched + self._nodes.least(start, end, self._drawn, enough - touched)
+        return touched + self._nodes.least(start, end, self._drawn)
 
     def earliest_start(self, processors: int, duration: float, not_before: float = -math.inf) -> float:
         units = math.ceil(processors / self._each)
         while (start := super().earliest_start(processors, duration, not_before)) < math.inf:
-            if self._units(start, start + duration, units) >= units:
+            if self._units(start, start + duration) >= units:
                 return start
             unknown = max(bisect_right(self._times, start), bisect_left(self._times, self._until))
             stays = self._stays(duration).next_with(units, start)
@@ -206,9 +193,9 @@ class SlotProfile(Profile):
         if self._staying is None or self._staying.duration != duration:
             self._staying = self._nodes.staying(duration).copy()
             for group, count in self._drawn.items():
-                self._staying.add(zip(*self._nodes.groups[group], strict=True), -count)
+                self._staying.add(_layers(zip(*self._nodes.groups[group], strict=True)), -count)
             for node in self._touched.values():
-                self._staying.add(node.steps(), 1)
+                self._staying.add(_layers(node.steps()), 1)
         return self._staying
 
     def free_slots(self) -> list[FreeSlot]:
@@ -304,6 +291,12 @@ def _shared(rest: Profile, until: float, most: int, space: Space) -> Profile:
     return Profile.of_steps(
         [step for before, step in pairwise([(until, -1), *units]) if step[1] != before[1]]
     )
+
+
+def _layers(steps: Iterable[tuple[float, int]]) -> Iterator[tuple[float, float, int]]:
+    """`(begin, end, units)` of a node: at each instant, as many units as are free, that stay longest."""
+    for begin, end, units, shared in rectangles(steps):
+        yield begin, end, units - shared
 
 
 def _joined(times: list[float], counts: list[int]) -> Steps:

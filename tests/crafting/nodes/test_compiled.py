@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+from unittest import mock
 
+import msgspec
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
+from adaptor.crafting.nodes import compiled as compiled_timelines
 from adaptor.crafting.nodes import kernel
 from adaptor.crafting.nodes.schedule import NodeSchedule, node_schedule
 from adaptor.crafting.nodes.slots import slot_profile
@@ -31,6 +35,34 @@ def same(queue: QueueState) -> tuple[NodeSchedule, NodeSchedule]:
 def test_they_plan_the_same(queue: QueueState, unit: Need) -> None:
     plain, compiled = same(queue)
     assert slot_profile(compiled, unit, 0.0).steps() == slot_profile(plain, unit, 0.0).steps()
+
+
+@given(
+    node_queues(),
+    st.lists(st.integers(0, 4), max_size=12),
+    st.sampled_from([1.0, 37.3, 5e3, 1e6]),
+    st.floats(-1e9, 2e9),
+    st.sampled_from([1, 12, 1000]),
+)
+def test_openings_are_remembered_by_shape(
+    queue: QueueState, more: list[int], factor: float, now: float, room: int
+) -> None:
+    """Also beyond the end of their grid, and where few shapes have room."""
+    pending = [
+        msgspec.structs.replace(job, planned_start=None, parts=(), tr=factor * job.tr)
+        for job in queue.pending
+    ]
+    pending += [
+        msgspec.structs.replace(pending[number], id=f"again {place}")
+        for place, number in enumerate(more)
+        if number < len(pending)
+    ]
+    running = tuple(msgspec.structs.replace(job, end=now + factor * job.end) for job in queue.running)
+    queue = msgspec.structs.replace(queue, now=now, running=running, pending=tuple(pending))
+    with mock.patch.object(compiled_timelines, "_OPENINGS", room):
+        plain, compiled = (node_schedule(queue, compiled=loops) for loops in (False, True))
+    assert compiled.starts == plain.starts
+    assert compiled.steps == plain.steps
 
 
 def test_a_gpu_of_any_type_is_the_same_one_all_the_time() -> None:
@@ -70,7 +102,7 @@ def test_rows_grow_as_jobs_are_planned() -> None:
 
 
 def test_lists_of_several_blocks_of_nodes() -> None:
-    """Jobs in a row ask for the same, some of them for the nodes of a part of the site."""
+    """Jobs in a row ask for the same, as later ones do; some for the nodes of a part of the site."""
     draw = random.Random(2)
     nodes = alike(3 * kernel.BLOCK - 5, 4, 8)
     some = frozenset(node.name for node in nodes[7:150])
@@ -88,6 +120,7 @@ def test_lists_of_several_blocks_of_nodes() -> None:
         )
         tr = 10.0 * draw.randint(1, 12)
         pending += [PendingJob(f"p{len(pending) + more}", 1, tr, need=need) for more in range(4)]
+    pending += [msgspec.structs.replace(job, id=f"{job.id} again") for job in pending[::3]]
     queue = QueueState(
         now=0.0, processors=4 * len(nodes), running=running, pending=tuple(pending), nodes=nodes
     )
