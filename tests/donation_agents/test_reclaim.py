@@ -18,7 +18,6 @@ from tests.living import hold, is_alive, is_gone, oldest_child, until
 
 _GREEDY = """
 import signal, time
-from tests.living import until
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 memory = bytearray(300 * 2**20)
 memory[::4096] = b"x" * len(memory[::4096])
