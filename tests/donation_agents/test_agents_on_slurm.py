@@ -63,7 +63,6 @@ def job(slurm: ThrowawaySlurm, folder: Path, nodes: str, processes: list[tuple[i
 import os, sys
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from adaptor.processes.identity import start_ticks
-from tests.living import until
 alive = [pid for pid, ticks in {processes!r} if start_ticks(pid) == ticks]
 with open({str(seen) + ".new"!r}, "w") as file:
     print(os.environ["SLURM_JOB_ID"], *alive, file=file)

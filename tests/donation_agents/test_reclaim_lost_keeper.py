@@ -52,7 +52,6 @@ while time.monotonic() < limit:
 
 HUNTER = """
 import os, signal, sys, time
-from tests.living import until
 known = {os.getpid(), *map(int, sys.argv[1:])}
 print("ready", flush=True)
 while True:
