@@ -103,6 +103,7 @@ class BagView(msgspec.Struct, frozen=True, kw_only=True):
     open: bool = False  # whether tasks may still be appended
     events: int = 0  # the number of its last event (see BagEvents)
     blocked: int = 0  # tasks that wait for other tasks or bags
+    awaits: list[int] = []  # bags that must end before its blocked tasks start
     output_files: str = "each"  # `each`, `packed` or `none`, as in `BagSpec`
     paused: str = ""  # empty, or why nothing is started or bought for it, and what makes it go on
     held_off: str = ""

@@ -20,7 +20,9 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     requests: int
     donations: int = 0  # nodes that were donated, without a formal request
     paid: float  # processor-seconds held by pilots
-    used: float
+    used: float  # by attempts of this bag that were recorded as a result
+    used_by_others: float = 0.0  # the same of other bags in these pilots
+    others: list[int] = []  # those bags; the journal may have forgotten more
     wasted: float
     turnaround: float | None  # from submission to the last result; None while the bag runs
     first_result: float | None  # from submission to the first result

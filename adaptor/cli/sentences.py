@@ -149,6 +149,21 @@ def pause_lines(bag: api.BagView) -> list[str]:
     return [printable(bag.paused), *(f"  | {printable(line)}" for line in told.splitlines())]
 
 
+_NAMED = 5  # bags that are named, of many
+
+
+def bags_words(bags: Sequence[int]) -> str:
+    """`bag 5`, `bags 5 and 7`, `bags 1, 2, 3, 4, 5 and 12 more`."""
+    more = [f"{len(bags) - _NAMED:,} more"] if len(bags) > _NAMED else []
+    *first, last = [*map(str, bags[:_NAMED]), *more]
+    return f"bags {', '.join(first)} and {last}" if first else f"bag {last}"
+
+
+def waits_lines(bag: api.BagView) -> list[str]:
+    """Nothing for a bag that waits for no other."""
+    return [f"bag {bag.id} waits for {bags_words(bag.awaits)}"] if bag.awaits else []
+
+
 def held_off_lines(bag: api.BagView) -> list[str]:
     """Nothing for a bag whose requests do not fail."""
     return [f"bag {bag.id}: {printable(bag.held_off)}"] if bag.held_off else []

@@ -19,8 +19,9 @@ from adaptor.journal.credits import bag_line, credits_view, entries, gpus_of_pil
 from adaptor.journal.damage import understood
 from adaptor.journal.database import FILE, guarded, open_for_reading
 from adaptor.journal.forecast_rows import first_forecast, forecast_record
+from adaptor.journal.pilot_rows import held_by_attempts
 from adaptor.journal.views import OFFLINE, Live, bags, count, events, latest, pilots, tasks
-from adaptor.model import IN_SYSTEM
+from adaptor.model import IN_SYSTEM, USEFUL
 
 
 class QueryContext:
@@ -133,6 +134,9 @@ def _advice(reading: QueryContext, question: api.GetAdvice) -> api.AdviceView:
     return api.AdviceView(measured(reading.db, question.bag, _report(reading, question).totals), [])
 
 
+_USEFUL = ",".join(f"'{outcome.value}'" for outcome in USEFUL)
+
+
 @reads(api.GetReport)
 def _report(reading: QueryContext, question: api.GetReport | api.GetAdvice) -> api.BagReport:
     """Each request that ran tasks of the bag, or was made while it was unfinished and ran nothing."""
@@ -150,7 +154,15 @@ def _report(reading: QueryContext, question: api.GetReport | api.GetAdvice) -> a
     if bag.sites:
         requests = [request for request in requests if request.site in bag.sites]
     first_done = db.execute("SELECT first_done FROM bag WHERE id = ?", (bag.id,)).fetchone()[0]
-    used = sum(request.used for request in requests)
+    shown = {request.id for request in requests}
+    own = held_by_attempts(db, f"attempt.bag = ? AND attempt.outcome IN ({_USEFUL})", (bag.id,))
+    used = sum(held.seconds for held in own if held.pilot in shown)
+    used_by_others = round(sum(request.used for request in requests) - used, 6)  # the sums differ by rounding
+    others = db.execute(
+        f"SELECT DISTINCT bag FROM attempt WHERE bag <> ?1 AND outcome IN ({_USEFUL})"  # noqa: S608
+        " AND pilot IN (SELECT pilot FROM attempt WHERE bag = ?1) ORDER BY bag",
+        (bag.id,),
+    )
     wasted = sum(request.wasted for request in requests)
     forecast = first_forecast(db, ledger, bag.id)
     return BagReport(
@@ -159,8 +171,10 @@ def _report(reading: QueryContext, question: api.GetReport | api.GetAdvice) -> a
         totals=Totals(
             requests=sum(not request.node for request in requests),
             donations=sum(bool(request.node) for request in requests),
-            paid=used + wasted,
+            paid=used + used_by_others + wasted,
             used=used,
+            used_by_others=used_by_others,
+            others=[other for (other,) in others] if used_by_others else [],
             wasted=wasted,
             gpu_paid=sum(
                 gpus_of_pilot(db, request.id) * (request.used + request.wasted) / request.p

@@ -149,6 +149,7 @@ def _select_bags(db: sqlite3.Connection, where: str, arguments: tuple[object, ..
             "jobs": spec.script is not None and spec.script.jobs,
             "paused": guard.paused if paused else "",
             "halted": paused and guard.itself,
+            "awaits": _awaited(db, spec) if row["blocked"] else [],
             "evidence": _evidence(db, row["id"], *guard.shown) if paused and guard.shown else None,
         }
 
@@ -166,8 +167,14 @@ def _select_bags(db: sqlite3.Connection, where: str, arguments: tuple[object, ..
 
 _NO_COLUMNS = (
     *("state", "sites", "cpus", "mean_runtime", "output", "output_files", "paused", "halted", "evidence"),
-    *("forecast", "held_off", "jobs"),
+    *("forecast", "held_off", "jobs", "awaits"),
 )
+
+
+def _awaited(db: sqlite3.Connection, spec: BagSpec) -> list[int]:
+    """The bags that have not ended, of those after which a bag runs."""
+    unended = "SELECT 1 FROM bag WHERE id = ? AND ended IS NULL"
+    return [bag for bag in sorted({*spec.after, *spec.after_any}) if db.execute(unended, (bag,)).fetchone()]
 
 
 def _evidence(db: sqlite3.Connection, bag: int, task: int, attempt: int) -> ErrorExample:

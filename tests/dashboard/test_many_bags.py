@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from adaptor.api import BagView
+from adaptor.api import BagView, Totals
 from adaptor.dashboard.document import static_document
 from adaptor.dashboard.gathering import Gatherer
 from adaptor.dashboard.page import BagRow
@@ -90,3 +90,26 @@ def test_few_bags_are_neither_folded_nor_searched(browser: Browser, tmp_path: Pa
     assert page.locator(".bag:visible").count() == 3
     assert page.locator("#bags summary").count() == 0
     assert not page.locator("#find").is_visible()
+
+
+def test_bags_that_end_before_and_bags_in_the_same_pilots_are_named(browser: Browser, tmp_path: Path) -> None:
+    page = Gatherer(Told(), lambda: NOW, lambda: NOW, "bags").gather()
+    bag = running_bag(9, running=0, done=0, waiting=0, blocked=10, awaits=[5, 7])
+    sums = Totals(
+        requests=1,
+        paid=90.0,
+        used=3.0,
+        used_by_others=60.0,
+        others=[4],
+        wasted=27.0,
+        turnaround=None,
+        first_result=None,
+    )
+    rows = [BagRow(bag=bag, credits=None)]
+    told = msgspec.structs.replace(page, bags=rows, totals=sums, details=[])
+    text = static_document(
+        msgspec.structs.replace(told, head=msgspec.structs.replace(page.head, static=True))
+    )
+    found = shown(browser, tmp_path, text)
+    assert found.inner_text("#bags .end") == "waits for bags 5, 7"
+    assert "used by bag 4" in found.inner_text("#totals")

@@ -37,6 +37,23 @@ def test_a_report_counts_used_wasted_and_what_was_given_back(world: World) -> No
     assert told.totals.paid == pytest.approx(50)
 
 
+def test_a_report_tells_own_use_from_that_of_the_bags_in_the_same_pilots(world: World) -> None:
+    own, other, apart = world.submit(1), world.submit(1), world.submit(1)
+    shared, later = world.join("w", processors=2), world.join("later")
+    took = {own: 3, other: 10, apart: 20}
+    begin = world.now
+    for player in (shared, later):
+        while player.running:
+            key = next(iter(player.running))
+            world.now = begin
+            world.finish(player, key, took=took[key.bag])
+    sums = ask(world, api.GetReport(own)).totals
+    assert (sums.used, sums.used_by_others, sums.others) == (pytest.approx(3), pytest.approx(10), [other])
+    assert sums.paid == pytest.approx(sums.used + sums.used_by_others + sums.wasted)
+    sums = ask(world, api.GetReport(apart)).totals
+    assert (sums.used, sums.used_by_others, sums.others) == (pytest.approx(20), 0, [])
+
+
 def test_requests_that_ran_nothing_are_in_the_report_of_the_bag_of_their_time(world: World) -> None:
     world.submit(1)
     world.join("idle", processors=1)

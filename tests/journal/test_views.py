@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from adaptor import api
+from adaptor.bag_spec import BagSpec
 from adaptor.journal.views import bags, pilots, tasks
 from adaptor.model import PilotState
 from tests.scheduling.broker_world import Player, World
@@ -32,6 +33,26 @@ def test_a_bag_in_numbers(world: World) -> None:
     assert (view.id, view.state, view.tasks, view.done, view.retried) == (bag, "running", 4, 1, 1)
     assert view.waiting + view.running == 3
     assert view.mean_runtime == 3.0
+
+
+def test_a_bag_names_the_bags_that_it_waits_for_until_they_have_ended(world: World) -> None:
+    first, second = world.submit(1), world.submit(1)
+    spec = BagSpec(name="b", cwd="/", output="/", environment={}, after=(first,), after_any=(second, first))
+    last = world.journal.add_bag(spec, [api.TaskInput("true")] * 3, world.now, gated=True)
+    world.cpus[last] = 1
+    world.restart()
+    player = world.join("w")
+
+    def awaits() -> list[int]:
+        (view,) = bags(world.journal.connection, str(last))
+        assert view.waiting + view.running + view.blocked == 3
+        return view.awaits
+
+    assert awaits() == [first, second]
+    world.finish(player)
+    assert awaits() == [second]
+    world.finish(player)
+    assert awaits() == []
 
 
 @pytest.mark.parametrize(("exit_code", "state"), [(0, "done"), (1, "failed")])

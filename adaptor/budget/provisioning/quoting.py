@@ -179,7 +179,7 @@ def most_processors(max_pending_requests: int | None, max_proc: int | None, in_s
 def quote(
     tasks: int, cpus: int, sampled: Mapping[str, SiteSample], terms: Mapping[str, SampleTerms]
 ) -> Quote:
-    """The choices for what the samples have left of a bag.
+    """The choices for what the samples have left of a bag, which is one task at least.
 
     Args:
         tasks: of the whole bag.
@@ -188,12 +188,10 @@ def quote(
         terms: by site, of the same sites.
 
     Raises:
-        BudgetError: the samples have finished the whole bag, or two sites have no finished task in common.
+        BudgetError: two sites have no finished task in common.
     """
     done = {place for sample in sampled.values() for place in sample.runtimes}
     rest = [place for place in range(tasks) if place not in done]
-    if not rest:
-        raise BudgetError("the sample was the whole bag: its results are there, and no task is left to quote")
     known = learn({site: sample.runtimes for site, sample in sampled.items()})
     offers = [  # in slots of tasks: each stands for the processors of one task
         SiteOffer(

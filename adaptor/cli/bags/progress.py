@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from rich.text import Text
 
@@ -11,12 +12,14 @@ from adaptor.cli.printing import plural, printable
 from adaptor.cli.sentences import counts, percent_ended, title
 
 _LONGEST, _SHORTEST = 40, 10  # cells of a bar
+_SHARE = len(" 100%")
 _WAITS = "bright_black"
 
 
 def bars(bags: Sequence[api.BagView], width: int, room: int, *, ascii_only: bool = False) -> list[Text]:
     """The lines of all bags, at most `room`: if there are more, ended bags are counted, then the last."""
-    lines = {bag.id: [*bag_lines(bag, width, ascii_only=ascii_only)] for bag in bags}
+    columns = _columns(bags, width)
+    lines = {bag.id: [*_bag_lines(bag, columns, width, ascii_only=ascii_only)] for bag in bags}
     if sum(map(len, lines.values())) <= room:
         return [line for each in lines.values() for line in each]
     going = [bag.id for bag in bags if bag.ended is None]
@@ -29,23 +32,36 @@ def bars(bags: Sequence[api.BagView], width: int, room: int, *, ascii_only: bool
     return found
 
 
-def bag_lines(bag: api.BagView, width: int, *, ascii_only: bool = False) -> Iterator[Text]:
-    """One bag in lines of at most `width` cells: its bar and its share in per cent are never left out."""
-    percent = f" {percent_ended(bag):3}%"
-    numbers = counts(bag)
+class _Columns(NamedTuple):
+    """The same for all bags, so that their bars stand below each other."""
+
+    head: int  # cells
+    bar: int
+    one_line: bool  # whether the numbers have room behind the bar
+
+
+def _columns(bags: Sequence[api.BagView], width: int) -> _Columns:
+    head = max((len(title(bag)) for bag in bags), default=0)
     # What the numbers take in most moments of a bag: its bar keeps its length meanwhile.
-    usual = 4 * len(f"{bag.tasks:,}") + len(" of  done,  running,  waiting, mean 59m 59s")
-    beside = width - len(percent) - max(len(numbers), usual) - 3
-    room = beside - _SHORTEST
-    head = title(bag)
-    one_line = len(head) <= room
+    words = len(" of  done,  running,  waiting, mean 59m 59s")
+    numbers = max((max(len(counts(bag)), 4 * len(f"{bag.tasks:,}") + words) for bag in bags), default=0)
+    beside = width - _SHARE - numbers - 3
+    one_line = head <= beside - _SHORTEST
     if not one_line:
-        head = printable(head, max(1, width - len(percent) - _SHORTEST - 1))
-        beside = width - len(percent) - 1
-    drawn = bar(bag, min(_LONGEST, beside - len(head)), ascii_only=ascii_only)
-    yield Text.assemble(head, " ", drawn, percent, *(["  ", numbers] if one_line else []))
-    if not one_line:
-        yield Text(printable(f"  {numbers}", width))
+        head = min(head, max(1, width - _SHARE - _SHORTEST - 1))
+        beside = width - _SHARE - 1
+    return _Columns(head, min(_LONGEST, beside - head), one_line)
+
+
+def _bag_lines(
+    bag: api.BagView, columns: _Columns, width: int, *, ascii_only: bool = False
+) -> Iterator[Text]:
+    """One bag in lines of at most `width` cells: its bar and its share in per cent are never left out."""
+    head, drawn = printable(title(bag), columns.head), bar(bag, columns.bar, ascii_only=ascii_only)
+    numbers = ["  ", counts(bag)] if columns.one_line else []
+    yield Text.assemble(head.ljust(columns.head), " ", drawn, f" {percent_ended(bag):3}%", *numbers)
+    if not columns.one_line:
+        yield Text(printable(f"  {counts(bag)}", width))
 
 
 def bar(bag: api.BagView, cells: int, *, ascii_only: bool = False) -> Text:

@@ -24,7 +24,15 @@ from adaptor.cli.printing import (
     terminal_width,
     write_whole,
 )
-from adaptor.cli.sentences import counts, credit_line, first_forecast_lines, record_lines, title, used_words
+from adaptor.cli.sentences import (
+    bags_words,
+    counts,
+    credit_line,
+    first_forecast_lines,
+    record_lines,
+    title,
+    used_words,
+)
 from adaptor.private_files import PRIVATE
 
 SHORT = 20  # requests that are listed where not all are asked for
@@ -93,10 +101,16 @@ def totals(sums: api.Totals) -> list[str]:
     share = f" ({100 * sums.used / sums.paid:.0f} %)" if sums.paid else ""
     requests = plural(sums.requests, "request") if sums.requests or not sums.donations else ""
     donations = plural(sums.donations, "donated node") if sums.donations else ""
+    names = bags_words(sums.others) if sums.others else "other bags"
+    others = [
+        f", {figure} by {names}" if sums.used_by_others else ""
+        for figure in (duration(sums.used_by_others), f"{sums.used_by_others:,.0f}")
+    ]
     lines = [
         f"{' and '.join(filter(None, (requests, donations)))}: paid {duration(sums.paid)} of processor time,"
-        f" used {duration(sums.used)}{share}, wasted {duration(sums.wasted)}",
-        f"in processor-seconds: paid {sums.paid:,.0f}, used {sums.used:,.0f}, wasted {sums.wasted:,.0f}",
+        f" used {duration(sums.used)}{share}{others[0]}, wasted {duration(sums.wasted)}",
+        f"in processor-seconds: paid {sums.paid:,.0f}, used {sums.used:,.0f}{others[1]},"
+        f" wasted {sums.wasted:,.0f}",
     ]
     if sums.gpu_paid:
         lines.append(f"paid {duration(sums.gpu_paid)} of GPU time ({sums.gpu_paid:,.0f} GPU-seconds)")

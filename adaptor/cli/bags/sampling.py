@@ -62,11 +62,16 @@ def take_samples(bag: api.BagInput) -> QuotedBag:
     submitted since: then the sample was for that one.
 
     Raises:
-        UsageError: no site may run the bag, or the sample is the whole bag.
+        UsageError: no site may run the bag, or its sample would be the whole bag.
         AdaptorError: no sample has finished.
     """
-    sites = list(_sites(bag))
-    places = quoting.sample_places(len(bag.tasks), sites, _SEED)
+    sites, tasks = list(_sites(bag)), len(bag.tasks)
+    if quoting.sample_size(tasks) == tasks:
+        raise UsageError(
+            f"a quote by a sample needs more than {quoting.NORMAL_SAMPLE} tasks, and the bag has {tasks}:"
+            " `adaptor plan --time DURATION` shows choices without a sample"
+        )
+    places = quoting.sample_places(tasks, sites, _SEED)
     known = {view.id: view for view in ask(api.GetBags("all")).bags}
     bags = {name: _submit(bag, name, places[name], known) for name in sites}
     for name, number in bags.items():
@@ -77,7 +82,7 @@ def take_samples(bag: api.BagInput) -> QuotedBag:
     for _ in follow(list(bags.values())):
         pass
     sampled = {name: _sampled(bags[name], places[name]) for name in sites}
-    quote = quoting.quote(len(bag.tasks), bag.spec.task.total_processors, sampled, _terms(bag))
+    quote = quoting.quote(tasks, bag.spec.task.total_processors, sampled, _terms(bag))
     spec = msgspec.structs.replace(bag.spec, runtimes=quote.runtimes)
     rest = [bag.tasks[place] for place in quote.rest]
     return QuotedBag(quote.lines, msgspec.structs.replace(bag, spec=spec, tasks=rest), list(bags.values()))

@@ -25,7 +25,7 @@ from adaptor.cli.printing import (
     readable,
     table,
 )
-from adaptor.cli.sentences import forecast_line, held_off_lines, pause_lines, pilot_notes
+from adaptor.cli.sentences import forecast_line, held_off_lines, pause_lines, pilot_notes, waits_lines
 from adaptor.client.asking import TAKE_OVER, OtherVersionError, ask
 from adaptor.errors import NoDaemonError, UsageError
 from adaptor.units import format_size
@@ -168,11 +168,14 @@ def _print_bags(bags: list[api.BagView]) -> None:
     if not bags:
         click.echo("no bags; submit one: adaptor submit FILE")
         return
-    print_lines(table(bags, _COLUMNS))
+    blocked = any(bag.blocked for bag in bags)
+    print_lines(
+        table(bags, {name: column for name, column in _COLUMNS.items() if blocked or name != "blocked"})
+    )
     for bag in bags:
         if bag.forecast is not None and not bag.paused:
             print_lines([f"bag {bag.id}: {forecast_line(bag.forecast)}"])
-        print_lines([*pause_lines(bag), *held_off_lines(bag)])
+        print_lines([*waits_lines(bag), *pause_lines(bag), *held_off_lines(bag)])
 
 
 _COLUMNS: Columns = {
@@ -181,7 +184,8 @@ _COLUMNS: Columns = {
     "state": lambda bag: StateWord("paused" if bag.paused else bag.state),
     "done": lambda bag: NumberCell(f"{bag.done}/{bag.tasks}"),
     "running": "running",
-    "waiting": lambda bag: NumberCell(bag.waiting + bag.blocked),
+    "waiting": "waiting",
+    "blocked": "blocked",
     "failed": "failed",
     "cancelled": "cancelled",
     "mean": "mean_runtime",

@@ -127,7 +127,9 @@ def _below(snapshot: Overview, explain: Callable[[int], str]) -> Iterator[str]:
     yield pilots_line(snapshot.pilots)
     yield from sentences.pilot_notes(snapshot.pilots)
     for bag in [bag for bag in going if not bag.running][:EXPLAINED]:
-        if reason := bag.held_off or explain(bag.id):
+        if bag.awaits:
+            yield from sentences.waits_lines(bag)
+        elif reason := bag.held_off or explain(bag.id):
             yield f"bag {bag.id} waits: {printable(reason)}"
 
 
@@ -144,10 +146,10 @@ PILOTS_PAUSE = 5.0  # seconds between two lines on pilots
 
 
 class Narrator:
-    """What is worth a line: each tenth of a bag, its first failure, pilots that come, start and go."""
+    """What is worth a line: each tenth of a bag, its first failure, bags before it, changes of pilots."""
 
     def __init__(self) -> None:
-        self._bags: dict[int, tuple[int, bool]] = {}
+        self._bags: dict[int, tuple[object, ...]] = {}
         self._failing: dict[int, str] = {}  # by bag: what was shown of requests that fail
         self._pilots: tuple[object, ...] = ()
         self._told_pilots = -math.inf
@@ -173,9 +175,10 @@ class Narrator:
 
     def _bag_lines(self, bag: api.BagView, now: float) -> list[str]:
         step = sentences.percent_ended(bag) // STEP
-        state = (step, bag.failed > 0)
+        state = (step, bag.failed > 0, bag.awaits)
         if bag.state != "running" or state == self._bags.get(bag.id):
             return []
         self._bags[bag.id] = state
         ends = sentences.end_words(bag.forecast, now) if bag.forecast is not None else ""
-        return [f"{sentences.title(bag)}: {sentences.counts(bag)}{', ' + ends if ends else ''}"]
+        told = f"{sentences.title(bag)}: {sentences.counts(bag)}{', ' + ends if ends else ''}"
+        return [told, *sentences.waits_lines(bag)]

@@ -39,6 +39,7 @@ const Sections = (() => {
       const late = ahead.deadline !== null && ahead.end.value > ahead.deadline;
       return element("span", { className: `end${late ? " bad" : ""}` }, "done ", element("b", {}, time(ahead.end.value)), ` (${time(ahead.end.low)}${ahead.end.high === null ? " or later" : `–${time(ahead.end.high)}`})`, ahead.deadline !== null ? `, deadline ${Words.time(ahead.deadline, now)}` : "");
     }
+    if (bag.awaits.length) return element("span", { className: "end muted" }, `waits for ${Words.bags(bag.awaits)}`);
     return element("span", { className: "end muted" }, bag.done || bag.running ? "no forecast yet" : "waits");
   };
 
@@ -93,6 +94,7 @@ const Sections = (() => {
     if (!sums) return;
     const rows = [["requests", "requests", Words.count(sums.requests)], ["donations", "donated nodes", sums.donations ? Words.count(sums.donations) : null],
       ["paid", "processor time held", Words.duration(sums.paid)], ["used", "used for results", `${Words.duration(sums.used)} (${Words.share(sums.used, sums.paid)})`],
+      ["used_by_others", `used by ${sums.others.length ? Words.bags(sums.others) : "other bags"}`, sums.used_by_others ? Words.duration(sums.used_by_others) : null],
       ["wasted", "wasted", Words.duration(sums.wasted)], ["first_result", "first result after", sums.first_result === null ? null : Words.duration(sums.first_result)],
       ["turnaround", "last result after", sums.turnaround === null ? null : Words.duration(sums.turnaround)]];
     at("totals").replaceChildren(...rows.filter((row) => row[2] !== null).map(([name, words, value]) => element("div", {}, element("dt", {}, words), element("dd", { data: { field: name } }, value))));

@@ -32,8 +32,9 @@ const Words = (() => {
     return credits.toLocaleString("en", { maximumFractionDigits: digits });
   };
   const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+  const bags = (ids) => `bag${ids.length === 1 ? "" : "s"} ${ids.slice(0, 5).join(", ")}${ids.length > 5 ? ", …" : ""}`;
   const share = (part, whole) => (whole > 0 ? `${Math.round((100 * part) / whole)} %` : "–");
-  return { duration, time, count, short, amount, plural, share };
+  return { duration, time, count, short, amount, plural, bags, share };
 })();
 
 // Elements from data: texts are only ever texts, never HTML.

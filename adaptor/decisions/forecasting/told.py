@@ -67,6 +67,8 @@ def _is_due(bag: Bag, made: MadeForecast | None, now: float) -> bool:
         return True
     finished = bag.count(TaskState.DONE)
     soon = finished >= 2 * made.finished and finished > made.finished
+    if soon and made.forecast.blind:
+        return True
     return not 0 <= now - made.at < (SOON if soon else INTERVAL)
 
 

@@ -57,11 +57,6 @@ def test_tasks_of_two_processors_pay_for_two_and_half_as_many_fit() -> None:
         assert lines[-1].configuration.processors == {"near": slots}
 
 
-def test_a_sample_that_is_the_whole_bag_leaves_nothing_to_quote() -> None:
-    with pytest.raises(BudgetError, match="no task is left to quote"):
-        quote(2, 1, {"near": SiteSample({0: 1.0, 1: 1.0}, 0.0)}, {"near": NEAR})
-
-
 def test_processors_by_limits_and_size() -> None:
     assert most_processors(2, 8, None) == 16
     assert most_processors(2, 8, 10) == 10

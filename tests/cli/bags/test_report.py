@@ -68,6 +68,17 @@ def test_report_fits_a_terminal_of_120_columns(cli: Cli, serve: Serve) -> None:
     assert value["requests"][0]["reason"] == reason
 
 
+def test_the_use_of_other_bags_is_told_apart() -> None:
+    shared = msgspec.structs.replace(
+        TOTALS, requests=2, paid=824.0, used=3.0, used_by_others=574.0, others=[5, 7], wasted=247.0
+    )
+    told = "paid 13m 44s of processor time, used 3s (0 %), 9m 34s by bags 5 and 7, wasted 4m 7s"
+    assert totals(shared)[0] == f"2 requests: {told}"
+    assert "used 3, 574 by bags 5 and 7, wasted 247" in totals(shared)[1]
+    forgotten = msgspec.structs.replace(shared, others=[])
+    assert "(0 %), 9m 34s by other bags, wasted" in totals(forgotten)[0]
+
+
 def test_gpu_time_is_told_where_there_is_any() -> None:
     assert not any("GPU" in line for line in totals(TOTALS))
     (line,) = [each for each in totals(msgspec.structs.replace(TOTALS, gpu_paid=7200.0)) if "GPU" in each]

@@ -12,7 +12,7 @@ from adaptor import api
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.provisioning.site_offers import Configuration, Line, Range
 from adaptor.cli.bags.sampling import QuotedBag, by_earlier_bags, take_samples
-from adaptor.errors import AdaptorError
+from adaptor.errors import AdaptorError, UsageError
 from tests.cli.fake_control import bag_view, task_view
 
 SPEC = BagSpec(name="sweep", cwd="/", output="/o", environment={"SHLVL": "1"})
@@ -109,6 +109,13 @@ def test_a_sample_of_which_all_has_failed_is_run_again(daemon: Daemon) -> None:
     daemon.fails = False
     assert quoted().samples == [3]
     assert quoted().samples == [3]
+
+
+def test_a_bag_that_its_sample_would_finish_is_refused_before_anything_runs(daemon: Daemon) -> None:
+    with pytest.raises(UsageError, match=r"needs more than 30 tasks, and the bag has 30: .*adaptor plan"):
+        quoted(msgspec.structs.replace(BAG, tasks=BAG.tasks[:30]))
+    assert daemon.bags == []
+    assert len(quoted(msgspec.structs.replace(BAG, tasks=BAG.tasks[:31])).rest.tasks) == 1
 
 
 LINE = Line(

@@ -57,6 +57,18 @@ def test_a_bag_that_has_paused_says_why_and_what_its_task_wrote(
     assert cli("watch", "--quiet", "7").code == 0
 
 
+def test_blocked_tasks_are_not_waiting_ones_and_the_bags_that_end_before_are_named(
+    cli: Cli, serve: Serve
+) -> None:
+    after = running_bag(8, running=0, waiting=0, blocked=6, awaits=[5, 7])
+    serve({api.GetBags: api.Bags([bag_view(), after]), api.GetPilots: []})
+    title, _, row, awaits, *_ = cli("status").lines
+    told = dict(zip(title.split(), row.split(), strict=False))
+    assert (told["waiting"], told["blocked"]) == ("0", "6")
+    assert awaits == "bag 8 waits for bags 5 and 7"
+    assert cli("status", "--json").value["bags"][1]["awaits"] == [5, 7]
+
+
 def test_status_as_json(cli: Cli, serve: Serve) -> None:
     serve({api.GetBags: api.Bags([bag_view()]), api.GetPilots: [pilot_view(predicted_start=None)]})
     value = cli("status", "--json").value

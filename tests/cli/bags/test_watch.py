@@ -64,6 +64,14 @@ def test_a_bag_of_which_nothing_runs_says_why(capsys: pytest.CaptureFixture[str]
     assert not any("waits" in line for line in shown(capsys, runs))
 
 
+def test_a_bag_that_runs_after_another_names_it(capsys: pytest.CaptureFixture[str]) -> None:
+    after = running_bag(8, running=0, waiting=0, blocked=6, awaits=[5])
+    told = shown(capsys, Overview(1000.0, [after], []))
+    assert "bag 8 waits for bag 5" in told
+    assert not any(REASON in line for line in told)
+    assert watch.Narrator().lines(Overview(1000.0, [after], []))[-1].endswith("bag 8 waits for bag 5")
+
+
 @pytest.mark.parametrize(("columns", "lines"), [("80", 24), ("40", 24), ("120", 8)])
 def test_bags_that_go_on_are_seen_however_many_have_ended(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: str, lines: int

@@ -60,6 +60,14 @@ def test_a_forecast_is_made_anew_when_it_is_old_or_twice_as_much_is_known(world:
     assert due(4, -1.0), "the clock was set back"
 
 
+def test_the_first_results_make_a_forecast_at_once_if_nothing_was_known_of_the_tasks(world: World) -> None:
+    bag, player = world.submit(20), world.join("w1")
+    blind = MadeForecast(world.now, msgspec.structs.replace(NOTHING, blind=True))
+    assert not bags_ahead(world.broker.state, {bag: blind}, world.now)
+    world.finish(player, took=0.1)
+    assert bags_ahead(world.broker.state, {bag: blind}, world.now)
+
+
 def test_steps_share_a_forecast(site: FakeSite) -> None:
     bag = submit(site, 40, deadline=1e12)
     finish(site, bag, 20, 60.0)
