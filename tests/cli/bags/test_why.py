@@ -29,7 +29,10 @@ def test_why(cli: Cli, serve: Serve) -> None:
     ("args", "hint"),
     [
         (("why", "--kind", "witheld"), "no such word 'witheld' (did you mean 'withheld'?)"),
-        (("results", "--state", "xyz"), "no such word 'xyz' (known are waiting, running, done, failed, cancelled)"),
+        (
+            ("results", "--state", "xyz"),
+            "no such word 'xyz' (known are waiting, running, done, failed, cancelled)",
+        ),
     ],
 )
 def test_a_mistyped_word_names_the_nearest(cli: Cli, args: tuple[str, ...], hint: str) -> None:
