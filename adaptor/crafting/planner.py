@@ -163,7 +163,7 @@ def _requests(
         if not made.crafted and not made.withdrawn:
             first = "" if demand.running else awaited(view.now, wanted.pilots)
             why = filter(None, (first, demand.why_most or made.reason))
-            decisions.append(Withhold("; ".join(why) or everything_covered(view)))
+            decisions.append(Withhold("; ".join(why) or everything_covered(view), demand))
         allowed -= len(made.crafted)
         places = made.places
     return decisions

@@ -232,7 +232,8 @@ def test_the_demand_with_the_least_coverage_goes_first() -> None:
         Withhold(
             "pilot 1 (3 processors) is queued; "
             "max_pending_requests is 3 and other tasks got the requests that were left: "
-            "no request for 240 tasks until a pilot ends"
+            "no request for 240 tasks until a pilot ends",
+            tasks(300),
         )
     ]
 
