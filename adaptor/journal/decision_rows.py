@@ -9,14 +9,15 @@ from adaptor import api
 from adaptor.api import BagView, Explanation, ExplanationKind
 
 REQUESTS_OF = (
-    "id IN (SELECT pilot FROM attempt WHERE bag = ?) OR (COALESCE(bag, ?) = ? AND submitted BETWEEN ? AND ?"
+    "COALESCE(bag, ?) = ? AND (EXISTS (SELECT 1 FROM attempt WHERE attempt.pilot = pilot.id AND bag = ?)"
+    " OR submitted BETWEEN ? AND ?"
     " AND NOT EXISTS (SELECT 1 FROM attempt WHERE attempt.pilot = pilot.id))"
 )
 """Pilots that ran tasks of a bag, or ran none, could have run its tasks, and were submitted in its time."""
 
 _CONCERNS = (
     "CASE WHEN bags != '' THEN instr(bags, ?) WHEN pilot IS NULL THEN kind != 'key'"  # noqa: S608
-    f" ELSE pilot IN (SELECT id FROM pilot WHERE {REQUESTS_OF}) END"
+    f" ELSE EXISTS (SELECT 1 FROM pilot WHERE id = decision.pilot AND {REQUESTS_OF}) END"
 )
 _MOST_NAMED = 5  # bags of one line
 
