@@ -18,6 +18,7 @@ class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
     state: StateName  # a word of `PilotState`
     p: int
     tr: WholeSeconds
+    bag: int | None = None  # the only one that it serves; None: all that share pilots
     node: str  # the donated node; empty: a formal request
     partition: str = ""  # in which it was submitted, by its name at the site; empty: the site has only one
     submitted: Time

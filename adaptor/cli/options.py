@@ -63,6 +63,14 @@ def duration(text: str) -> float:
         raise click.BadParameter(str(error)) from None
 
 
+class OneOf(click.Choice[str]):
+    """A parameter's type: one of these words."""
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:  # noqa: ARG002 - its name is part of the call
+        hint = did_you_mean(str(value), self.choices, f"known are {', '.join(self.choices)}")
+        return f"no such word '{value}' ({hint})"
+
+
 def of_kind(kind: Kind) -> Callable[[str], Any]:
     """A parameter's type: read as the option of a bag that has this kind of value."""
 

@@ -75,7 +75,10 @@ def plural(count: int, noun: str) -> str:
 
 
 def pilots_line(pilots: Sequence[api.PilotRecord], now: float | None = None) -> str:
-    """`2 pilots: 1 running (6 processors), 1 queued, expected to start by 14:03:22`."""
+    """`2 pilots: 1 running (6 processors), 1 queued, expected to start by 14:03:22`.
+
+    Without the start of one that only follows a running one of the same bags: these do not wait for it.
+    """
     running = [pilot for pilot in pilots if pilot.state == "running"]
     queued = [pilot for pilot in pilots if pilot.state in ("queued", "submitting")]
     parts = []
@@ -84,11 +87,24 @@ def pilots_line(pilots: Sequence[api.PilotRecord], now: float | None = None) -> 
         parts.append(f"{len(running)} running ({plural(processors, 'processor')})")
     if queued:
         parts.append(f"{len(queued)} queued")
-        starts = [pilot.predicted_start for pilot in queued if pilot.predicted_start is not None]
+        starts = [
+            pilot.predicted_start
+            for pilot in queued
+            if pilot.predicted_start is not None and not any(_follows(pilot, other) for other in running)
+        ]
         if starts:
             parts.append(f"expected to start by {clock(min(starts), now)}")
     total = len(running) + len(queued)
     return f"{plural(total, 'pilot')}: {', '.join(parts)}" if parts else "no pilots"
+
+
+_LAST = 0.9  # of a pilot's time, after which another is planned behind it
+
+
+def _follows(queued: api.PilotRecord, running: api.PilotRecord) -> bool:
+    """Whether a pilot is expected to start when a running one of the same bags ends."""
+    end = (running.started or running.submitted) + _LAST * running.tr
+    return (queued.site, queued.bag) == (running.site, running.bag) and (queued.predicted_start or 0) >= end
 
 
 class NumberCell(str):

@@ -14,6 +14,7 @@ from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.queues import places_of
 from adaptor.crafting.reasons import (
+    awaited,
     better_one_waits,
     everything_covered,
     hour_used_up,
@@ -160,7 +161,9 @@ def _requests(
         made = planned(view, places, wanted)
         decisions += [*made.withdrawn, *(Issue(crafted, demand) for crafted in made.crafted)]
         if not made.crafted and not made.withdrawn:
-            decisions.append(Withhold(demand.why_most or made.reason))
+            first = "" if demand.running else awaited(view.now, wanted.pilots)
+            why = filter(None, (first, demand.why_most or made.reason))
+            decisions.append(Withhold("; ".join(why) or everything_covered(view), demand))
         allowed -= len(made.crafted)
         places = made.places
     return decisions

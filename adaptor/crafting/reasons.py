@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
@@ -46,6 +47,18 @@ def nothing_left(view: PlanningView, uncovered: int) -> str:
     )
 
 
+def awaited(now: float, pilots: Sequence[PilotView]) -> str:
+    """The first of these pilots to start, and when; empty: one runs already, or there is none."""
+    if not pilots or any(pilot.state is PilotState.RUNNING for pilot in pilots):
+        return ""
+    start, first = min(
+        ((pilot.predicted_start or 0.0, pilot) for pilot in pilots),
+        key=lambda found: found[0] if found[0] > now else math.inf,
+    )
+    due = f"expected to start at {_clock(now, start - now)}" if start > now else "queued"
+    return f"pilot {first.id} ({counted(first.request.p, 'processor')}) is {due}"
+
+
 def hour_used_up(view: PlanningView, uncovered: int) -> str:
     """The bound on submissions in an hour, from when they go on, and what the user can do."""
     return (
@@ -69,8 +82,12 @@ def limit_used_up(view: PlanningView) -> str:
 
 
 def nothing_possible(situation: CraftingSituation) -> str:
-    """Why a heuristic crafted no request for the remaining tasks of a situation."""
+    """Why a heuristic crafted no request for the remaining tasks of a situation; empty: none remain."""
     shape = RequestShape.of(situation)
+    if shape.site_processors == 0:
+        return "no node is in service now"
+    if situation.remaining_tasks == 0:
+        return ""
     tasks = counted(situation.remaining_tasks, "task")
     if situation.allowed_requests == 0:
         return none_left(situation.rules.limits.max_pending_requests, situation.remaining_tasks)

@@ -89,7 +89,7 @@ def _in_place(view: PlanningView, decision: Decision, given_up: dict[int, Withdr
     pilot = (same or replaced)[0]
     why = given_up.pop(pilot.id).reason
     if same:
-        return Withhold(f"pilot {pilot.id} asks for that already: {crafted.reason}")
+        return Withhold(f"pilot {pilot.id} asks for that already: {crafted.reason}", decision.demand)
     reason = f"was {shown(pilot.request)}: {why}; {crafted.reason}"
     return Reshape(pilot.id, msgspec.structs.replace(crafted, reason=reason), decision.demand)
 

@@ -299,6 +299,8 @@ class Withhold(msgspec.Struct, frozen=True):
     """Issue no request now, although tasks wait."""
 
     reason: str
+    demand: Demand | None = None
+    """Whose tasks wait; None: all those at the site."""
 
 
 Decision = Issue | Withdraw | Reshape | Withhold

@@ -179,14 +179,16 @@ class Core:
         self.losses.clear()
         for death in changes.deaths:
             self.journal.explain(self.now(), death.site, "suspects", death.text, pilot=death.pilot)
-        for guard in changes.guards.values():
+        for bag, guard in changes.guards.items():
             if guard.paused:
-                self.journal.explain(self.now(), "", "paused", guard.paused)
+                self.journal.explain(self.now(), "", "paused", guard.paused, bags=[bag])
         for each in changes.raised:
             if each.text:
-                self.journal.explain(self.now(), each.site, "memory", each.text, pilot=each.pilot)
-        for text in self.earlier.changed(self.broker, changes):
-            self.journal.explain(self.now(), "", "earlier", text)
+                self.journal.explain(
+                    self.now(), each.site, "memory", each.text, pilot=each.pilot, bags=[each.bag]
+                )
+        for bag, text in self.earlier.changed(self.broker, changes):
+            self.journal.explain(self.now(), "", "earlier", text, bags=[bag])
         self.earlier.written(self.broker, changes)
         return changes, drafts
 

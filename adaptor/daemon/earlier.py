@@ -78,8 +78,8 @@ class Earlier:
         if due:
             self.recall(broker, {bag: self._journal.bag_spec(bag) for bag in due})
 
-    def changed(self, broker: Broker, changes: Changes) -> Iterator[str]:
-        """Of bags whose first tasks took far longer, or shorter, than earlier ones: a sentence each."""
+    def changed(self, broker: Broker, changes: Changes) -> Iterator[tuple[int, str]]:
+        """Bags whose first tasks took far longer, or shorter, than earlier ones: number and sentence."""
         bags = broker.state.bags
         self._compared &= bags.keys()
         for id, tally in changes.tallies.items():
@@ -89,4 +89,5 @@ class Earlier:
             mean, known = max(_SHORTEST, tally.runtime / tally.done), bags[id].earlier.values()
             if known and all(max(mean / at.mean, at.mean / mean) > at.factor**2 for at in known):
                 first = f"the first {counted(tally.done, 'task')} of bag {id} took {format_duration(mean)}"
-                yield f"{first} on average, but {earlier_text(next(iter(known)))}: these no longer count"
+                earlier = earlier_text(next(iter(known)))
+                yield id, f"{first} on average, but {earlier}: these no longer count"

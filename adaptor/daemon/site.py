@@ -16,6 +16,7 @@ from adaptor.api import ExplanationKind
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.multisite.waits import WaitLearner
+from adaptor.crafting.situation import Demand
 from adaptor.crafting.submissions import HOUR
 from adaptor.daemon.core import Core
 from adaptor.daemon.evidence import pilot_directory
@@ -55,7 +56,7 @@ _DIGITS = re.compile(r"[\d.]+")
 _OUTDATED = "`donation` of its site has changed in the configuration, and no longer allows this pilot"
 
 
-class Withheld(msgspec.Struct):
+class Withheld(msgspec.Struct, frozen=True):
     """The last reason for not submitting a request, so that it is said once."""
 
     text: str = ""
@@ -92,7 +93,7 @@ class Site:
         """What the tags of its pilots begin with, and of no other site's."""
         self.remote_folder: RemoteFolder | None = None  # of a site behind ssh: its folder there
         self.spool: SpoolEndpoint | None = None  # the daemon's end of its spool, if its workers use one
-        self.withheld = Withheld()
+        self.withheld: dict[tuple[int, ...], Withheld] = {}  # by bags whose tasks wait
         self._nodes_withheld: int | None = None
         """Where the journal has the reason for not using more donated nodes; None: none stands in the way."""
         self.memory = SiteMemory(
@@ -220,24 +221,33 @@ class Site:
         log.info("pilot %d (%s) is %s %s", pilot.id, pilot.job, pilot.state.value, pilot.end_reason)
 
     def explain(
-        self, kind: ExplanationKind, text: str, pilot: int | None = None, replacing: int | None = None
+        self,
+        kind: ExplanationKind,
+        text: str,
+        pilot: int | None = None,
+        bags: tuple[int, ...] = (),
+        *,
+        replacing: int | None = None,
     ) -> int:
         """Keep a decision or an event for `adaptor why`; its row in the journal."""
         if replacing is None:
             about = f" pilot {pilot}" if pilot is not None else ""
+            about += f" bags {bags}" if bags else ""
             log.info("%s: %s%s: %s", self.name, kind, about, text)
         return self.core.journal.explain(
-            self.core.now(), self.name, kind, text, pilot=pilot, replacing=replacing
+            self.core.now(), self.name, kind, text, pilot=pilot, bags=bags, replacing=replacing
         )
 
-    def withhold(self, reason: str) -> None:
-        """Keep why no request is made; where only its numbers have changed, in place of the last reason."""
-        last = self.withheld
-        if reason == last.text:
+    def withhold(self, reason: str, demand: Demand | None = None) -> None:
+        """Keep why no request is made for the bags of a demand, or any; where only its numbers have changed,
+        in place of the last reason."""
+        bags = () if demand is None else tuple(sorted(self.core.broker.sharers(self.name, demand)))
+        last = self.withheld.get(bags, Withheld())
+        if reason == last.text or (demand is not None and not bags):  # they no longer wait
             return
         same = _DIGITS.sub("", reason) == _DIGITS.sub("", last.text)
-        row = self.explain("withheld", reason, replacing=last.row if same else None)
-        self.withheld = Withheld(reason, row)
+        row = self.explain("withheld", reason, bags=bags, replacing=last.row if same else None)
+        self.withheld[bags] = Withheld(reason, row)
 
     def withhold_nodes(self, reason: str) -> None:
         """Keep why no more donated nodes are used, in place of the last reason; empty: there is none."""

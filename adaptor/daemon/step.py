@@ -124,12 +124,12 @@ def _note(site: Site, question: Question) -> None:
             change_request(site, question)
         case PilotChanged(pilot, lost):
             note_pilot(site, pilot, lost)
-        case Withhold(reason):
-            site.withhold(reason)
+        case Withhold(reason, demand):
+            site.withhold(reason, demand)
         case WithholdNodes(reason):
             site.withhold_nodes(reason)
-        case Explain(kind, text, about):
-            site.explain(kind, text, about)
+        case Explain(kind, text, pilot, bags):
+            site.explain(kind, text, pilot, bags)
         case KeepForecast():
             site.core.keep_forecast(question)
         case Wake(name):

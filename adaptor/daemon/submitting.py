@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from adaptor.budget.errors import OverBudgetError
 from adaptor.crafting.situation import Demand, Reshape
 from adaptor.daemon.remote.machines import python_of
-from adaptor.daemon.site import Site, Withheld
+from adaptor.daemon.site import Site
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.questions import Answer, Intend, Reply, RequestChanged, Submit
 from adaptor.errors import AdaptorError, JournalError
@@ -44,7 +44,7 @@ def intend(site: Site, intent: Intend) -> Reply:
     except OverBudgetError as error:
         return Reply(now=now, problem=str(error))
     if not action.node:
-        site.withheld = Withheld()
+        site.withheld.clear()
     return Reply(now=now, pilot=id, tag=f"{site.tag_prefix}{id}")
 
 

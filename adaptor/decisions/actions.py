@@ -89,7 +89,9 @@ class Explain(msgspec.Struct, frozen=True):
     kind: ExplanationKind
     text: str
     pilot: int | None = None
-    """None: it is of the site."""
+    """None: it is of the bags, or of the site."""
+    bags: tuple[int, ...] = ()
+    """That it is about; empty: its pilot, or all of the site."""
 
 
 class Remark(msgspec.Struct, frozen=True):

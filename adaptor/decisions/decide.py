@@ -184,7 +184,7 @@ class _Step:
         found = within_budgets(self._snapshot, self._memory, self._ledger, wanted, payers, share)
         if isinstance(found, TooDear):
             self._draft.pause_bag(self._snapshot.site, wanted.demand.bag, found.reason)
-            self._actions.append(Withhold(found.reason))
+            self._actions.append(Withhold(found.reason, wanted.demand))
             return divided
         if divided:
             self._actions.append(Explain("divided", divided))
@@ -208,11 +208,11 @@ class _Step:
         found = within_budgets(self._snapshot, self._memory, without, issue, payers)
         if isinstance(found, TooDear):
             self._draft.pause_bag(self._snapshot.site, wanted.demand.bag, found.reason)
-            self._actions.append(Withhold(found.reason))
+            self._actions.append(Withhold(found.reason, wanted.demand))
             if pilot.request.tr < wanted.demand.shortest:
                 self._actions.append(Withdraw(id, wanted.crafted.reason))
         elif same_request(self._snapshot.here.rules, pilot.request, found.crafted.request):
-            self._actions.append(Withhold(found.crafted.reason))
+            self._actions.append(Withhold(found.crafted.reason, wanted.demand))
         else:
             self._own_ledger().change(id, billed(self._snapshot.here.rules, found.crafted.request), now)
             self._actions.append(Reshape(id, found.crafted, wanted.demand))

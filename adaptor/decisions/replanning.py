@@ -40,7 +40,7 @@ def keep_to_quotes(snapshot: Snapshot, draft: MemoryDraft) -> list[Explain | Wak
             continue
         if isinstance(found, Replan):
             draft.keep(slots={**memory.slots, bag.id: found.slots})
-            told.append(Explain("divided", f"bag {bag.id} is planned again: {found.reason}"))
+            told.append(Explain("divided", f"planned again: {found.reason}", bags=(bag.id,)))
             told += [Wake(site.name) for site in sites_of(bag, snapshot.sites) if site.name != snapshot.site]
     return told
 

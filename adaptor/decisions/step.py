@@ -10,6 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from itertools import groupby
 from typing import Protocol
 
+from adaptor.api import ExplanationKind
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Reshape, ShapeAt, Withdraw, Withhold
 from adaptor.decisions.actions import (
@@ -288,13 +289,13 @@ class Step:
         site, broker = self._site, self._common.broker
         intent = yield from self._ask(Intend(action, billed(site.rules, action.crafted.request)))
         if intent.problem:  # another site has spent it since this was decided
-            yield from self._ask(Withhold(intent.problem))
+            yield from self._ask(Withhold(intent.problem, action.demand))
             return Answer.REFUSED
         pilot = site.add_pilot(broker, intent.pilot, intent.tag, action, self._now)
         reply = yield from self._ask(Submit(pilot, action.demand))
         if reply.answer is Answer.TAKEN:
             yield from self._ask(PilotChanged(site.submitted(pilot, reply.job)))
-            yield from self._ask(Explain("issued", action.crafted.reason, pilot.id))
+            yield from self._ask(Explain("issued", action.crafted.reason, pilot.id, tuple(action.payers)))
             return reply.answer
         refused = reply.answer is Answer.REFUSED
         site.not_submitted(pilot, reply.problem, self._now, refused=refused)
@@ -305,7 +306,8 @@ class Step:
         else:
             site.forget(broker, pilot)
             yield from self._ask(PilotChanged(pilot.over(PilotState.REFUSED, self._now, reply.problem)))
-            yield from self._ask(Explain("refused" if refused else "problem", reply.problem, pilot.id))
+            kind: ExplanationKind = "refused" if refused else "problem"
+            yield from self._ask(Explain(kind, reply.problem, pilot.id, tuple(action.payers)))
         return reply.answer
 
     def _use_nodes(self, submits: Sequence[SubmitRequest]) -> Steps:
@@ -338,7 +340,7 @@ class Step:
         asked = billed(site.rules, crafted.request)
         intent = yield from self._ask(Intend(action, asked))
         if intent.problem:  # another site has spent it since this was decided
-            yield from self._ask(Withhold(intent.problem))
+            yield from self._ask(Withhold(intent.problem, action.demand))
             return
         reply = yield from self._ask(action)
         if reply.answer is Answer.TAKEN:
@@ -357,7 +359,7 @@ class Step:
         if not (tasks := self._common.broker.give_up(action.bag, action.reason, action.task)):
             return
         yield from self._ask(Commit())
-        told = f"bag {action.bag}: gave {counted(tasks, 'task')} up: {action.reason}"
-        yield from self._ask(Explain("problem", told))
+        told = f"gave {counted(tasks, 'task')} up: {action.reason}"
+        yield from self._ask(Explain("problem", told, bags=(action.bag,)))
         for name in self._common.sites:
             yield from self._ask(Wake(name))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Collection
 
 import msgspec
 
 from adaptor.api import Grant
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.accounting.entries import JointLimit
+from adaptor.journal.decision_rows import insert_decision
 from adaptor.journal.journal import Journal
 from adaptor.protocol.channel import fingerprint
 
@@ -41,11 +43,9 @@ def keep_key(db: sqlite3.Connection, key: GrantedKey, now: float, told: str) -> 
     note_key(db, key.name, now, told)
 
 
-def note_key(db: sqlite3.Connection, name: str, now: float, told: str) -> None:
-    """A line of what was done with a key, in a transaction."""
-    db.execute(
-        "INSERT INTO decision (time, site, kind, text) VALUES (?, '', 'key', ?)", (now, f"key {name}: {told}")
-    )
+def note_key(db: sqlite3.Connection, name: str, now: float, told: str, bags: Collection[int] = ()) -> None:
+    """A line of what was done with a key, and with which bags, in a transaction."""
+    insert_decision(db, now, "", "key", f"key {name}: {told}", bags=bags)
 
 
 def kept_of(db: sqlite3.Connection, name: str) -> list[int]:
@@ -118,5 +118,5 @@ class Grants:
     def add_bag(self, db: sqlite3.Connection, name: str, bag: int, now: float, told: str) -> None:
         """Write down whose bag it is, and a line of it, in the transaction that writes the bag."""
         db.execute("INSERT INTO granted_bag (bag, name) VALUES (?, ?)", (bag, name))
-        note_key(db, name, now, told)
+        note_key(db, name, now, told, [bag])
         self.key_of[bag] = name

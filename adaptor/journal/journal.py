@@ -20,6 +20,7 @@ from adaptor.forecast.record import FirstForecast
 from adaptor.forecast.starts_seen import JudgedStart
 from adaptor.journal import bag_rows, database
 from adaptor.journal.change_rows import note_user_change, write_changes
+from adaptor.journal.decision_rows import insert_decision
 from adaptor.journal.forecast_rows import insert_forecast, insert_raw
 from adaptor.journal.staging import StagedTasks, stage
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, UserChange
@@ -372,24 +373,22 @@ class Journal:
         text: str,
         *,
         pilot: int | None = None,
+        bags: Collection[int] = (),
         replacing: int | None = None,
     ) -> int:
-        """Keep a decision with its reason for `adaptor why`; the row, which a later decision may replace."""
+        """Keep a decision with its reason for `adaptor why`; the row, which a later decision may replace.
+
+        `bags`: that it is about; empty: its pilot, or all of its site.
+        """
         with self.transaction() as db:
             if replacing is not None:
                 db.execute("DELETE FROM decision WHERE id = ?", (replacing,))
-            row = db.execute(
-                "INSERT INTO decision (time, site, pilot, kind, text) VALUES (?, ?, ?, ?, ?)",
-                (time, site, pilot, kind, text),
-            )
-            return int(row.lastrowid or 0)
+            return insert_decision(db, time, site, kind, text, pilot=pilot, bags=bags)
 
     def note_clock_set(self, time: float, text: str) -> None:
         """Tell it, and drop the predicted starts of pilots that wait: those were times of another clock."""
         with self.transaction() as db:
-            db.execute(
-                "INSERT INTO decision (time, site, kind, text) VALUES (?, '', 'problem', ?)", (time, text)
-            )
+            insert_decision(db, time, "", "problem", text)
             db.execute(
                 "UPDATE pilot SET predicted_start = NULL WHERE started IS NULL AND state IN (?, ?)",
                 (PilotState.SUBMITTING.value, PilotState.QUEUED.value),

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor import api
-from adaptor.api import BagReport, Explanation, Totals
+from adaptor.api import BagReport, Totals
 from adaptor.api.question import A, Handlers
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.errors import UsageError
@@ -18,6 +18,7 @@ from adaptor.journal.activity_views import activity, donation_of_bag, measured, 
 from adaptor.journal.credits import bag_line, credits_view, entries, gpus_of_pilot
 from adaptor.journal.damage import understood
 from adaptor.journal.database import FILE, guarded, open_for_reading
+from adaptor.journal.decision_rows import REQUESTS_OF, decisions, of_bag
 from adaptor.journal.forecast_rows import first_forecast, forecast_record
 from adaptor.journal.pilot_rows import held_by_attempts
 from adaptor.journal.views import OFFLINE, Live, bags, count, events, latest, pilots, tasks
@@ -142,15 +143,7 @@ def _report(reading: QueryContext, question: api.GetReport | api.GetAdvice) -> a
     """Each request that ran tasks of the bag, or was made while it was unfinished and ran nothing."""
     db, ledger = reading.db, reading.ledger
     (bag,) = bags(db, str(question.bag), reading.live)
-    until = bag.ended if bag.ended is not None else float("inf")
-    requests = pilots(
-        db,
-        "id IN (SELECT DISTINCT pilot FROM attempt WHERE bag = ?) OR (submitted BETWEEN ? AND ?"
-        " AND NOT EXISTS (SELECT 1 FROM attempt WHERE attempt.pilot = pilot.id))",
-        (bag.id, bag.submitted, until),
-        reading.now,
-        reading.live,
-    )
+    requests = pilots(db, REQUESTS_OF, of_bag(bag), reading.now, reading.live)
     if bag.sites:
         requests = [request for request in requests if request.site in bag.sites]
     first_done = db.execute("SELECT first_done FROM bag WHERE id = ?", (bag.id,)).fetchone()[0]
@@ -192,26 +185,5 @@ def _report(reading: QueryContext, question: api.GetReport | api.GetAdvice) -> a
 
 @reads(api.GetWhy)
 def _why(reading: QueryContext, question: api.GetWhy) -> api.Why:
-    """The newest decisions, oldest first."""
-    db = reading.db
-    where, arguments = "WHERE id > ?", (question.after,)  # type: tuple[str, tuple[object, ...]]
-    if question.kinds:
-        where += f" AND kind IN ({','.join('?' * len(question.kinds))})"
-        arguments += tuple(question.kinds)
-    if question.pilot is not None:
-        where, arguments = f"{where} AND pilot = ?", (*arguments, question.pilot)
-    elif question.bag is not None:
-        (bag,) = bags(db, str(question.bag))
-        until = bag.ended if bag.ended is not None else float("inf")
-        where, arguments = f"{where} AND time BETWEEN ? AND ?", (*arguments, bag.submitted, until)
-    rows = db.execute(
-        f"SELECT id, time, site, pilot, kind, text FROM decision {where} ORDER BY id DESC LIMIT ?",  # noqa: S608
-        (*arguments, question.limit),
-    ).fetchall()
-    lines = [
-        Explanation(
-            time=at, site=site, subject=site if pilot is None else f"pilot {pilot}", kind=kind, text=text
-        )
-        for _, at, site, pilot, kind, text in reversed(rows)
-    ]
-    return api.Why(lines, rows[0][0] if rows else question.after)
+    found = [] if question.bag is None else bags(reading.db, str(question.bag))
+    return decisions(reading.db, question, found[0] if found else None)

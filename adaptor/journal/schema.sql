@@ -163,7 +163,8 @@ CREATE TABLE decision (
     site    TEXT NOT NULL,
     pilot   INTEGER,
     kind    TEXT NOT NULL,
-    text    TEXT NOT NULL
+    text    TEXT NOT NULL,
+    bags    TEXT NOT NULL DEFAULT ''        -- that it is about, as `,1,2,`; empty: its pilot, or all of its site
 );
 CREATE INDEX decision_by_pilot ON decision (pilot) WHERE pilot IS NOT NULL;
 CREATE TABLE credit (                       -- the ledger: its entries in their order

@@ -6,7 +6,16 @@ import msgspec
 import pytest
 
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Decision, Issue, PilotView, PlanningView, SiteRules, Withdraw, Withhold
+from adaptor.crafting.situation import (
+    Decision,
+    Demand,
+    Issue,
+    PilotView,
+    PlanningView,
+    SiteRules,
+    Withdraw,
+    Withhold,
+)
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.units import format_clock
 
@@ -100,6 +109,31 @@ def test_a_task_wider_than_the_site() -> None:
         "no request can run 2 tasks: each needs 6 processors, but the site has 4 in service; "
         "choose another site"
     )
+
+
+@pytest.mark.parametrize("heuristic", ["static", "adaptive", "completion"])
+def test_a_site_without_a_node_in_service(heuristic: str) -> None:
+    assert withheld(site(tasks(2), heuristic=heuristic, processors=0)) == "no node is in service now"
+    covering = (running(1, 8, left=3000),)
+    covered = withheld(site(tasks(2), heuristic=heuristic, processors=0, pilots=covering))
+    assert "0 " not in covered
+    assert plan(site(tasks(0), heuristic=heuristic, processors=0, pilots=covering)) == []
+
+
+def test_tasks_wait_for_their_queued_pilots_first_of_all() -> None:
+    """The first to start is named, as long as none runs."""
+    later, first = (msgspec.structs.replace(queued(id, 5), predicted_start=9000.0 - id) for id in (1, 2))
+    some = msgspec.structs.replace(tasks(300), most=0, why_most="5 may run at the same time")
+
+    def why(*pilots: PilotView, demand: Demand = some) -> str:
+        return withheld(site(demand, heuristic="completion", pilots=pilots))
+
+    due = f"is expected to start at {format_clock(8998.0)}"
+    assert why(later, first) == f"pilot 2 (5 processors) {due}; 5 may run at the same time"
+    late = msgspec.structs.replace(first, predicted_start=900.0)
+    assert why(late) == "pilot 2 (5 processors) is queued; 5 may run at the same time"
+    assert why(first, running(3, 5, left=1800)) == "5 may run at the same time"
+    assert why(first, demand=msgspec.structs.replace(some, running=1)) == "5 may run at the same time"
 
 
 def test_whole_nodes_larger_than_a_request() -> None:
@@ -196,8 +230,10 @@ def test_the_demand_with_the_least_coverage_goes_first() -> None:
     assert decisions[0].demand.task.processors == 4
     assert decisions[1:] == [
         Withhold(
+            "pilot 1 (3 processors) is queued; "
             "max_pending_requests is 3 and other tasks got the requests that were left: "
-            "no request for 240 tasks until a pilot ends"
+            "no request for 240 tasks until a pilot ends",
+            tasks(300),
         )
     ]
 

@@ -44,7 +44,8 @@ def test_all_requests_together_are_within_it(heuristic: str, most: int, cpus: in
 
 
 def test_where_nothing_may_be_asked_for_it_says_why() -> None:
-    assert plan(view(0)) == [Withhold(WHY)]
+    seen = view(0)
+    assert plan(seen) == [Withhold(WHY, seen.demands[0])]
 
 
 def test_fewer_processors_are_asked_for_longer() -> None:

@@ -66,7 +66,7 @@ def test_a_second_bag_of_a_program_is_taken_to_run_as_the_first(daemon: Daemon) 
     (demand,) = daemon.core.broker.demands("here")
     assert demand.times.earlier == earlier
     assert demand.times.told is None
-    assert daemon.fake.told("earlier") == [f"bag {second}: 4 earlier tasks of fit took 7s"]
+    assert daemon.fake.told("earlier") == ["4 earlier tasks of fit took 7s"]
 
 
 def test_what_its_user_says_counts_first(daemon: Daemon) -> None:
@@ -146,8 +146,8 @@ def test_memory_is_asked_for_as_earlier_tasks_needed_it(daemon: Daemon) -> None:
     third = submit(daemon)
     assert (bag_of(daemon, third).task.memory, bag_of(daemon, third).spec.on_oom) == (None, None)
     told = daemon.fake.told("earlier")
-    assert told[0] == "bag 1: mem=auto: no earlier task of its kind was measured, so no memory is asked for"
-    assert told[2] == "bag 2: mem=auto: 256M for each task, as earlier ones needed"
+    assert told[0] == "mem=auto: no earlier task of its kind was measured, so no memory is asked for"
+    assert told[2] == "mem=auto: 256M for each task, as earlier ones needed"
 
 
 def test_no_more_memory_is_asked_for_than_a_node_has(daemon: Daemon) -> None:

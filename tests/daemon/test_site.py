@@ -7,14 +7,16 @@ import itertools
 import time
 from typing import NoReturn
 
+import msgspec
 import pytest
 
-from adaptor.api import GetTasks
+from adaptor.api import GetTasks, GetWhy
 from adaptor.daemon.step import cancel_all
 from adaptor.decisions.pilot_rules import ARRIVAL, LEFT
 from adaptor.decisions.pilots import Arrival
 from adaptor.errors import JournalError
 from adaptor.journal.pilot_rows import pilots_in_system
+from adaptor.journal.queries import answer
 from adaptor.journal.views import tasks
 from adaptor.model import Request
 from adaptor.reports import JobState
@@ -326,3 +328,19 @@ def test_a_request_that_its_owner_alters_is_in_tables_charges_and_the_explanatio
 
 def _in_words(request: Request) -> str:
     return f"{request.p} × {format_duration(request.tr)}"
+
+
+def test_each_bag_has_its_reason_and_one_that_no_longer_waits_has_none(site: FakeSite) -> None:
+    bags = [site.submit_bag(2, budget=1) for _ in range(2)]
+    first, second = site.state.core.broker.demands("here")
+    for number in range(1, 4):
+        site.state.withhold(f"reason {number}", first)
+        site.state.withhold("another reason", second)
+    site.state.withhold("not of these", msgspec.structs.replace(first, bag=99))
+
+    def why(bag: int) -> list[str]:
+        lines = answer(site.journal.connection, GetWhy(bag), time.time()).lines
+        return [line.text for line in lines if line.kind == "withheld"]
+
+    assert [why(bag) for bag in bags] == [["reason 3"], ["another reason"]]
+    assert len(site.told("withheld")) == 2

@@ -275,7 +275,7 @@ def test_a_request_that_is_taken_is_a_pilot() -> None:
         Intend(submit(), Request(2, 600)),
         asked,
         PilotChanged(pilot),
-        Explain("issued", "asks", 1),
+        Explain("issued", "asks", 1, (1,)),
     ]
 
 
@@ -303,7 +303,10 @@ def test_what_the_scheduler_may_have_taken_stays() -> None:
 def test_what_a_budget_does_not_hold_is_not_submitted() -> None:
     driver = Driver([submit(), submit()])
     driver.over_budget = "0 credits are left"
-    assert driver.act() == [Intend(submit(), Request(2, 600)), Withhold("0 credits are left")]
+    assert driver.act() == [
+        Intend(submit(), Request(2, 600)),
+        Withhold("0 credits are left", submit().demand),
+    ]
 
 
 def test_after_a_refusal_no_other_request_for_such_tasks_is_sent_and_nothing_withheld() -> None:
@@ -393,7 +396,10 @@ def test_a_change_that_a_budget_does_not_hold_is_not_asked_for() -> None:
     driver = Driver([change])
     driver.pilot()
     driver.over_budget = "0 credits are left"
-    assert driver.act() == [Intend(change, Request(2, 1200)), Withhold("0 credits are left")]
+    assert driver.act() == [
+        Intend(change, Request(2, 1200)),
+        Withhold("0 credits are left", change.demand),
+    ]
 
 
 def test_tasks_that_are_given_up_are_told_of_and_all_sites_look_again() -> None:
@@ -401,7 +407,7 @@ def test_tasks_that_are_given_up_are_told_of_and_all_sites_look_again() -> None:
     driver.submit_bag()
     assert driver.act() == [
         Commit(),
-        Explain("problem", "bag 1: gave 10 tasks up: no node can run it"),
+        Explain("problem", "gave 10 tasks up: no node can run it", bags=(1,)),
         Wake("here"),
     ]
 

@@ -39,7 +39,7 @@ def test_the_menu_of_two_sites_and_its_cheapest_line(lab: Lab) -> None:
     lab.wait(told["bag"])
     exactly_one_result_each(lab, told["bag"], TASKS - 30)
     used = {pilot["site"] for pilot in lab.ask("report", str(told["bag"]))["requests"]}
-    assert used == {"near"} or "is planned anew" in lab.run("why", "--limit", "100").stdout
+    assert used == {"near"} or "planned again" in lab.run("why", "--limit", "100").stdout
     assert lab.ask("quote", "tasks.bag")["samples"] == [4, 5], "those of the next run"
     refused = lab.run("quote", "tasks.bag", "--site", "elsewhere", expect=2).stderr
     assert "there is no site" in refused

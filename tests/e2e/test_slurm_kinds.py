@@ -59,8 +59,8 @@ def test_the_second_and_third_bag_ask_for_what_the_first_needed(
     assert first["tr"] > 3600
     assert [second["tr"], third["tr"]] == [60, 60]
     assert "no earlier task of its kind was measured" in told(lab, 1)[0]
-    assert told(lab, 2)[0].startswith("bag 2: 6 earlier tasks of fit.py took ")
-    assert told(lab, 3)[0].startswith("bag 3: 12 earlier tasks of fit.py took ")
+    assert told(lab, 2)[0].startswith("6 earlier tasks of fit.py took ")
+    assert told(lab, 3)[0].startswith("12 earlier tasks of fit.py took ")
     assert all("192M for each task" in told(lab, bag)[1] for bag in (2, 3))
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from adaptor import api
 from adaptor.errors import JournalError, UsageError
+from adaptor.journal.grant_rows import note_key
 from adaptor.journal.queries import answer, answer_offline
-from adaptor.model import PilotState
+from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.protocol.messages import Leaving
 from tests.scheduling.broker_world import World
 
@@ -72,6 +73,35 @@ def test_why_of_a_pilot_and_of_everything(world: World) -> None:
     assert [(line.subject, line.text) for line in told.lines] == [("pilot 1", "reason 1")]
     told = ask(world, api.GetWhy(limit=2))
     assert [line.subject for line in told.lines] == ["pilot 2", "here"]
+
+
+def test_why_of_a_bag_has_the_lines_about_it_and_about_the_whole_site(world: World) -> None:
+    first, second = world.submit(1), world.submit(1, sites=["site"])
+    crafted = CraftedRequest(Request(1, 60), None, 1, "because")
+    shared, own = (world.journal.add_pilot("site", "tag-", crafted, world.now, bag) for bag in (None, first))
+    explain, now = world.journal.explain, world.now
+    explain(now, "site", "withheld", "the first waits", bags=[first])
+    explain(now, "site", "withheld", "the second waits", bags=[second])
+    explain(now, "site", "withheld", "both wait", bags=[second, first])
+    explain(now, "site", "withheld", "the scheduler does not answer")
+    explain(now, "other", "withheld", "a site at which the second may not run")
+    explain(now, "site", "ended", "the first's pilot", pilot=own)
+    explain(now, "site", "issued", "for the second", pilot=shared, bags=[second])
+    explain(now, "site", "state", "a shared pilot", pilot=shared)
+    with world.journal.transaction() as db:
+        note_key(db, "ci", now, "granted")
+        note_key(db, "ci", now, "submitted", [second])
+    told = ask(world, api.GetWhy(bag=second)).lines
+    assert [(line.subject, line.text) for line in told] == [
+        (f"bag {second}", "the second waits"),
+        (f"bags {first}, {second}", "both wait"),
+        ("site", "the scheduler does not answer"),
+        (f"pilot {shared}", "for the second"),
+        (f"pilot {shared}", "a shared pilot"),
+        (f"bag {second}", "key ci: submitted"),
+    ]
+    assert len(ask(world, api.GetWhy(bag=first)).lines) == 6
+    assert [request.id for request in ask(world, api.GetReport(second)).requests] == [shared]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.cli.bags.task_output import ENDED, follow_output, outputs_of, print_outputs
-from adaptor.cli.options import BagReader, check_tasks, json_option, selector_argument
+from adaptor.cli.options import BagReader, OneOf, check_tasks, json_option, selector_argument
 from adaptor.cli.options import numbers as task_numbers
 from adaptor.cli.printing import (
     Columns,
@@ -82,7 +82,7 @@ class _Tasks(msgspec.Struct, frozen=True):
     "--state",
     "states",
     multiple=True,
-    type=click.Choice(_STATES),
+    type=OneOf(_STATES),
     metavar="STATE",
     help=f"Only tasks in this state; repeatable: {', '.join(_STATES)}.",
 )

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.options import BagReader, json_option, selector_argument
+from adaptor.cli.options import BagReader, OneOf, json_option, selector_argument
 from adaptor.cli.printing import clock, print_json, print_lines, printable
 from adaptor.errors import UsageError
 
@@ -24,7 +24,7 @@ _MOST = 1000  # lines of one look
     "--kind",
     "kinds",
     multiple=True,
-    type=click.Choice(get_args(api.ExplanationKind)),
+    type=OneOf(get_args(api.ExplanationKind)),
     metavar="KIND",
     help=f"Only lines of this kind; repeatable: `{'`, `'.join(get_args(api.ExplanationKind))}`.",
 )

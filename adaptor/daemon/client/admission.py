@@ -141,7 +141,7 @@ class Admission:
             bags = ", ".join(map(str, question.bags))
             with self._core.journal.transaction() as db:
                 told = f"cancelled {counted(answer, 'task')} of bag {bags}"
-                note_key(db, key.name, self._core.now(), told)
+                note_key(db, key.name, self._core.now(), told, question.bags)
         if isinstance(answer, api.Failure):
             return answer
         if isinstance(question, api.GetKeys):
@@ -186,7 +186,9 @@ def _own_lines(core: Core, key: GrantedKey, answer: api.Why) -> api.Why:
     pilots = {f"pilot {id}" for id in core.journal.read(pilots_of, key.name)}
 
     def own(line: api.Explanation) -> bool:
-        named = {int(bag) for bag in _BAG.findall(f"{line.subject} {line.text}")}
+        named = {int(bag) for bag in _BAG.findall(line.text)}
+        if line.subject.startswith("bag"):
+            named.update(map(int, re.findall(r"\d+", line.subject)))
         if line.subject.startswith("pilot ") and line.subject not in pilots:
             return False
         if line.kind == "key" and not line.text.startswith(f"key {key.name}: "):

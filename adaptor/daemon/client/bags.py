@@ -119,7 +119,7 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
     core.broker.add_bag(bag, now, watched=True)
     await core.commit()
     for text in earlier.texts(asked, spec):
-        core.journal.explain(core.now(), "", "earlier", f"bag {id}: {text}")
+        core.journal.explain(core.now(), "", "earlier", text, bags=[id])
     if new.own.total:  # else its first tasks do: a look at the queue now would only put that one off
         running.wake_sites()
     return api.Submitted(id, refused=len(refused), reasons=reasons_of(new.own, refused))

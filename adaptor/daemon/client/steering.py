@@ -71,7 +71,7 @@ async def _change_needs(core: Core, bag: Bag, needs: OwnNeeds) -> None:
         await core.commit()
         await asyncio.sleep(_PAUSE)
     text = f"{counted(changed, 'unfinished task')} of bag {bag.id} changed to {words_of(needs)}"
-    core.journal.explain(core.now(), "", "needs", text)
+    core.journal.explain(core.now(), "", "needs", text, bags=[bag.id])
 
 
 async def _changed(running: RunningDaemon, bags: list[int]) -> list[int]:
@@ -163,7 +163,7 @@ async def retry(running: RunningDaemon, question: api.Retry) -> int:
     if needs is not None and again:
         numbers = ", ".join(str(bag.id) for bag in bags)
         text = f"{counted(again, 'task')} of bag {numbers} put back with {words_of(needs)}"
-        core.journal.explain(core.now(), "", "needs", text)
+        core.journal.explain(core.now(), "", "needs", text, bags=[bag.id for bag in bags])
     running.wake_sites()
     return again
 

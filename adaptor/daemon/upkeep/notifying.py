@@ -116,7 +116,7 @@ class Notifier:
             if why:
                 text = f"{_named(notice)}: {why}"
                 log.warning("%s", text)
-                journal.explain(self._core.now(), "", "problem", text)
+                journal.explain(self._core.now(), "", "problem", text, bags=[notice.bag])
         self.busy = False
 
     async def _send(self, bag: BagView, notice: notice_rows.Notice) -> tuple[notice_rows.NoticeState, str]:

@@ -25,6 +25,22 @@ def test_why(cli: Cli, serve: Serve) -> None:
     assert "selects 2 bags; select one" in cli("why", "all").err
 
 
+@pytest.mark.parametrize(
+    ("args", "hint"),
+    [
+        (("why", "--kind", "witheld"), "no such word 'witheld' (did you mean 'withheld'?)"),
+        (
+            ("results", "--state", "xyz"),
+            "no such word 'xyz' (known are waiting, running, done, failed, cancelled)",
+        ),
+    ],
+)
+def test_a_mistyped_word_names_the_nearest(cli: Cli, args: tuple[str, ...], hint: str) -> None:
+    outcome = cli(*args)
+    assert outcome.code == 2
+    assert hint in outcome.err
+
+
 def test_new_lines_are_followed_to_the_end_of_the_bag(
     cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

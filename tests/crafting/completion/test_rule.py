@@ -312,7 +312,9 @@ def test_no_more_processors_than_a_bound_leaves(most: int) -> None:
 def test_where_nothing_may_be_made_no_place_is_given_up_either() -> None:
     seen = freed()
     demand = bounded(seen.demands[0], most=0, why_most="such requests fail")
-    assert plan(msgspec.structs.replace(seen, demands=(demand,))) == [Withhold("such requests fail")]
+    assert plan(msgspec.structs.replace(seen, demands=(demand,))) == [
+        Withhold("pilot 7 (64 processors) is queued; such requests fail", demand)
+    ]
 
 
 def test_a_place_is_given_up_for_no_more_processors_than_a_bound_leaves() -> None:
