@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -115,6 +116,8 @@ class TaskTimes(msgspec.Struct, frozen=True, kw_only=True):
     """What their user says that a task takes; None: nothing."""
     earlier: EarlierTasks | None = None
     """Earlier bags of the same kind; None: none are known."""
+    ended_after: float = math.inf
+    """Seconds after which each of them is ended, finished or not; infinity: it is not known of all."""
 
     @property
     def known(self) -> bool:

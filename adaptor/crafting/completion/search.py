@@ -109,12 +109,15 @@ class Search:
 
     def request(self, made: Fitting, ends: Sequence[float]) -> Request:
         """As long as the bag may need it by the belief that needs most, the tasks that it has started
-        included, within its hole."""
+        included, within its hole; no longer than all tasks can take until their time-out."""
         rules, start = self.places[made.place].rules, made.member.start
         needed = self.demand.shortest
         for belief, end in zip(self.believed, ends, strict=True):
             needed = max(needed, belief.longest, end - start + (0.0 if belief.alike else belief.longest))
-        needed = max(1.0, (needed + rules.pad) * (1.0 if start > 0 else SPARE), rules.least_tr)
+        needed = (needed + rules.pad) * (1.0 if start > 0 else SPARE)
+        rounds = math.ceil((self.tasks + self.demand.coming) / made.member.slots)
+        needed = min(needed, rounds * self.demand.times.ended_after + rules.pad)
+        needed = max(1.0, needed, rules.least_tr)
         tr = int(min(made.member.length, round_up(needed - TINY, rules.time_resolution)))
         shape = self.shapes[made.place]
         enough = shape.sure_tr(made.room)

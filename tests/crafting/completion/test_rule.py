@@ -102,6 +102,18 @@ def test_unknown_tasks_are_tried_with_requests_of_several_lengths() -> None:
     assert len(lengths) > 1
 
 
+@pytest.mark.parametrize(("waiting", "tr"), [(1, 360), (64, 360), (150, 960)])
+@pytest.mark.parametrize("told", [None, 300.0])
+def test_a_request_is_no_longer_than_tasks_with_a_time_out_can_take(
+    waiting: int, tr: int, told: float | None
+) -> None:
+    limited = TaskTimes(told=told, ended_after=300.0)
+    rules = msgspec.structs.replace(RULES, pad=30.0)
+    (issued,) = plan(view(waiting=waiting, times=limited, runtime=300.0, rules=rules))
+    assert isinstance(issued, Issue)
+    assert issued.crafted.request == Request(min(64, waiting), tr)
+
+
 def unknown_reasons() -> list[str]:
     """Of all that is planned where nothing is known of the runtimes, and for a request given up there."""
     fresh = view(times=TaskTimes(), runtime=60.0, running=(RunningJob("1", 60, 3000.0),))
