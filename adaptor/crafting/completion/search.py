@@ -126,7 +126,8 @@ class Search:
         return shape.request(made.processors, tr, enough)
 
     def best(self, withdrawn: PilotView | None = None, bar: Bar | None = None) -> Choice:
-        """What is there except one pilot, and one by one the request that shortens the completion most.
+        """What is there except one pilot, and one by one the request that shortens the completion most. Where
+        no job of others can come between, only the first one waits: more can be made when it ends.
 
         The first request in the place of the pilot is to bring more than that pilot; where no other one may
         follow, it is to clear the `bar`."""
@@ -145,7 +146,8 @@ class Search:
         allowed = min(AT_ONCE, allowed)
         beside *= allowed > 0
         while allowed or beside:
-            latest = FAR * found.cost if allowed else 0.0
+            waits = allowed and not (found.members and self.rules.ours_alone)
+            latest = FAR * found.cost if waits else 0.0
             offers = [
                 offer
                 for offer in self._offers(profiles, most, latest)

@@ -416,3 +416,23 @@ def test_a_better_request_that_cannot_be_sent_this_hour_is_said() -> None:
     (withheld,) = plan(seen)
     assert isinstance(withheld, Withhold)
     assert withheld.reason.startswith("a better request waits until")
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_no_second_request_waits_for_the_first_where_no_other_job_can_come_between(alone: bool) -> None:
+    running = RunningJob("ours1", 64, 36_000.0)
+    pilot = PilotView(
+        id=1,
+        job="ours1",
+        state=PilotState.RUNNING,
+        request=Request(64, 36_000),
+        submitted=0.0,
+        started=0.0,
+        ends=36_000.0,
+    )
+    rules = msgspec.structs.replace(RULES, ours_alone=alone)
+    (answer,) = plan(view(pilot, waiting=400, times=TaskTimes(), running=(running,), rules=rules))
+    assert isinstance(answer, Withhold if alone else Issue)
+    first, *more = plan(view(waiting=400, times=TaskTimes(), running=(running,), rules=rules))
+    assert isinstance(first, Issue), "the only request keeps its place among those of other bags"
+    assert bool(more) is not alone
