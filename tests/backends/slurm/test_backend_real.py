@@ -210,8 +210,8 @@ def test_a_worker_that_is_killed_takes_no_other_node_with_it(
     id = backend.submit(pilots.order("killed", 8, 600, die))
     (other,) = {"n1", "n2"} - {node}
     until(lambda: pilots.has("killed", f"up-{other}") and pilots.has("killed", "dies"), "both workers")
-    steps = "squeue -h -s -o %i -j".split()
-    until(lambda: len(slurm.run([*steps, id]).split()) == 2, "the end of the step")
+    steps = ["squeue", "--noheader", "--steps", "--format=%i", f"--jobs={id}"]
+    until(lambda: len(slurm.run(steps).split()) == 2, "the end of the step")
     assert report_of(backend, id).state is JobState.RUNNING
     assert not pilots.has("killed", f"told-{other}")
 
