@@ -84,7 +84,7 @@ def impossible_tasks(
 def check_times(spec: BagSpec, longest: Mapping[str, float]) -> None:
     """Raises UsageError: a task would be ended before, or signalled from the start of, what it has to do.
 
-    Beside a time-out, as that of a batch script, the time may be a limit, and is not compared.
+    With a time-out, as that of a batch script, the time may be a limit, and is not compared.
 
     Args:
         longest: by site, the longest task that one request can hold, seconds.
