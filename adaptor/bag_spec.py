@@ -6,6 +6,7 @@ read from these declarations (`adaptor/bagfile/options.py`); a test compares the
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 import msgspec
@@ -305,6 +306,13 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     def expected_at(self, site: str) -> float | None:
         """Seconds that a task is taken to run at a site before any has finished; None: unknown."""
         return self.runtimes.get(site, self.time)
+
+    @property
+    def ended_after(self) -> float:
+        """Seconds after which each of its tasks is ended; infinity: never, or after parts of a runtime."""
+        if self.timeout is None or self.timeout.seconds is None:
+            return math.inf
+        return self.timeout.seconds
 
     @property
     def first_tasks(self) -> int:

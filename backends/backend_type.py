@@ -36,6 +36,7 @@ class BackendType(Traits, abc.ABC):
     """Requests that a site is sent in any hour, where it does not say; None: no bound."""
     pause: float = 1.0  # at least between two steps of a site
     on_this_machine: bool = False  # whether all its workers run on the daemon's own machine
+    ours_alone: bool = False  # whether no job of others can come into the queue of a site
     over_ssh: bool = True  # whether a site may have its scheduler on another machine, reached over ssh
     has_partitions: bool = False  # whether its sites may have `partitions`, among which each request chooses
     donation_modes: Collection[str] = ()

@@ -100,17 +100,16 @@ def site_rules(config: SiteConfig, traits: Traits, limits: Limits, pad: float) -
 
     `traits`: of its backend, or of its type; `pad`: seconds, as configured or as learned.
     """
-    allowed = policy_of(config).keys
+    allowed, type = policy_of(config).keys, backend_type(config.backend)
     return SiteRules(
         limits=limits,
         time_resolution=traits.time_resolution,
         slot_margin=traits.slot_margin,
         shrink_margin=traits.shrink_margin,
+        ours_alone=type.ours_alone,
         pad=pad,
         granularity=(config.processors_per_node or 1) if config.whole_nodes else 1,
-        max_submissions=_least(
-            config.max_submissions or backend_type(config.backend).max_submissions, allowed.max_submissions
-        ),
+        max_submissions=_least(config.max_submissions or type.max_submissions, allowed.max_submissions),
         max_withdrawals=_least(config.max_withdrawals, allowed.max_withdrawals),
         may_withdraw=config.withdraw,
         may_reshape=config.withdraw and traits.can_reshape,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     shrink_margin: int | None = None
     """Seconds of a free slot that a request with a least time does not get: the scheduler starts it with what
     the slot holds. None: the scheduler starts every request with its whole tr."""
+    ours_alone: bool = False
+    """Whether no job of others can come before a request that is made later."""
     pad: float = 0.0
     """Seconds of a pilot without tasks: its start-up, and its last seconds."""
     least_tr: int = 0
@@ -115,6 +118,8 @@ class TaskTimes(msgspec.Struct, frozen=True, kw_only=True):
     """What their user says that a task takes; None: nothing."""
     earlier: EarlierTasks | None = None
     """Earlier bags of the same kind; None: none are known."""
+    ended_after: float = math.inf
+    """Seconds after which each of them is ended, finished or not; infinity: it is not known of all."""
 
     @property
     def known(self) -> bool:

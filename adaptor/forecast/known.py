@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -59,6 +60,8 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
     """What its user says that a task takes there, seconds; None: nothing."""
     earlier: EarlierTasks | None = None
     """Earlier bags of the same kind; None: none are known."""
+    ended_after: float = math.inf
+    """The time-out of its tasks, seconds."""
     pilots: tuple[KnownPilot, ...] = ()
     open: bool = True
     """Whether requests may be made there."""

@@ -228,6 +228,7 @@ class SiteFuture:
                 first_start=moment.oldest,
                 told=known.hint,
                 earlier=known.earlier,
+                ended_after=known.ended_after,
             ),
         )
         pilots = tuple(self._views(moment))

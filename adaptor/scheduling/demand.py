@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
@@ -37,6 +38,7 @@ def task_times(state: SchedulingState, site: str, turns: Iterable[Turn]) -> Task
         first_start=min(starts, default=None),
         told=max(told) if len(told) == len(turns) else None,
         earlier=_earlier(turns, site),
+        ended_after=max((bag.spec.ended_after for bag, _ in turns), default=math.inf),
     )
 
 
@@ -229,7 +231,7 @@ def _estimates(state: SchedulingState, bag: Bag, line: Line, site: str) -> list[
         if bag.state(task) is TaskState.WAITING and bag.lines.of(task) is line
     ]
     estimates = [state.estimate_of(bag, site, task) for task in odd]
-    estimates += [state.with_signal(bag, site, learner.possible(time)) for time in line.times]
+    estimates += [state.in_pilot(bag, site, learner.possible(time)) for time in line.times]
     if not estimates or (len(odd) < bag.waits_in(line) and (line.untimed or not line.times)):
-        estimates.append(state.with_signal(bag, site, learner.estimate))
+        estimates.append(state.in_pilot(bag, site, learner.estimate))
     return estimates

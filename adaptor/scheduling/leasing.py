@@ -74,7 +74,8 @@ def _reserved_bags(state: SchedulingState, worker: Worker) -> list[Bag]:
 def lacks_time(state: SchedulingState, worker: Worker, now: float) -> bool:
     """True if a worker holds nothing, and its pilot ends too soon for every task that waits.
 
-    Only runtimes that were learned count, and no open bag waits: its next tasks may be shorter.
+    Only runtimes that were learned, or that users told, count, and no open bag waits: its next tasks may be
+    shorter.
     """
     bags = waiting_bags(state, worker)
     if not bags or not is_empty(worker) or worker.pilot in state.donated:
@@ -83,11 +84,10 @@ def lacks_time(state: SchedulingState, worker: Worker, now: float) -> bool:
         return False
     left, site = worker.time_left(now), worker.site
     return all(
-        state.learner_of(bag, site, line).mean is not None
-        and all(
-            state.needs(bag, site, task) > left for task in line.waiting.head(reach(state, bag, line, site))
-        )
+        (known or bag.sizes.time(task) is not None) and state.needs(bag, site, task) > left
         for bag, line in lines_of(bags)
+        for known in [bag.spec.expected_at(site) or state.learner_of(bag, site, line).mean is not None]
+        for task in line.waiting.head(reach(state, bag, line, site))
     )
 
 

@@ -227,7 +227,7 @@ class SchedulingState:
         left = whole - worked
         if left < SHORTEST:
             left = max(whole, min(worked, self.sites[site].longest))
-        return self.with_signal(bag, site, left)
+        return self.in_pilot(bag, site, left)
 
     def whole_of(self, bag: Bag, site: str, task: int, *, even: bool = False) -> float:
         """The estimated runtime of the task from its beginning, seconds, whatever became of it so far.
@@ -240,11 +240,12 @@ class SchedulingState:
             return learner.estimate_of(task, even=even)
         return max(learner.possible(expected), learner.needed_by(task))
 
-    def with_signal(self, bag: Bag, site: str, seconds: float) -> float:
-        """Seconds of a pilot that a task of `seconds` needs: it should end before the signal."""
-        if bag.spec.signal is None:
-            return seconds
-        return max(seconds, min(seconds + bag.spec.signal.seconds, self.sites[site].longest))
+    def in_pilot(self, bag: Bag, site: str, seconds: float) -> float:
+        """Seconds of a pilot that a task of `seconds` needs: it should end before the signal, and it is ended
+        at its time-out."""
+        if bag.spec.signal is not None:
+            seconds = max(seconds, min(seconds + bag.spec.signal.seconds, self.sites[site].longest))
+        return min(seconds, max(SHORTEST, bag.spec.ended_after))
 
     def rules(self, site: str) -> DonationRules:
         """The rules for the use of a site's idle nodes."""

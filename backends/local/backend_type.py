@@ -35,6 +35,7 @@ class LocalType(BackendType):
     pause = 0.2
     max_submissions = None
     on_this_machine = True
+    ours_alone = True
     over_ssh = False
     discovery_order = 1000
 

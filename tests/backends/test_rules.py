@@ -5,7 +5,7 @@ from __future__ import annotations
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Limits
 from adaptor.units import HourlyRate
-from backends.registry import backend_type, site_rules
+from backends.registry import backend_names, backend_type, site_rules
 
 LIMITS = Limits(max_pending_requests=2, max_proc=64, max_tr=3600)
 
@@ -24,6 +24,12 @@ def test_a_scheduler_is_left_in_peace_and_this_machine_needs_none() -> None:
     ):
         rules = site_rules(config, backend_type(config.backend), LIMITS, 0.0)
         assert (rules.max_submissions, rules.may_withdraw) == (hourly, True)
+
+
+def test_only_the_local_site_says_that_no_job_of_others_comes_into_its_queue() -> None:
+    for name in backend_names():
+        rules = site_rules(SiteConfig(backend=name), backend_type(name), LIMITS, 0.0)
+        assert rules.ours_alone is (name == "local")
 
 
 def test_requests_are_whole_nodes_only_where_the_site_says_so() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from adaptor.api import TaskInput
 from adaptor.guard_rails import EarlySignal
 from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey, Ending, Leaving
@@ -403,6 +404,22 @@ def test_a_worker_whose_pilot_ends_too_soon_for_every_waiting_task_lacks_time(wo
     assert world.broker.lacks_time("as short", world.now)
     assert not world.broker.lacks_time("long", world.now), "it runs a task"
     assert not world.broker.lacks_time("unknown", world.now)
+
+
+@pytest.mark.parametrize(
+    ("options", "own"), [({"time": 50.0}, None), ({}, 50.0)], ids=["of the bag", "of each task"]
+)
+def test_a_worker_lacks_time_for_tasks_that_take_as_long_as_their_user_says(
+    world: World, options: dict[str, Any], own: float | None
+) -> None:
+    bag = world.open(**options)
+    world.append(bag, "a", [TaskInput(command="x", needs=OwnNeeds(time=own))] * 9)
+    world.join("short", time_left=20.0)
+    assert not world.broker.lacks_time("short", world.now), "the next tasks of the open bag may be shorter"
+    world.broker.close(bag)
+    assert world.broker.lacks_time("short", world.now)
+    world.submit(1)
+    assert not world.broker.lacks_time("short", world.now), "nothing is known of that one"
 
 
 def test_a_worker_waits_for_an_open_bag_whose_next_tasks_may_be_short(world: World) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.situation import EarlierTasks
+from adaptor.guard_rails import TimeLimit
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Report, Result
 from adaptor.scheduling.bag import Bag
@@ -38,6 +41,15 @@ def test_the_time_that_the_user_expects_is_the_first_estimate() -> None:
     finish(made, "first", key, wall=40.0)
     (demand,) = made.demands("near")
     assert demand.runtime == 40.0
+
+
+def test_no_task_needs_more_than_its_time_out() -> None:
+    limited = bag(1, 3)
+    limited.spec = msgspec.structs.replace(limited.spec, timeout=TimeLimit(seconds=300.0))
+    (demand,) = broker(limited).demands("near")
+    assert (demand.runtime, demand.shortest, demand.times.ended_after) == (300.0, 300.0, 300.0)
+    (both,) = broker(limited, bag(2, 3)).demands("near")
+    assert (both.runtime, both.times.ended_after) == (3600.0, math.inf)
 
 
 EARLIER = EarlierTasks(kind="fit.py", tasks=12, mean=60.0, factor=2.0, low=50.0, high=70.0)

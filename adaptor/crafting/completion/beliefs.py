@@ -46,21 +46,21 @@ def beliefs(times: TaskTimes, now: float, running: int, rules: SiteRules) -> lis
     """What the runtimes may be: one belief once enough tasks have finished, before that a ladder of them.
 
     The rungs are `60 s × 2^k`, all equally likely. Where the user says what a task takes, or earlier bags of
-    the kind do, they are closer and most of the weight is near that time. Those that a task has outlasted are
-    left out. Tasks that still run or were cut count with half of what they may still need, else the short
-    ones, which finish first, would speak for all.
+    the kind do, they are closer and most of the weight is near that time. Those that a task has outlasted,
+    and those beyond its time-out, are left out. Tasks that still run or were cut count with half of what they
+    may still need, else the short ones, which finish first, would speak for all.
 
     Args:
         running: tasks that run now.
         rules: of the place with the longest requests.
     """
-    age = mean_age(times, now)
+    age, possible = mean_age(times, now), min(rules.longest_task, times.ended_after)
     outlasted = max(0.0 if times.first_start is None else now - times.first_start, times.not_enough)
     others = (running, age), (times.cut, times.cut_after)
     longer = sum(count for count, ran in others if ran * ALIKE > times.mean)
     if times.finished and (times.finished >= MANY or not few_beside(times, longer)):
-        return [_learned(times, others, longer, outlasted, rules.longest_task)]
-    return _ladder(times, max(_FIRST * usual_share(rules), 1.0), outlasted, rules.longest_task)
+        return [_learned(times, others, longer, outlasted, possible)]
+    return _ladder(times, max(_FIRST * usual_share(rules), 1.0), outlasted, possible)
 
 
 def usual_share(rules: SiteRules) -> float:

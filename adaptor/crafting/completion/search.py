@@ -109,12 +109,15 @@ class Search:
 
     def request(self, made: Fitting, ends: Sequence[float]) -> Request:
         """As long as the bag may need it by the belief that needs most, the tasks that it has started
-        included, within its hole."""
+        included, within its hole; no longer than all tasks can take until their time-out."""
         rules, start = self.places[made.place].rules, made.member.start
         needed = self.demand.shortest
         for belief, end in zip(self.believed, ends, strict=True):
             needed = max(needed, belief.longest, end - start + (0.0 if belief.alike else belief.longest))
-        needed = max(1.0, (needed + rules.pad) * (1.0 if start > 0 else SPARE), rules.least_tr)
+        needed = (needed + rules.pad) * (1.0 if start > 0 else SPARE)
+        rounds = math.ceil((self.tasks + self.demand.coming) / made.member.slots)
+        needed = min(needed, rounds * self.demand.times.ended_after + rules.pad)
+        needed = max(1.0, needed, rules.least_tr)
         tr = int(min(made.member.length, round_up(needed - TINY, rules.time_resolution)))
         shape = self.shapes[made.place]
         enough = shape.sure_tr(made.room)
@@ -123,7 +126,8 @@ class Search:
         return shape.request(made.processors, tr, enough)
 
     def best(self, withdrawn: PilotView | None = None, bar: Bar | None = None) -> Choice:
-        """What is there except one pilot, and one by one the request that shortens the completion most.
+        """What is there except one pilot, and one by one the request that shortens the completion most. Where
+        no job of others can come between, only the first one waits: more can be made when it ends.
 
         The first request in the place of the pilot is to bring more than that pilot; where no other one may
         follow, it is to clear the `bar`."""
@@ -142,7 +146,8 @@ class Search:
         allowed = min(AT_ONCE, allowed)
         beside *= allowed > 0
         while allowed or beside:
-            latest = FAR * found.cost if allowed else 0.0
+            waits = allowed and not (found.members and self.rules.ours_alone)
+            latest = FAR * found.cost if waits else 0.0
             offers = [
                 offer
                 for offer in self._offers(profiles, most, latest)

@@ -133,6 +133,7 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
         learned=msgspec.structs.replace(there.learned, cut={}),
         hint=bag.spec.expected_at(site.name),
         earlier=bag.earlier.get(site.name),
+        ended_after=bag.spec.ended_after,
         pilots=tuple(pilots),
         open=bag.spec.allocation != "transparent" and not why_held_off(site, now),
         late=site.waits.lateness(site.rules.limits.max_proc, now),

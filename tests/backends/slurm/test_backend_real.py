@@ -201,6 +201,21 @@ def test_a_pilot_survives_the_loss_of_a_node(
     assert not pilots.has("hurt", "told-n1")
 
 
+@pytest.mark.parametrize("node", ["n1", "n2"])
+def test_a_worker_that_is_killed_takes_no_other_node_with_it(
+    slurm: ThrowawaySlurm, pilots: Pilots, node: str
+) -> None:
+    backend = SlurmBackend(SITE)
+    die = f'if [ "$ADAPTOR_NODE" = {node} ]; then touch "$ADAPTOR_DIRECTORY/dies"; kill -9 $$; fi; {STAY}'
+    id = backend.submit(pilots.order("killed", 8, 600, die))
+    (other,) = {"n1", "n2"} - {node}
+    until(lambda: pilots.has("killed", f"up-{other}") and pilots.has("killed", "dies"), "both workers")
+    steps = ["squeue", "--noheader", "--steps", "--format=%i", f"--jobs={id}"]
+    until(lambda: len(slurm.run(steps).split()) == 2, "the end of the step")
+    assert report_of(backend, id).state is JobState.RUNNING
+    assert not pilots.has("killed", f"told-{other}")
+
+
 def test_a_draining_node_is_out_of_service(slurm: ThrowawaySlurm) -> None:
     backend = SlurmBackend(SITE)
     id = local_job(slurm, "-n6", "-t", "10")

@@ -102,6 +102,18 @@ def test_unknown_tasks_are_tried_with_requests_of_several_lengths() -> None:
     assert len(lengths) > 1
 
 
+@pytest.mark.parametrize(("waiting", "tr"), [(1, 360), (64, 360), (150, 960)])
+@pytest.mark.parametrize("told", [None, 300.0])
+def test_a_request_is_no_longer_than_tasks_with_a_time_out_can_take(
+    waiting: int, tr: int, told: float | None
+) -> None:
+    limited = TaskTimes(told=told, ended_after=300.0)
+    rules = msgspec.structs.replace(RULES, pad=30.0)
+    (issued,) = plan(view(waiting=waiting, times=limited, runtime=300.0, rules=rules))
+    assert isinstance(issued, Issue)
+    assert issued.crafted.request == Request(min(64, waiting), tr)
+
+
 def unknown_reasons() -> list[str]:
     """Of all that is planned where nothing is known of the runtimes, and for a request given up there."""
     fresh = view(times=TaskTimes(), runtime=60.0, running=(RunningJob("1", 60, 3000.0),))
@@ -406,3 +418,23 @@ def test_a_better_request_that_cannot_be_sent_this_hour_is_said() -> None:
     (withheld,) = plan(seen)
     assert isinstance(withheld, Withhold)
     assert withheld.reason.startswith("a better request waits until")
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_no_second_request_waits_for_the_first_where_no_other_job_can_come_between(alone: bool) -> None:
+    running = RunningJob("ours1", 64, 36_000.0)
+    pilot = PilotView(
+        id=1,
+        job="ours1",
+        state=PilotState.RUNNING,
+        request=Request(64, 36_000),
+        submitted=0.0,
+        started=0.0,
+        ends=36_000.0,
+    )
+    rules = msgspec.structs.replace(RULES, ours_alone=alone)
+    (answer,) = plan(view(pilot, waiting=400, times=TaskTimes(), running=(running,), rules=rules))
+    assert isinstance(answer, Withhold if alone else Issue)
+    first, *more = plan(view(waiting=400, times=TaskTimes(), running=(running,), rules=rules))
+    assert isinstance(first, Issue), "the only request keeps its place among those of other bags"
+    assert bool(more) is not alone
