@@ -33,7 +33,8 @@ def check(view: PlanningView) -> None:
         assert issued or withdrawn or any(isinstance(each, Withhold) for each in decisions)
     else:
         assert not issued
-        assert withdrawn == queued
+        may_be_cut = view.heuristic == "completion" and any(demand.running for demand in view.demands)
+        assert withdrawn == queued or may_be_cut  # by the ends of their pilots: then a queued request stays
 
 
 @examples(300)
