@@ -12,6 +12,7 @@ from adaptor.model import PilotState, Request
 from adaptor.units import counted, format_clock, format_duration, format_instant
 
 _CERTAIN = 1.05  # ends that differ by less than this factor are said as one
+_VAGUE = 100  # ends that differ by more than this factor are not said
 _TAIL = 0.05
 """The part of the weight that is left out at either side of the ends between which a bag is said to end."""
 _A_DAY = 20 * 3600.0  # seconds until which a time of the day is understood without its date
@@ -164,7 +165,7 @@ def asked(now: float, request: Request, wait: float, where: str) -> str:
 def planned(requests: Sequence[str], end: str) -> str:
     """`2 × 1h now + 6 × 3h at 14:10:00: done about 16:05:00`; `end` is empty where none can be named."""
     what = " + ".join(requests) or "what is there"
-    return f"{what}: done about {end}" if end else f"{what}: no end is known before a task has ended"
+    return f"{what}: done about {end}" if end else f"{what}: no end is known before tasks have ended"
 
 
 def better_without(pilot: PilotView, better: str, end: str) -> str:
@@ -191,7 +192,8 @@ def nothing_better(tasks: int, ends: Sequence[float], end: str) -> str:
 
 
 def end_about(now: float, expected: float, ends: Iterable[tuple[float, float]]) -> str:
-    """`16:05:00 (15:20:00 to 17:30:00)`: the expected end, and the range without `_TAIL` at each side.
+    """`16:05:00 (15:20:00 to 17:30:00)`: the expected end, and the range without `_TAIL` at each side; empty
+    if that range says nothing, as when one task of many has finished.
 
     Args:
         expected: seconds from now.
@@ -199,6 +201,8 @@ def end_about(now: float, expected: float, ends: Iterable[tuple[float, float]]) 
     """
     weighed = sorted(ends)
     first, last = _beyond(weighed), _beyond(weighed[::-1])
+    if last > _VAGUE * first:
+        return ""
     if last <= _CERTAIN * first:
         return _clock(now, expected)
     return f"{_clock(now, expected)} ({_clock(now, first)} to {_clock(now, last)})"

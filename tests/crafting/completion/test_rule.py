@@ -10,6 +10,7 @@ from adaptor.crafting.completion.search import Search
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
+from adaptor.crafting.reasons import end_about
 from adaptor.crafting.serving import pilots_by_demand
 from adaptor.crafting.situation import (
     Demand,
@@ -124,9 +125,14 @@ def unknown_reasons() -> list[str]:
 
 def test_no_end_is_named_where_nothing_is_known_of_the_runtimes() -> None:
     said = unknown_reasons()
-    assert any("no end is known before a task has ended" in reason for reason in said)
+    assert any("no end is known before tasks have ended" in reason for reason in said)
     assert any("keeping the queued 64 × 1h 40m would take longer" in reason for reason in said)
     assert not any("about" in reason for reason in said)
+
+
+@pytest.mark.parametrize(("last", "said"), [(5000.0, "00:13:20 (00:01:40 to 01:23:20)"), (20_000.0, "")])
+def test_an_end_that_may_be_anything_is_not_said(last: float, said: str) -> None:
+    assert end_about(0.0, 800.0, [(100.0, 0.5), (last, 0.5)]) == said
 
 
 @pytest.mark.parametrize("known", [{"told": 600.0}, {"finished": 3, "mean": 600.0, "longest": 900.0}])
