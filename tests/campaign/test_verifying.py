@@ -33,7 +33,7 @@ def attempt(task: int, number: int, outcome: str, code: int | None = 0, signal: 
 
 
 def result(task: int, state: str, attempts: int, retries: int) -> Any:
-    return {"task": task, "state": state, "attempts": attempts, "retries": retries}
+    return {"task": task, "state": state, "attempts": attempts, "replicas": 0, "retries": retries}
 
 
 @dataclass
@@ -79,6 +79,14 @@ def test_a_task_that_was_killed_by_a_fault_is_charged() -> None:
     bag.results[0]["retries"] = 1
     assert bag.wrong() == {Wrong.CHARGED}
     bag.killed = {(0, 1)}
+    assert bag.wrong() == set()
+
+
+def test_a_replica_that_has_failed_is_a_failure_and_no_retry() -> None:
+    bag = Bag()
+    bag.results[2].update(attempts=5, replicas=1)
+    bag.attempts.append(attempt(2, 5, "superseded", None, 15))
+    bag.effects.append(Effect("begin", 2, 5, 1))
     assert bag.wrong() == set()
 
 

@@ -135,7 +135,8 @@ def _failures_are_the_tasks_own(
             yield from _cause(plan, row, execution in failures, execution in killed)
     for row in told.results:
         charged, own = row["retries"], failed[row["task"]]
-        if charged != min(own, row["attempts"] - 1):  # the last failure of all is not tried again
+        # The last failure of all is not tried again, and a replica is no retry.
+        if charged != min(own, row["attempts"] - row["replicas"] - 1):
             yield Finding(
                 Wrong.CHARGED, f"task {row['task']} is charged {charged} retries for {own} failures"
             )
