@@ -246,7 +246,7 @@ def test_steps_behind_an_ampersand_share_the_processors_of_the_element(harness: 
     """Six steps of one process on two processors: two at a time, as in a job of Slurm."""
     code, output = run_on_two(
         harness,
-        "step() { touch in-$1; ls in-* | wc -l; sleep 0.3; rm in-$1; }; export -f step",
+        "step() { touch in-$1; (set -- in-*; echo $#); sleep 0.3; rm in-$1; }; export -f step",
         'for i in 1 2 3 4 5 6; do srun -n 1 --exclusive bash -c "step $i" & done; wait',
     )
     assert code == 0
