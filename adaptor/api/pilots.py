@@ -72,6 +72,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     subject: str  # `pilot 12`, `bag 3` or the site's name
     kind: ExplanationKind
     text: str  # one sentence with the numbers
+    bags: list[int] = []  # that it is about; empty: its pilot, or all of its site
 
 
 class Why(msgspec.Struct, frozen=True):

@@ -69,16 +69,18 @@ def decisions(db: sqlite3.Connection, question: api.GetWhy, bag: BagView | None)
         (*arguments, question.limit),
     ).fetchall()
     lines = [
-        Explanation(time=at, site=site, subject=_subject(site, pilot, named), kind=kind, text=text)
+        Explanation(
+            time=at, site=site, subject=_subject(site, pilot, about), kind=kind, text=text, bags=about
+        )
         for _, at, site, pilot, kind, text, named in reversed(rows)
+        for about in [[int(bag) for bag in named.strip(",").split(",") if bag]]
     ]
     return api.Why(lines, rows[0][0] if rows else question.after)
 
 
-def _subject(site: str, pilot: int | None, named: str) -> str:
-    if pilot is not None or not named:
+def _subject(site: str, pilot: int | None, bags: list[int]) -> str:
+    if pilot is not None or not bags:
         return site if pilot is None else f"pilot {pilot}"
-    bags = named.strip(",").split(",")
     if len(bags) > _MOST_NAMED:
         return f"{len(bags)} bags"
-    return f"bag {bags[0]}" if len(bags) == 1 else f"bags {', '.join(bags)}"
+    return f"bag {bags[0]}" if len(bags) == 1 else f"bags {', '.join(map(str, bags))}"

@@ -75,6 +75,13 @@ def test_why_of_a_pilot_and_of_everything(world: World) -> None:
     assert [line.subject for line in told.lines] == ["pilot 2", "here"]
 
 
+def test_a_line_about_many_bags_names_their_number_and_has_all_of_them(world: World) -> None:
+    bags = [world.submit(1) for _ in range(7)]
+    world.journal.explain(world.now, "site", "withheld", "they wait", bags=bags)
+    (line,) = ask(world, api.GetWhy()).lines
+    assert (line.subject, line.bags) == ("7 bags", bags)
+
+
 def test_why_of_a_bag_has_the_lines_about_it_and_about_the_whole_site(world: World) -> None:
     first, second = world.submit(1), world.submit(1, sites=["site"])
     crafted = CraftedRequest(Request(1, 60), None, 1, "because")

@@ -186,9 +186,7 @@ def _own_lines(core: Core, key: GrantedKey, answer: api.Why) -> api.Why:
     pilots = {f"pilot {id}" for id in core.journal.read(pilots_of, key.name)}
 
     def own(line: api.Explanation) -> bool:
-        named = {int(bag) for bag in _BAG.findall(line.text)}
-        if line.subject.startswith("bag"):
-            named.update(map(int, re.findall(r"\d+", line.subject)))
+        named = {*line.bags, *map(int, _BAG.findall(line.text))}
         if line.subject.startswith("pilot ") and line.subject not in pilots:
             return False
         if line.kind == "key" and not line.text.startswith(f"key {key.name}: "):
