@@ -34,9 +34,22 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Processors of one request."""
     max_tr: int
     """Seconds of one request."""
+    max_pilots: int = 0
+    """Pilots in the system at any instant, for a heuristic that makes many narrow ones; they count instead of
+    max_pending_requests. 0: max_pending_requests counts."""
     partitions: Mapping[str, Limits] = {}
     """What holds in each partition of a site where requests choose one; the limits above are then those of
     all requests together, and the most that any partition allows."""
+
+    @property
+    def in_system(self) -> int:
+        """Pilots that may be in the system at any instant, queued or running."""
+        return self.max_pilots or self.max_pending_requests
+
+    @property
+    def in_system_key(self) -> str:
+        """The key of the configuration that `in_system` comes from."""
+        return "max_pilots" if self.max_pilots else "max_pending_requests"
 
 
 class Request(msgspec.Struct, frozen=True):

@@ -14,6 +14,10 @@ POLITE = 4
 SHARE = 0.5
 """Of a site's processors that all its requests together hold where nothing is configured: a request that
 starts in a free slot delays no job that is planned, but it can keep one waiting that comes later."""
+PILOTS = 500
+"""Pilots in the system where the scheduler sets no limit on jobs: a twentieth of the 10,000 jobs that Slurm
+holds by default (MaxJobCount), and few enough for one daemon."""
+SHARE_OF_JOBS = 0.5  # of the jobs that a user may submit: the rest is left for jobs by hand
 FEWEST = 16  # processors of a request at least, where the scheduler allows it: smaller ones are of little use
 LONGEST = 86_400
 """Seconds of a request where there is no limit: schedulers plan no further ahead than a day or so."""
@@ -57,6 +61,7 @@ def limits_of(known: Ceilings, requests: int | None = None) -> Limits:
     pending = int(min(known.requests.value, requests or POLITE))
     return Limits(
         max_pending_requests=pending,
+        max_pilots=int(min(PILOTS, max(1, known.requests.value * SHARE_OF_JOBS))),
         max_proc=int(polite_processors(known, pending).value),
         max_tr=int(min(known.seconds.value, LONGEST)),
     )

@@ -73,6 +73,7 @@ def most_of(limits: Mapping[str, Limits]) -> Limits:
     """The most that any of these partitions allows, with the limits of each."""
     return Limits(
         max_pending_requests=max(each.max_pending_requests for each in limits.values()),
+        max_pilots=max(each.max_pilots for each in limits.values()),
         max_proc=max(each.max_proc for each in limits.values()),
         max_tr=max(each.max_tr for each in limits.values()),
         partitions=dict(limits),

@@ -207,12 +207,10 @@ def check_partitions(site: SiteConfig, allowed: bool, at: str, fail: Fail) -> No
 
 
 def _check_limits(site: SiteConfig, own: LimitsConfig, at: str, fail: Fail) -> None:
-    most = site.limits.max_pending_requests
-    if own.max_pending_requests and most and own.max_pending_requests > most:
-        fail(
-            f"{at}.max_pending_requests",
-            f"{own.max_pending_requests} is more than all partitions of the site have together: {most}",
-        )
+    for key in ("max_pending_requests", "max_pilots"):
+        most, part = getattr(site.limits, key), getattr(own, key)
+        if part and most and part > most:
+            fail(f"{at}.{key}", f"{part} is more than all partitions of the site have together: {most}")
     check_time(own, site.pad, at, fail)
 
 

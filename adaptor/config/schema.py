@@ -115,6 +115,9 @@ class LimitsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     max_pending_requests: PositiveCount | None = None
     """Requests in the system at any instant, queued or running."""
+    max_pilots: PositiveCount | None = None
+    """The same for heuristics that make many narrow requests (`elastic`), which it replaces there; None: as
+    max_pending_requests says, else half of the jobs that the scheduler lets a user submit."""
     max_proc: PositiveCount | None = None
     """Processors of one request; None: such that all requests together hold half of the partition."""
     max_tr: PositiveDuration | None = None
@@ -294,6 +297,7 @@ def _alone(site: SiteConfig, name: str, entry: PartitionConfig) -> SiteConfig:
         qos=entry.qos or site.qos,
         limits=LimitsConfig(
             max_pending_requests=entry.limits.max_pending_requests or site.limits.max_pending_requests,
+            max_pilots=entry.limits.max_pilots or site.limits.max_pilots,
             max_proc=entry.limits.max_proc or site.limits.max_proc,
             max_tr=entry.limits.max_tr or site.limits.max_tr,
         ),

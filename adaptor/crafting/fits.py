@@ -88,7 +88,7 @@ def most_slots(rules: SiteRules, queue: QueueState | None, task: TaskSize) -> in
     """Tasks of this size that a site can run at the same time, within its limits."""
     limits = rules.limits
     there = placeable(queue, task) if queue else limits.max_proc
-    return min(limits.max_pending_requests * limits.max_proc, there) // width(queue, task)
+    return min(limits.in_system * limits.max_proc, there) // width(queue, task)
 
 
 def most_memory(queue: QueueState, task: TaskSize) -> int | None:

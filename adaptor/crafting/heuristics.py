@@ -20,6 +20,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     replans: bool = False
     """Whether it looks again at the tasks that pilots cover, as the queue moves, and withdraws or ends pilots
     in order to make better requests."""
+    narrow: bool = False
+    """Whether it makes as many narrow requests as `Limits.max_pilots` allows, not a few wide ones."""
     even_odds: bool = False
     """Whether tasks start that are as likely as not to be cut (`RuntimeLearner.even`); by the paper those
     start only that can finish by the estimate (§4.3.1)."""

@@ -67,7 +67,7 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
     """Decisions without those that the rules of a site do not allow.
 
     No request is withdrawn for a better one where the site forbids it, or where the better one could not be
-    sent; and no more requests are sent than max_pending_requests and max_submissions leave.
+    sent; and no more requests are sent than the site's limits and max_submissions leave.
     """
     left = view.requests_left
     kept: list[Decision] = []
@@ -154,7 +154,7 @@ def _requests(
             demand=demand,
             remaining=uncovered[index],
             allowed=math.ceil(allowed / peers),
-            limit=view.rules.limits.max_pending_requests,
+            limits=view.rules.limits,
             pilots=tuple(serving[index]),
             elsewhere=part.elsewhere[index] if part else {},
         )

@@ -58,7 +58,7 @@ def places_of(view: PlanningView, queue: QueueState) -> list[Place]:
     for name in [name for name in view.rules.limits.partitions if name in queue.partitions] or [""]:
         rules = rules_in(view.rules, name)
         there = sum(pilot.state.in_system for pilot in view.pilots if not name or pilot.partition == name)
-        allowed = max(0, rules.limits.max_pending_requests - there)
+        allowed = max(0, rules.limits.in_system - there)
         places.append(Place(name=name, queue=queue_in(queue, name), rules=rules, allowed=allowed))
     for pilot in view.pilots:
         home = next((place for place in places if place.name == pilot.partition), None)

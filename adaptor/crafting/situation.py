@@ -74,7 +74,7 @@ class CraftingSituation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def allowed_requests(self) -> int:
-        return max(0, self.rules.limits.max_pending_requests - self.in_system)
+        return max(0, self.rules.limits.in_system - self.in_system)
 
 
 Heuristic = Callable[[CraftingSituation], list[CraftedRequest]]
@@ -262,7 +262,7 @@ class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
     def places_left(self) -> int:
         """Requests that max_pending_requests leaves."""
         in_system = sum(pilot.state.in_system for pilot in self.pilots)
-        return max(0, self.rules.limits.max_pending_requests - in_system)
+        return max(0, self.rules.limits.in_system - in_system)
 
     @property
     def requests_left(self) -> int:

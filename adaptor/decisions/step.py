@@ -126,7 +126,7 @@ class Step:
         self._site.know_limits(limits)
         self._site.set_longest(self._common.broker)
         known = (
-            f"its limits are known now: {limits.max_pending_requests} requests of {limits.max_proc} "
+            f"its limits are known now: {limits.in_system} requests of {limits.max_proc} "
             f"processors for {format_duration(limits.max_tr)}"
         )
         yield from self._ask(Explain("state", known))

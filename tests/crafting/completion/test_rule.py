@@ -263,7 +263,7 @@ def test_a_running_request_is_ended_for_no_more_requests_than_may_be_made() -> N
     running = (*seen.queue.running, RunningJob("1", 32, 7200.0))
     queue = msgspec.structs.replace(seen.queue, running=running)
     rules, demand = one_at_a_time(), seen.demands[0]
-    wanted = Wanted(demand=demand, remaining=1000, allowed=0, limit=1, pilots=seen.pilots)
+    wanted = Wanted(demand=demand, remaining=1000, allowed=0, limits=seen.rules.limits, pilots=seen.pilots)
     places = [Place(name="", queue=queue, rules=rules, allowed=1)]
     search = Search(seen, places, wanted)
     kept = search.best().set
