@@ -188,11 +188,12 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Queued requests that are withdrawn in any hour at most, for instance `10/h`; those that nothing needs
     any more count, and are always withdrawn. None: no bound."""
     withdraw: bool = True
-    """Whether queued requests may be withdrawn, and running ones ended, in order to make better ones; those
-    that nothing needs any more are withdrawn in any case."""
+    """Whether queued requests may be withdrawn in order to make better ones; those that nothing needs are
+    withdrawn in any case."""
     heuristic: HeuristicName = DEFAULT
     """How requests are crafted: `static` is Algorithm 1 of De Rose et al. (2008), `adaptive` Algorithm 2;
-    `completion` compares sets of requests by when they complete the bag."""
+    `completion` compares sets of requests by when they complete the bag; `elastic` makes many narrow pilots,
+    one for each free processor, and queues the others."""
     initial_tr: PositiveDuration | None = None
     """The runtime assumed of a task before any has finished; None: one minute, and all of its doublings
     too, for `completion`, else one hour (De Rose §4.4)."""

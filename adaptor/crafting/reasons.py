@@ -169,8 +169,8 @@ def planned(requests: Sequence[str], end: str) -> str:
 
 
 def better_without(pilot: PilotView, better: str, end: str) -> str:
-    """Why a queued request is withdrawn, or a running pilot ended: `better` is planned in its place."""
-    keeping = f"keeping the {pilot.state.value} {shown(pilot.request)} would"
+    """Why a queued request is withdrawn: `better` is planned in its place."""
+    keeping = f"keeping the queued {shown(pilot.request)} would"
     return f"{better}; {keeping} be done about {end}" if end else f"{better}; {keeping} take longer"
 
 
