@@ -48,6 +48,7 @@ from backends.slurm.submitting import (
     minutes_of,
     own_reservation,
     step_gres,
+    together,
     where_options,
 )
 
@@ -86,6 +87,11 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             seen.other_reservations(own_reservation(donation_terms(self._site))),
         )
 
+    def submit_array(self, order: PilotOrder) -> list[str]:
+        """See `backends.base.Backend`."""
+        id = self.submit(order)
+        return [id] if order.pilots == 1 else [f"{id}_{index}" for index in range(order.pilots)]
+
     def submit(self, order: PilotOrder) -> str:
         """See `backends.base.Backend`.
 
@@ -110,6 +116,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             environment=order.environment,
             prologue=self._site.prologue,
             worker=order.worker,
+            index="" if order.pilots == 1 else "SLURM_ARRAY_TASK_ID",
             gres=step_gres(command[1:]),
         )
         return accepted_id(self._submit(command, script, text))
@@ -120,7 +127,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
 
     def cancel(self, ids: Collection[str]) -> None:
         """See `backends.base.Backend`. Slurm tells running workers first and waits `KillWait` for them."""
-        self._cancel("scancel", ids, lambda answer: only_says(answer.errors, _IS_OVER))
+        self._cancel("scancel", together(ids), lambda answer: only_says(answer.errors, _IS_OVER))
 
     def reshape(self, id: str, order: PilotOrder) -> None:
         """See `backends.base.Backend`."""

@@ -10,8 +10,10 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from adaptor.reports import JobReport, JobState
+from backends.arrays import tag_of
 from backends.base import SchedulerError
 from backends.slurm.questions import Questions
+from backends.slurm.queue import waiting_elements
 from backends.slurm.reasons import job_state, never
 from backends.slurm.rows import AccountingRow, QueueRow
 
@@ -37,14 +39,18 @@ class OwnSlurmJobs:
     def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """Raises SchedulerError: squeue does not answer; without sacct the answer is only shorter."""
         wanted = set(ids)
-        rows = [
-            row for row in self._questions.own_jobs() if row.id in wanted or row.name.startswith(tag_prefix)
-        ]
+        arrays = {id.partition("_")[0] for id in wanted}
+
+        def is_ours(id: str, name: str) -> bool:
+            waits = "[" in id and id.partition("_")[0] in arrays
+            return waits or id in wanted or name.startswith(tag_prefix)
+
+        rows = [row for row in self._questions.own_jobs() if is_ours(row.id, row.name)]
         preempted = self._preempted(rows)
-        found = {row.id: self._of_queue(row, row.id in preempted) for row in rows}
+        found = _by_element(self._of_queue(row, row.id in preempted) for row in rows)
         for old in latest(self._accounted(wanted - found.keys())):
-            if old.id in wanted or old.name.startswith(tag_prefix):
-                found.setdefault(old.id, _of_accounting(old))
+            if is_ours(old.id, old.name):
+                found = {**_by_element([_of_accounting(old)]), **found}
         return list(found.values())
 
     def _of_queue(self, row: QueueRow, preempted: bool) -> JobReport:
@@ -73,6 +79,17 @@ class OwnSlurmJobs:
             self._accounting_from = time.monotonic() + PROBE_AGAIN
             return []
         return rows
+
+
+def _by_element(reports: Iterable[JobReport]) -> dict[str, JobReport]:
+    """By id: elements of an array that wait together have one report."""
+    found = {}
+    for report in reports:
+        for id in waiting_elements(report.id):
+            index = id.partition("_")[2]
+            tag = tag_of(report.tag, int(index)) if index.isdecimal() else report.tag
+            found[id] = msgspec.structs.replace(report, id=id, tag=tag)
+    return found
 
 
 def latest(rows: Iterable[AccountingRow]) -> list[AccountingRow]:

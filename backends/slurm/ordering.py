@@ -86,6 +86,12 @@ def shrink_margin(settings: Mapping[str, str]) -> int | None:
     return None if "time_min_as_soft_limit" in settings.get("SchedulerParameters", "") else SHRINK_MARGIN
 
 
+def most_in_array(settings: Mapping[str, str]) -> int:
+    """Jobs of one array: MaxArraySize, above which no index may be; 1: there are no arrays."""
+    most = settings.get("MaxArraySize", "")
+    return max(1, int(most)) if most.isascii() and most.isdigit() else 1
+
+
 def _number(parameters: str, name: str, default: int = 0) -> int:
     found = re.search(rf"(?:^|,){name}=([0-9]{{1,9}})(?![0-9])", parameters)
     return int(found[1]) if found else default
