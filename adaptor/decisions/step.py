@@ -223,7 +223,9 @@ class Step:
                 if submits and submits[0].node:
                     yield from self._use_nodes(submits)
                 elif submits:
-                    yield from self._submit(submits)
+                    most = self._site.rules.most_in_array
+                    for begin in range(0, len(submits), most):
+                        yield from self._submit(submits[begin : begin + most])
                 else:
                     for action in alike:
                         yield from self._do(action)
@@ -333,16 +335,13 @@ class Step:
     ) -> Generator[Question, Reply, tuple[list[Pilot], list[Pilot], Reply]]:
         """The pilots that the scheduler has taken, those of the last submission that it has not, its answer.
 
-        They are one submission, as far as the scheduler takes arrays of that size. Where it refuses them, one
-        pilot is submitted alone: if that is taken, there were too many, and fewer of the others are submitted
-        each time, until it refuses a single one.
+        They are one submission. If the scheduler refuses it, one pilot is submitted alone. If that is taken,
+        there were too many, and fewer of the others are submitted each time, until it refuses a single one.
         """
         site, taken = self._site, list[Pilot]()
         refused: int | None = None  # the size of the last submission that was refused
         while True:
-            most = site.rules.most_in_array
-            if refused is not None:
-                most = max(1, refused // 2) if taken else 1
+            most = len(pilots) if refused is None else max(1, refused // 2) if taken else 1
             tried = list(pilots[len(taken) : len(taken) + most])
             if not submit.node:
                 site.submissions.note(self._now)

@@ -31,7 +31,7 @@ from backends.slurm.nodes import (
     gives_whole_nodes,
     memory_terms,
 )
-from backends.slurm.ordering import ordering
+from backends.slurm.ordering import min_job_age, ordering
 from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.gres import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
@@ -66,7 +66,11 @@ class SlurmBackend(BatchBackend[SharedCluster]):
     ) -> None:
         super().__init__(site, machine, shared)
         self._questions = self._shared.questions
-        self._own_jobs = OwnSlurmJobs(self._questions, whole_nodes=site.whole_nodes)
+        self._own_jobs = OwnSlurmJobs(
+            self._questions,
+            whole_nodes=site.whole_nodes,
+            remembers=lambda: min_job_age(self._shared.settings),
+        )
         self._restriction = restriction_of(site)
         self._latest: PartitionNodes | None = None
         self._known_nodes = Unchanged[KnownNode]()

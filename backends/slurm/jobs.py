@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
 from adaptor.reports import JobReport, JobState
 from backends.arrays import tag_of
 from backends.base import SchedulerError
+from backends.slurm.ordering import MIN_JOB_AGE
 from backends.slurm.questions import Questions
 from backends.slurm.queue import waiting_elements
 from backends.slurm.reasons import job_state, never
@@ -29,29 +30,55 @@ _LEFT_BY_THEMSELVES = (JobState.COMPLETED, JobState.FAILED)
 class OwnSlurmJobs:
     """Answers `Backend.jobs`."""
 
-    def __init__(self, questions: Questions, *, whole_nodes: bool = False) -> None:
-        """`whole_nodes`: whether our requests ask for whole nodes."""
+    def __init__(
+        self,
+        questions: Questions,
+        *,
+        whole_nodes: bool = False,
+        remembers: Callable[[], float] = lambda: MIN_JOB_AGE,
+    ) -> None:
+        """
+        Args:
+            whole_nodes: whether our requests ask for whole nodes.
+            remembers: the seconds for which Slurm shows jobs that have ended.
+        """
         self._questions = questions
         self._whole_nodes = whole_nodes
+        self._remembers = remembers
+        self._waiting: dict[str, JobReport] = {}  # by id: those that waited by the last answer
+        self._asked = -math.inf  # when that was asked for
         self._accounting_from = 0.0
         self._looked_back = False
 
     def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """Raises SchedulerError: squeue does not answer; without sacct the answer is only shorter."""
         wanted = set(ids)
-        arrays = {id.partition("_")[0] for id in wanted}
-
-        def is_ours(id: str, name: str) -> bool:
-            waits = "[" in id and id.partition("_")[0] in arrays
-            return waits or id in wanted or name.startswith(tag_prefix)
-
-        rows = [row for row in self._questions.own_jobs() if is_ours(row.id, row.name)]
+        asked = time.monotonic()
+        rows = [
+            row for row in self._questions.own_jobs() if row.id in wanted or row.name.startswith(tag_prefix)
+        ]
         preempted = self._preempted(rows)
         found = _by_element(self._of_queue(row, row.id in preempted) for row in rows)
         for old in latest(self._accounted(wanted - found.keys())):
-            if is_ours(old.id, old.name):
+            if old.id in wanted or old.name.startswith(tag_prefix):
                 found = {**_by_element([_of_accounting(old)]), **found}
-        return list(found.values())
+        forgotten = self._forgotten(wanted - found.keys(), asked)
+        self._waiting = {id: each for id, each in found.items() if each.state is JobState.QUEUED}
+        self._asked = asked
+        return [*found.values(), *forgotten]
+
+    def _forgotten(self, missing: Iterable[str], asked: float) -> list[JobReport]:
+        """Elements of arrays that were cancelled before they started: Slurm keeps no record of these.
+
+        Others that start and end between two answers it remembers for MinJobAge.
+        """
+        if asked - self._asked > self._remembers():
+            return []
+        return [
+            msgspec.structs.replace(known, state=JobState.CANCELLED, planned_start=None, never="", reason="")
+            for id in missing
+            if "_" in id and (known := self._waiting.get(id)) is not None
+        ]
 
     def _of_queue(self, row: QueueRow, preempted: bool) -> JobReport:
         """While it waits, a request for whole nodes shows one processor for each of them."""

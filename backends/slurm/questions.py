@@ -102,8 +102,11 @@ class Questions:
             return self._squeue(self._queue_rows, "-t", self._in_system)
 
     def own_jobs(self) -> list[QueueRow]:
-        """Our user's jobs, with those that ended not longer than MinJobAge ago."""
-        return self._squeue(self._own_rows, "--me", "-t", "all")
+        """Our user's jobs, with those that ended not longer than MinJobAge ago.
+
+        Elements of arrays that wait are one by one: together, squeue shows the limit of one of them for all.
+        """
+        return self._squeue(self._own_rows, "--me", "-r", "-t", "all")
 
     def preempted(self) -> frozenset[str]:
         """The ids of our user's jobs that ended by themselves after an order to make room."""

@@ -125,9 +125,7 @@ class Driver:
             strays=self.strays,
             pilot=1 + max(self.site.pilots, default=0),
             tags=self._tags(question) if intends else (),
-            jobs=tuple(f"job{pilot.id}" for pilot in question.pilots)
-            if isinstance(question, Submit)
-            else (),
+            jobs=tuple(f"job{pilot.id}" for pilot in question.pilots) if isinstance(question, Submit) else (),
             problem=self.over_budget if intends else "said so",
             limits=LIMITS,
             pilots=self.news,
@@ -135,7 +133,6 @@ class Driver:
             decision=self._decision,
             answer=self.answers(question),
         )
-
 
     def _tags(self, question: Question) -> tuple[str, ...]:
         """Of the pilots that the budgets hold."""
@@ -315,7 +312,7 @@ def test_what_a_budget_does_not_hold_is_not_submitted() -> None:
     driver = Driver([submit(), submit()])
     driver.over_budget = "0 credits are left"
     assert driver.act() == [
-        Intend((submit(), submit()), Request(2, 600)),
+        Intend((submit(),), Request(2, 600)),
         Withhold("0 credits are left", submit().demand),
     ]
 

@@ -1,9 +1,8 @@
-"""Pilot arrays on a real Slurm: one submission for all narrow pilots of a decision, whatever becomes of each."""
+"""Pilot arrays on a real Slurm: one submission for the narrow pilots of a decision, whatever becomes of each."""
 
 from __future__ import annotations
 
 import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,13 @@ PILOTS = 40
 def narrow(**keys: Any) -> str:
     """Pilots of one processor, as many as that, all of them equal."""
     return site(
-        "slurm", (PILOTS, 1, "10m"), heuristic="static", initial_tr="1m", idle_timeout=5, command_timeout=20, **keys
+        "slurm",
+        (PILOTS, 1, "10m"),
+        heuristic="static",
+        initial_tr="1m",
+        idle_timeout=5,
+        command_timeout=20,
+        **keys,
     )
 
 
@@ -46,7 +51,7 @@ def dying_at_sbatch(folder: Path, lab: Lab) -> str:
     script = folder / "sbatch"
     script.write_text(
         "#!/bin/sh\n"
-        f'PATH=${{PATH#{folder}:}}\n'
+        f"PATH=${{PATH#{folder}:}}\n"
         'answer=$(sbatch "$@") || exit\n'
         f'case "$*" in *--array=*) if mkdir {folder}/done 2>/dev/null; then\n'
         f"  kill -9 $(cat {folder}/pid); exit 1; fi;; esac\n"
