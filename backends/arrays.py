@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from backends.base import PilotOrder
 
@@ -20,6 +21,11 @@ def job_name(order: PilotOrder) -> str:
     """The name of its job; of an array, of all its jobs."""
     tag = _TAG.fullmatch(order.tag) if order.pilots > 1 else None
     return order.tag if tag is None else f"{order.tag}-{int(tag[2]) + order.pilots - 1}"
+
+
+def script_of(order: PilotOrder) -> Path:
+    """Where its script is written. Some schedulers read it when a job starts, so each array has its own."""
+    return order.directory / ("pilot.sh" if order.pilots == 1 else f"{job_name(order)}.sh")
 
 
 def tag_of(name: str, index: int) -> str:

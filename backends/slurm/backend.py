@@ -9,6 +9,7 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.model import EndedJob, QueueState
 from adaptor.reports import JobReport, NodeReport
+from backends.arrays import script_of
 from backends.base import ChangeRefused, PilotOrder, SubmitRefused
 from backends.ceilings import Ceilings
 from backends.commands import only_says
@@ -109,7 +110,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
                 self._shared.partitions().values(), donation_terms(self._site).partition
             )
             order = shortened(order, (partition.max_time if partition is not None else math.inf))
-        script = order.directory / "pilot.sh"
+        script = script_of(order)
         command = ["sbatch", *self._arguments(order), str(script)]
         text = render(
             TEMPLATE,

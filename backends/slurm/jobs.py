@@ -63,22 +63,22 @@ class OwnSlurmJobs:
             if old.id in wanted or old.name.startswith(tag_prefix):
                 found = {**_by_element([_of_accounting(old)]), **found}
         forgotten = self._forgotten(wanted - found.keys(), asked)
-        self._waiting = {id: each for id, each in found.items() if each.state is JobState.QUEUED}
-        self._asked = asked
-        return [*found.values(), *forgotten]
+        waiting = {id: each for id, each in found.items() if each.state is JobState.QUEUED}
+        self._waiting, self._asked = waiting | forgotten, asked
+        cancelled = {"state": JobState.CANCELLED, "planned_start": None, "never": "", "reason": ""}
+        return [
+            *found.values(),
+            *(msgspec.structs.replace(each, **cancelled) for each in forgotten.values()),
+        ]
 
-    def _forgotten(self, missing: Iterable[str], asked: float) -> list[JobReport]:
-        """Elements of arrays that were cancelled before they started: Slurm keeps no record of these.
+    def _forgotten(self, missing: Iterable[str], asked: float) -> dict[str, JobReport]:
+        """Elements of arrays that were cancelled before they started, as they were: Slurm keeps no record.
 
-        Others that start and end between two answers it remembers for MinJobAge.
+        Of others, that start and end between two answers, it keeps one for MinJobAge.
         """
         if asked - self._asked > self._remembers():
-            return []
-        return [
-            msgspec.structs.replace(known, state=JobState.CANCELLED, planned_start=None, never="", reason="")
-            for id in missing
-            if "_" in id and (known := self._waiting.get(id)) is not None
-        ]
+            return {}
+        return {id: self._waiting[id] for id in missing if "_" in id and id in self._waiting}
 
     def _of_queue(self, row: QueueRow, preempted: bool) -> JobReport:
         """While it waits, a request for whole nodes shows one processor for each of them."""

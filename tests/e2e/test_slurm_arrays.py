@@ -1,4 +1,4 @@
-"""Pilot arrays on a real Slurm: one submission for the narrow pilots of a decision, whatever becomes of each."""
+"""Pilot arrays on a real Slurm: one submission for all pilots of a decision, whatever becomes of each."""
 
 from __future__ import annotations
 
