@@ -8,7 +8,6 @@ whatever else was lost.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from backends.base import PilotOrder
@@ -34,14 +33,3 @@ def tag_of(name: str, index: int) -> str:
     if match is None or not 0 <= index <= int(match[3]) - int(match[2]):
         return name
     return f"{match[1]}{int(match[2]) + index}"
-
-
-def folded(numbers: Iterable[int]) -> str:
-    """The list of numbers with ranges, as schedulers write it: `1-3,7`."""
-    runs: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from adaptor.config.schema import SiteConfig
-from backends.arrays import folded, job_name
+from adaptor.units import folded
+from backends.arrays import job_name
 from backends.base import ChangeRefused, PilotOrder, SchedulerError
 from backends.commands import CommandAnswer
 from backends.scripts import Submitter

@@ -8,7 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.arrays import folded, job_name, script_of, tag_of
+from adaptor.units import folded
+from backends.arrays import job_name, script_of, tag_of
 from backends.scripts import render
 from tests.backends.orders import order
 
