@@ -125,10 +125,10 @@ class OwnPbsJobs:
         return [*(job for job in jobs if not is_array(job.id)), *self._elements(arrays)]
 
     def _elements(self, arrays: list[str]) -> list[PbsJob]:
-        """The jobs of arrays. What PBS tells of one without a record of its own, is its array's.
+        """The jobs of arrays. Of one without a record of its own, PBS shows what its array has.
 
-        Such a job waits; or it was deleted before it started; or its record is gone since, so that nothing is
-        known of its end.
+        Such a job waits, was deleted before it started, or has lost its record: then nothing is known of its
+        end.
         """
         records = [record for part in chunks(arrays) for record in self._details(part, "-t")]
         jobs = [own_element(record) for record in records if is_element(record.id)]
