@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from datetime import datetime
 
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -190,3 +191,14 @@ def format_clock(at: float) -> str:
 def format_instant(at: float) -> str:
     """The local date and time of an instant (epoch seconds): `2026-11-22 14:05:09`."""
     return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M:%S}"
+
+
+def folded(numbers: Iterable[int]) -> str:
+    """Numbers with ranges, in order: `1-3,7`."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)

@@ -61,10 +61,19 @@ def limits_of(known: Ceilings, requests: int | None = None) -> Limits:
     pending = int(min(known.requests.value, requests or POLITE))
     return Limits(
         max_pending_requests=pending,
-        max_pilots=int(min(PILOTS, max(1, known.requests.value * SHARE_OF_JOBS))),
+        max_pilots=int(polite_pilots(known).value),
         max_proc=int(polite_processors(known, pending).value),
         max_tr=int(min(known.seconds.value, LONGEST)),
     )
+
+
+def polite_pilots(known: Ceilings) -> Bound:
+    """Pilots in the system for a heuristic that makes many narrow ones."""
+    jobs = known.requests.value
+    if jobs * SHARE_OF_JOBS >= PILOTS:
+        return Bound(PILOTS, "few enough for one daemon")
+    share = f"{SHARE_OF_JOBS:.0%} of the {jobs:g} jobs that it lets a user submit"
+    return Bound(max(1, math.floor(jobs * SHARE_OF_JOBS)), share)
 
 
 def polite_processors(known: Ceilings, requests: int) -> Bound:

@@ -12,7 +12,16 @@ import yaml
 from adaptor.config.loading import read_policy
 from adaptor.config.policy import Policy
 from adaptor.units import clock_duration, counted, format_duration, format_size, parse_duration
-from backends.ceilings import LONGEST, POLITE, Bound, Ceilings, limits_of, polite_processors, within_policy
+from backends.ceilings import (
+    LONGEST,
+    POLITE,
+    Bound,
+    Ceilings,
+    limits_of,
+    polite_pilots,
+    polite_processors,
+    within_policy,
+)
 from backends.observed.site import SiteNodes
 
 
@@ -67,6 +76,10 @@ def _site_lines(site: Described, policy: Policy) -> list[str]:
     known, name, scheduler = within_policy(site.known, policy), site.nodes.name, site.scheduler
     limits = limits_of(known)
     requests = _source(known.requests, POLITE, scheduler)
+    pilots = polite_pilots(known)
+    pilots = Bound(pilots.value, _source(known.requests, int(pilots.value), scheduler, pilots.source))
+    if (most := policy.keys.limits.max_pilots) is not None and most < pilots.value:
+        pilots = Bound(most, policy.at("limits.max_pilots"))
     polite = polite_processors(known, limits.max_pending_requests)
     processors = _source(known.processors, limits.max_proc, scheduler, polite.source)
     lines = [
@@ -77,6 +90,7 @@ def _site_lines(site: Described, policy: Policy) -> list[str]:
         *site.choices,
         "    limits:",
         f"      max_pending_requests: {limits.max_pending_requests}  # {requests}",
+        f"      max_pilots: {int(pilots.value)}  # {pilots.source}",
         f"      max_proc: {limits.max_proc}  # {processors}",
         f"      max_tr: {_duration(limits.max_tr)}  # {_source(known.seconds, LONGEST, scheduler)}",
         f"    processors_per_node: {site.nodes.usual_size}",

@@ -46,6 +46,10 @@ class Partitions(InFront):
         """See `backends.base.Backend`. An order for no partition goes to the first."""
         return self._each.get(order.partition, self._behind).submit(order)
 
+    def submit_array(self, order: PilotOrder) -> list[str]:
+        """See `submit`."""
+        return self._each.get(order.partition, self._behind).submit_array(order)
+
     def reshape(self, id: str, order: PilotOrder) -> None:
         """See `backends.base.Backend`. The job stays in its partition."""
         self._each.get(order.partition, self._behind).reshape(id, order)

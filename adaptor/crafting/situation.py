@@ -40,6 +40,8 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     """Queued requests that may be withdrawn in any hour; None: no bound."""
     may_withdraw: bool = True
     """Whether a request may be withdrawn, or ended, in order to make a better one."""
+    most_in_array: int = 1
+    """Equal pilots that the scheduler takes by one submission; 1: it knows no arrays."""
     may_reshape: bool = False
     """Whether a queued request may be changed in its place, and the scheduler does that."""
 

@@ -211,3 +211,32 @@ def variables(text: str) -> Iterator[tuple[str, str]]:
     for pair in re.findall(r"(?:[^,\\]|\\.)+", text, re.DOTALL):
         name, _, value = pair.partition("=")
         yield name, re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL)
+
+
+_ELEMENT = re.compile(r"(\d+)\[(\d*)\](.*)")  # `12[3].server`; of an array as a whole `12[].server`
+
+
+def is_array(id: str) -> bool:
+    return "[]" in id
+
+
+def is_element(id: str) -> bool:
+    """Whether it is a job of an array."""
+    match = _ELEMENT.fullmatch(id)
+    return match is not None and bool(match[2])
+
+
+def element_index(id: str) -> int:
+    """Of a job of an array."""
+    match = _ELEMENT.fullmatch(id)
+    assert match is not None
+    return whole(match[2])
+
+
+def element_id(array: str, index: int) -> str:
+    return array.replace("[]", f"[{index}]", 1)
+
+
+def array_id(element: str) -> str:
+    match = _ELEMENT.fullmatch(element)
+    return element if match is None else f"{match[1]}[]{match[3]}"

@@ -9,6 +9,7 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.model import EndedJob, QueueState
 from adaptor.reports import JobReport, NodeReport
+from backends.arrays import script_of
 from backends.base import ChangeRefused, PilotOrder, SubmitRefused
 from backends.ceilings import Ceilings
 from backends.commands import only_says
@@ -31,7 +32,7 @@ from backends.slurm.nodes import (
     gives_whole_nodes,
     memory_terms,
 )
-from backends.slurm.ordering import ordering
+from backends.slurm.ordering import min_job_age, ordering
 from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.gres import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
@@ -48,6 +49,7 @@ from backends.slurm.submitting import (
     minutes_of,
     own_reservation,
     step_gres,
+    together,
     where_options,
 )
 
@@ -65,7 +67,11 @@ class SlurmBackend(BatchBackend[SharedCluster]):
     ) -> None:
         super().__init__(site, machine, shared)
         self._questions = self._shared.questions
-        self._own_jobs = OwnSlurmJobs(self._questions, whole_nodes=site.whole_nodes)
+        self._own_jobs = OwnSlurmJobs(
+            self._questions,
+            whole_nodes=site.whole_nodes,
+            remembers=lambda: min_job_age(self._shared.settings),
+        )
         self._restriction = restriction_of(site)
         self._latest: PartitionNodes | None = None
         self._known_nodes = Unchanged[KnownNode]()
@@ -86,6 +92,11 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             seen.other_reservations(own_reservation(donation_terms(self._site))),
         )
 
+    def submit_array(self, order: PilotOrder) -> list[str]:
+        """See `backends.base.Backend`."""
+        id = self.submit(order)
+        return [id] if order.pilots == 1 else [f"{id}_{index}" for index in range(order.pilots)]
+
     def submit(self, order: PilotOrder) -> str:
         """See `backends.base.Backend`.
 
@@ -99,7 +110,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
                 self._shared.partitions().values(), donation_terms(self._site).partition
             )
             order = shortened(order, (partition.max_time if partition is not None else math.inf))
-        script = order.directory / "pilot.sh"
+        script = script_of(order)
         command = ["sbatch", *self._arguments(order), str(script)]
         text = render(
             TEMPLATE,
@@ -110,6 +121,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             environment=order.environment,
             prologue=self._site.prologue,
             worker=order.worker,
+            index="" if order.pilots == 1 else "SLURM_ARRAY_TASK_ID",
             gres=step_gres(command[1:]),
         )
         return accepted_id(self._submit(command, script, text))
@@ -120,7 +132,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
 
     def cancel(self, ids: Collection[str]) -> None:
         """See `backends.base.Backend`. Slurm tells running workers first and waits `KillWait` for them."""
-        self._cancel("scancel", ids, lambda answer: only_says(answer.errors, _IS_OVER))
+        self._cancel("scancel", together(ids), lambda answer: only_says(answer.errors, _IS_OVER))
 
     def reshape(self, id: str, order: PilotOrder) -> None:
         """See `backends.base.Backend`."""

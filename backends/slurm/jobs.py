@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
 from adaptor.reports import JobReport, JobState
+from backends.arrays import tag_of
 from backends.base import SchedulerError
+from backends.slurm.ordering import MIN_JOB_AGE
 from backends.slurm.questions import Questions
+from backends.slurm.queue import waiting_elements
 from backends.slurm.reasons import job_state, never
 from backends.slurm.rows import AccountingRow, QueueRow
 
@@ -27,25 +30,55 @@ _LEFT_BY_THEMSELVES = (JobState.COMPLETED, JobState.FAILED)
 class OwnSlurmJobs:
     """Answers `Backend.jobs`."""
 
-    def __init__(self, questions: Questions, *, whole_nodes: bool = False) -> None:
-        """`whole_nodes`: whether our requests ask for whole nodes."""
+    def __init__(
+        self,
+        questions: Questions,
+        *,
+        whole_nodes: bool = False,
+        remembers: Callable[[], float] = lambda: MIN_JOB_AGE,
+    ) -> None:
+        """
+        Args:
+            whole_nodes: whether our requests ask for whole nodes.
+            remembers: the seconds for which Slurm shows jobs that have ended.
+        """
         self._questions = questions
         self._whole_nodes = whole_nodes
+        self._remembers = remembers
+        self._waiting: dict[str, JobReport] = {}  # by id: those that waited by the last answer
+        self._asked = -math.inf  # when that was asked for
         self._accounting_from = 0.0
         self._looked_back = False
 
     def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """Raises SchedulerError: squeue does not answer; without sacct the answer is only shorter."""
         wanted = set(ids)
+        asked = time.monotonic()
         rows = [
             row for row in self._questions.own_jobs() if row.id in wanted or row.name.startswith(tag_prefix)
         ]
         preempted = self._preempted(rows)
-        found = {row.id: self._of_queue(row, row.id in preempted) for row in rows}
+        found = _by_element(self._of_queue(row, row.id in preempted) for row in rows)
         for old in latest(self._accounted(wanted - found.keys())):
             if old.id in wanted or old.name.startswith(tag_prefix):
-                found.setdefault(old.id, _of_accounting(old))
-        return list(found.values())
+                found = {**_by_element([_of_accounting(old)]), **found}
+        forgotten = self._forgotten(wanted - found.keys(), asked)
+        waiting = {id: each for id, each in found.items() if each.state is JobState.QUEUED}
+        self._waiting, self._asked = waiting | forgotten, asked
+        cancelled = {"state": JobState.CANCELLED, "planned_start": None, "never": "", "reason": ""}
+        return [
+            *found.values(),
+            *(msgspec.structs.replace(each, **cancelled) for each in forgotten.values()),
+        ]
+
+    def _forgotten(self, missing: Iterable[str], asked: float) -> dict[str, JobReport]:
+        """Elements of arrays that were cancelled before they started, as they were: Slurm keeps no record.
+
+        Of others, that start and end between two answers, it keeps one for MinJobAge.
+        """
+        if asked - self._asked > self._remembers():
+            return {}
+        return {id: self._waiting[id] for id in missing if "_" in id and id in self._waiting}
 
     def _of_queue(self, row: QueueRow, preempted: bool) -> JobReport:
         """While it waits, a request for whole nodes shows one processor for each of them."""
@@ -73,6 +106,17 @@ class OwnSlurmJobs:
             self._accounting_from = time.monotonic() + PROBE_AGAIN
             return []
         return rows
+
+
+def _by_element(reports: Iterable[JobReport]) -> dict[str, JobReport]:
+    """By id: elements of an array that wait together have one report."""
+    found = {}
+    for report in reports:
+        for id in waiting_elements(report.id):
+            index = id.partition("_")[2]
+            tag = tag_of(report.tag, int(index)) if index.isdecimal() else report.tag
+            found[id] = msgspec.structs.replace(report, id=id, tag=tag)
+    return found
 
 
 def latest(rows: Iterable[AccountingRow]) -> list[AccountingRow]:

@@ -102,9 +102,9 @@ OF_ITS_KIND = (
 )
 """The same for many jobs, so that they are read once."""
 FREE_TEXTS = ("Name", "Account", "WCKey")
-PREEMPTED_FORMAT = "JobID:24,PreemptTime:32"  # `squeue -h -a --me -t CD,F -O`
+PREEMPTED_FORMAT = "JobArrayID:40,PreemptTime:32"  # `squeue -h -a --me -t CD,F -O`
 NODE_FORMAT = "%P|%a|%N|%T|%C|%m"  # `sinfo -h -a -N -o`
-ACCOUNTING_FIELDS = "JobIDRaw,State,Start,End,NodeList,JobName"
+ACCOUNTING_FIELDS = "JobID,State,Start,End,NodeList,JobName"
 """`sacct -X -n -P -o`, with a `--delimiter` that no job can know."""
 
 RECORD_FIELDS = "User,TimelimitRaw,ElapsedRaw,JobName"

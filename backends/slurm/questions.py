@@ -23,7 +23,7 @@ from backends.observed.backend import Reading
 from backends.observed.remembered import Remembered
 from backends.observed.rows import ReservationRow
 from backends.slurm import parse
-from backends.slurm.ordering import TIME_RESOLUTION, shrink_margin, slot_margin
+from backends.slurm.ordering import TIME_RESOLUTION, most_in_array, shrink_margin, slot_margin
 from backends.slurm.parse import (
     ASSOCIATION_FIELDS,
     QOS_FIELDS,
@@ -102,8 +102,11 @@ class Questions:
             return self._squeue(self._queue_rows, "-t", self._in_system)
 
     def own_jobs(self) -> list[QueueRow]:
-        """Our user's jobs, with those that ended not longer than MinJobAge ago."""
-        return self._squeue(self._own_rows, "--me", "-t", "all")
+        """Our user's jobs, with those that ended not longer than MinJobAge ago.
+
+        Elements of arrays that wait are one by one: together, squeue shows the limit of one of them for all.
+        """
+        return self._squeue(self._own_rows, "--me", "-r", "-t", "all")
 
     def preempted(self) -> frozenset[str]:
         """The ids of our user's jobs that ended by themselves after an order to make room."""
@@ -162,7 +165,9 @@ class Questions:
 
     def accounting(self, ids: Collection[str]) -> list[AccountingRow]:
         """What sacct knows of these jobs, ended long ago or not."""
-        return self._in_chunks(ids, lambda part: self._sacct("-j", ",".join(part)))
+        # Of arrays as a whole: their elements may be hundreds.
+        jobs = dict.fromkeys(id.partition("_")[0] for id in ids)
+        return self._in_chunks(jobs.keys(), lambda part: self._sacct("-j", ",".join(part)))
 
     def accounting_since(self, start: str) -> list[AccountingRow]:
         """What sacct knows of our user's jobs since `start`, in sacct's own words (`now-7days`)."""
@@ -263,6 +268,7 @@ class SharedCluster(Reading[SlurmReading]):
             self.settings = self.questions.settings()
             self.slot_margin = slot_margin(self.settings)
             self.shrink_margin = shrink_margin(self.settings)
+            self.most_in_array = most_in_array(self.settings)
             self._partitions = {each.name: each for each in self.questions.partitions()}
             self._until = time.monotonic() + _SETTINGS_KEPT
         return self._partitions

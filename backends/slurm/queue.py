@@ -207,9 +207,16 @@ def elements(id: str) -> list[str]:
     Of `123_[1-5%2]` only two may run at the same time, so these are its first two.
     """
     match = _ARRAY.fullmatch(id) if "[" in id else None
-    if match is None:
-        return [id]
-    most = min(int(match[3]), MOST_ELEMENTS) if match[3] else MOST_ELEMENTS
+    return [id] if match is None else _elements(match, min(int(match[3] or MOST_ELEMENTS), MOST_ELEMENTS))
+
+
+def waiting_elements(id: str) -> list[str]:
+    """All that `123_[1-5%2]` stands for, those among them that may not start before others end."""
+    match = _ARRAY.fullmatch(id) if "[" in id else None
+    return [id] if match is None else _elements(match, MOST_ELEMENTS)
+
+
+def _elements(match: re.Match[str], most: int) -> list[str]:
     indices = (index for part in match[2].split(",") for index in _indices(part))
     return [f"{match[1]}_{index}" for index in itertools.islice(indices, most)]
 

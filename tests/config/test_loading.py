@@ -68,7 +68,7 @@ def test_a_full_file() -> None:
     config = parse_config(FULL, "c.yaml")
     hpc = config.sites["hpc"]
     assert list(config.sites) == ["hpc", "here"]
-    assert hpc.limits == LimitsConfig(4, 64, Duration(129600))
+    assert hpc.limits == LimitsConfig(4, None, 64, Duration(129600))
     assert [hpc.initial_tr, hpc.pad, hpc.idle_timeout] == [Duration(7200), Duration(90), Duration(45)]
     assert hpc.extra_args == ("--exclusive", "--mail-type=NONE")
     assert hpc.prologue == "module load python\n"

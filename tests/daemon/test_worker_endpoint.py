@@ -50,7 +50,7 @@ def site(tmp_path: Path) -> FakeSite:
     made.state.core.now = lambda: now
     made.submit_bag(1)
     crafted = CraftedRequest(Request(1, 600), None, 1, "because")
-    made.journal.add_pilot("here", made.state.tag_prefix, crafted, now)
+    made.journal.add_pilots("here", made.state.tag_prefix, [crafted], now)
     made.state.load_pilots()
     return made
 

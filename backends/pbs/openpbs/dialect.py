@@ -6,6 +6,8 @@ import time
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+import msgspec
+
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError
@@ -14,9 +16,16 @@ from backends.observed.remembered import Remembered
 from backends.observed.rows import ReservationRow
 from backends.pbs.constraints import PbsShape
 from backends.pbs.dialect import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION, PbsDialect
-from backends.pbs.fields import PbsRecord, parse_dsv, parse_long
+from backends.pbs.fields import PbsRecord, array_id, is_array, is_element, parse_dsv, parse_long
 from backends.pbs.openpbs.hardware import preemption_of, queues_of, reservations_of, server_of, shown_nodes
-from backends.pbs.openpbs.jobs import GPU_TYPES, everyones_jobs, has_tag, own_job, queued_jobs
+from backends.pbs.openpbs.jobs import (
+    GPU_TYPES,
+    everyones_jobs,
+    has_tag,
+    own_element,
+    own_job,
+    queued_jobs,
+)
 from backends.pbs.openpbs.submitting import (
     accepted_id,
     arguments_of,
@@ -24,7 +33,7 @@ from backends.pbs.openpbs.submitting import (
     check_changed,
     must_be_rerunnable,
 )
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
+from backends.pbs.rows import WAITING, PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
 
 LETTERS = {
     "B": JobState.RUNNING,
@@ -94,6 +103,9 @@ class OwnPbsJobs:
         self._asked_until = time.time() - LOOK_BACK
         self._history = True
         self._foreign: frozenset[str] = frozenset()  # ids of our user's jobs that were seen to have no tag
+        self._waiting: frozenset[str] = (
+            frozenset()
+        )  # of arrays: the ids of jobs that waited at the last answer
 
     def jobs(self, ids: Collection[str]) -> list[PbsJob]:
         """Those with these ids, and all with a tag. Raises SchedulerError: PBS does not answer."""
@@ -102,12 +114,32 @@ class OwnPbsJobs:
             *self._commands.ask("qselect", "-u", self._commands.user()).split(),
             *self._ended_since(self._asked_until),
         }
-        wanted = {*ids, *(listed - self._foreign)}
+        single = {id for id in ids if not is_element(id)}
+        wanted = {*single, *(array_id(id) for id in ids if is_element(id)), *(listed - self._foreign)}
         found = [record for part in chunks(sorted(wanted)) for record in self._details(part)]
         tagged = {record.id for record in found if has_tag(record)}
         self._asked_until = now - _OVERLAP
         self._foreign = frozenset(listed - tagged)
-        return [own_job(record) for record in found if record.id in tagged or record.id in ids]
+        jobs = [own_job(record) for record in found if record.id in tagged or record.id in single]
+        arrays = [job.id for job in jobs if is_array(job.id)]
+        return [*(job for job in jobs if not is_array(job.id)), *self._elements(arrays)]
+
+    def _elements(self, arrays: list[str]) -> list[PbsJob]:
+        """The jobs of arrays. Of one without a record of its own, PBS shows what its array has.
+
+        Such a job waits, was deleted before it started, or has lost its record: then nothing is known of its
+        end.
+        """
+        records = [record for part in chunks(arrays) for record in self._details(part, "-t")]
+        jobs = [own_element(record) for record in records if is_element(record.id)]
+        found = [job for job in jobs if job.state not in _ENDED or job.hosts or job.id in self._waiting]
+        self._waiting = frozenset(job.id for job in found if job.state in WAITING)
+        return [
+            job
+            if job.state not in _ENDED or job.hosts
+            else msgspec.structs.replace(job, substate=_TERMINATED)
+            for job in found
+        ]
 
     def _ended_since(self, moment: float) -> list[str]:
         if not self._history:
@@ -121,10 +153,11 @@ class OwnPbsJobs:
             return []
         return _accepted("qselect", answer).split()
 
-    def _details(self, ids: list[str]) -> list[PbsRecord]:
-        answer = self._commands.run("qstat", *(["-x"] if self._history else []), "-f", "-F", "dsv", *ids)
+    def _details(self, ids: list[str], *options: str) -> list[PbsRecord]:
+        past = ["-x"] if self._history else []
+        answer = self._commands.run("qstat", *past, *options, "-f", "-F", "dsv", *ids)
         if self._history and self._lacks_history(answer):
-            return self._details(ids)
+            return self._details(ids, *options)
         return parse_dsv(_accepted("qstat", answer), JOB)
 
     def _lacks_history(self, answer: CommandAnswer) -> bool:
@@ -153,6 +186,7 @@ class OpenPbs(PbsDialect):
     slot_margin = OPENPBS_MARGIN
     shrink_margin: int | None = SHRINK_MARGIN
     can_reshape = can_release = True
+    most_in_array = 1000  # PBS's own max_array_size is 10,000; what is refused is submitted in parts
     template = Path(__file__).parent / "pilot.template"
     state_of = staticmethod(job_state)
     check_changed = staticmethod(check_changed)

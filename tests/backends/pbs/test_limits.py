@@ -182,7 +182,7 @@ def test_the_configuration_that_is_written_can_be_read_and_is_within_the_limits(
     config = parse_config(text, "written.yaml")
     (site,) = config.sites.values()
     assert (site.backend, site.partition, site.processors_per_node) == ("pbs", "limited", 4)
-    assert site.limits == LimitsConfig(1, 8, Duration(3600))
+    assert site.limits == LimitsConfig(1, 1, 8, Duration(3600))
     kinds = "4 processors and 4G of memory or 4 processors, 4G of memory and 2 GPUs"
     assert f"4 nodes in service with {kinds} each\n" in text
     assert "each; the default queue\n" in text
@@ -240,16 +240,17 @@ def answering(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_site_is_written_for_the_pbs_that_answers() -> None:
     config = parse_config(discover.describe_sites(), "written.yaml")
     assert list(config.sites) == ["workq"]
-    assert levels(discover.check_site(config.sites["workq"])) == ["ok"] * 8
+    assert levels(discover.check_site(config.sites["workq"])) == ["ok"] * 9
     assert "vip" not in discover.describe_sites()
 
 
 @pytest.mark.usefixtures("answering")
 def test_what_goes_beyond_is_found() -> None:
-    site = SiteConfig(backend="pbs", partition="limited", limits=LimitsConfig(3, 9, Duration(3601)))
+    site = SiteConfig(backend="pbs", partition="limited", limits=LimitsConfig(3, 3, 9, Duration(3601)))
     found = discover.check_site(site)
     assert [f.text.split(" is ")[0] for f in found if f.level == "error"] == [
         "limits.max_pending_requests",
+        "limits.max_pilots",
         "limits.max_proc",
         "limits.max_tr",
     ]
