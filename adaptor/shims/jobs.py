@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from adaptor import api
-from adaptor.batch_script import FIRST_JOB, place_of
+from adaptor.batch_script import place_of
 from adaptor.client.reading import Reader, all_tasks
+from adaptor.defaults import FIRST_JOB
 from adaptor.endings import OUT_OF_MEMORY
 from adaptor.errors import UsageError
 

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 
+from adaptor.worker.as_job import NUMBERS
 from adaptor.worker.calls.warm import CallAnswer, CallPlace, WarmProcess
 from adaptor.worker.execution import Child
 from adaptor.worker.output import CannotStartError, TaskFiles
@@ -79,7 +80,7 @@ class WarmProcesses:
         own = {
             name: value
             for name, value in environment.items()
-            if name.startswith("ADAPTOR_") or name in (held.lease.environment or {})
+            if name.startswith("ADAPTOR_") or name in NUMBERS or name in (held.lease.environment or {})
         }
         return self._send(process, held, own, files)
 
