@@ -27,10 +27,10 @@ from adaptor.protocol.messages import (
 )
 from adaptor.shortfalls import gave_less
 from adaptor.worker import lifecycle
-from adaptor.worker.as_job import TaskJobs
 from adaptor.worker.binding import Binding
 from adaptor.worker.environment import NodeEnvironment, parse_env0
 from adaptor.worker.given import bounds_of, given, machine_memory
+from adaptor.worker.jobs.as_job import TaskJobs
 from adaptor.worker.link import Link
 from adaptor.worker.parts import NodeFiles
 from adaptor.worker.runner import Runner

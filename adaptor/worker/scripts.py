@@ -10,7 +10,7 @@ from pathlib import Path
 
 from adaptor.batch_script import job_number, script_of
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
-from adaptor.worker.commands import EXECUTABLE, write_executable
+from adaptor.worker.jobs.commands import EXECUTABLE, write_executable
 from adaptor.worker.output import CannotStartError, OutputFolder, ScriptOutput
 
 _READ_ONLY = 0o500

@@ -8,8 +8,8 @@ import pytest
 
 from adaptor.processes.devices import Devices
 from adaptor.protocol.messages import BagContext
-from adaptor.worker.as_job import TaskJobs
 from adaptor.worker.environment import NodeEnvironment
+from adaptor.worker.jobs.as_job import TaskJobs
 from adaptor.worker.parts import NodeFiles
 from adaptor.worker.runner import Runner
 from adaptor.worker.scripts import Scripts

@@ -9,9 +9,9 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from adaptor.worker.as_job import NUMBERS
 from adaptor.worker.calls.warm import CallAnswer, CallPlace, WarmProcess
 from adaptor.worker.execution import Child
+from adaptor.worker.jobs.as_job import NUMBERS
 from adaptor.worker.output import CannotStartError, TaskFiles
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.timers import NEVER, Timers

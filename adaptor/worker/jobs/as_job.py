@@ -15,7 +15,7 @@ from pathlib import Path
 from adaptor.batch_script import OWN_SCRIPT, Dialect, Element, element_of
 from adaptor.private_files import write_private
 from adaptor.protocol.messages import BagContext, Lease
-from adaptor.worker.commands import NodeCommands
+from adaptor.worker.jobs.commands import NodeCommands
 from adaptor.worker.output import CannotStartError
 
 _OF_PILOT = (

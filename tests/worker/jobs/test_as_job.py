@@ -10,7 +10,7 @@ import pytest
 from adaptor.batch_script import BatchScript, job_number
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
 from adaptor.resources import TaskSize
-from adaptor.worker.as_job import NUMBERS, TaskJobs, scheduler_of
+from adaptor.worker.jobs.as_job import NUMBERS, TaskJobs, scheduler_of
 
 OF_SLURM = {"SLURM_JOB_ID": "77", "SLURM_JOB_PARTITION": "batch", "SLURM_JOB_NODELIST": "n[1-4]"}
 OF_PBS = {"PBS_JOBID": "77.head", "PBS_NODEFILE": "/spool/77", "NCPUS": "4", "PBS_QUEUE": "workq"}

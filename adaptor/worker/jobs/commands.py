@@ -17,7 +17,7 @@ from adaptor.worker.output import CannotStartError
 EXECUTABLE = 0o700
 _LONGEST_FIRST = 127  # bytes of a `#!` line that every Linux takes
 _ASKING = ("squeue", "scancel", "sacct", "scontrol")
-_SHIM = Path(__file__).parent.parent / "shims" / "start.py"
+_SHIM = Path(__file__).parents[2] / "shims" / "start.py"
 
 
 class NodeCommands:

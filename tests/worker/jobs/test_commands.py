@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.batch_script import job_number
-from adaptor.worker.commands import NodeCommands
+from adaptor.worker.jobs.commands import NodeCommands
 
 OURS = {"SLURM_JOB_ID": str(job_number(1, 0)), "ADAPTOR_TASK_ID": "0", "ADAPTOR_CPUS": "2"}
 

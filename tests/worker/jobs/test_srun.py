@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.worker import srun
-from adaptor.worker.srun import StepError, environment_of, file_name, over_nodes, processors, read, take
+from adaptor.worker.jobs import srun
+from adaptor.worker.jobs.srun import StepError, environment_of, file_name, over_nodes, processors, read, take
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_binary_of_mpi_is_told_by_its_libraries(tmp_path: Path) -> None:
 
 HOLD = """
 import sys
-from adaptor.worker.srun import take
+from adaptor.worker.jobs.srun import take
 handle = take(sys.argv[1], 7, int(sys.argv[2]), 3)
 print("taken", flush=True)
 sys.stdin.read()
