@@ -83,7 +83,7 @@ class AppendCalls(Question[None], frozen=True):
 
 
 class JobView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A task as a job of `adaptor.shims`."""
+    """A task as a job of Slurm's commands."""
 
     number: int
     array: int | None = None  # the number of its array; None: it is no element of one
@@ -122,7 +122,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     """Path of its file, or of the archive that holds it; None where the task wrote nothing. The command line
     looks for it: the daemon asks no file system."""
     stderr: str | None = None
-    job: JobView | None = None  # None: it is no job of `adaptor.shims`
+    job: JobView | None = None  # None: it is no job of `adaptor.shims`, and was not asked for by its number
 
 
 class GetTasks(Question[list[TaskView]], frozen=True):

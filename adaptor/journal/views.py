@@ -27,7 +27,7 @@ from adaptor.api import (
     TaskView,
 )
 from adaptor.bag_spec import BagSpec
-from adaptor.batch_script import element_of, output_files, own_script, script_of
+from adaptor.batch_script import element_of, job_number, output_files, own_script, script_of
 from adaptor.errors import UnknownBagError
 from adaptor.journal import database
 from adaptor.journal.bag_rows import spec_of, unpack_task
@@ -64,7 +64,8 @@ class ScriptOutputs:
 
     def __init__(self, db: sqlite3.Connection, bag: int) -> None:
         self._bag = bag
-        self._script = spec_of(db, bag).script
+        self._spec = spec_of(db, bag)
+        self._script = self._spec.script
 
     def of(
         self, task: int, environment: Mapping[str, str] | None, node: str | None
@@ -79,6 +80,7 @@ class ScriptOutputs:
         return output_files(script_of(self._script, environment), element, node or "")
 
     def job(self, task: int, given: TaskInput) -> api.JobView | None:
+        """Of a task that was submitted as one."""
         own = own_script(given.environment)
         if self._script is None or own is None:
             return None
@@ -91,6 +93,21 @@ class ScriptOutputs:
             cpus=own.cpus,
             limit=own.limit,
             cwd=given.cwd or "",
+        )
+
+    def as_job(self, task: int, given: TaskInput, submitted: float) -> api.JobView:
+        """Of any other task, which finds itself to be one where it runs."""
+        size = self._spec.task if given.needs is None else given.needs.over(self._spec.task)
+        script = self._script
+        index = None if script is None else element_of(script, self._bag, task, given.environment).index
+        return api.JobView(
+            number=job_number(self._bag, task),
+            array=None if index is None else job_number(self._bag, 0),
+            index=index,
+            submitted=submitted,
+            cpus=size.total_processors,
+            limit=None,
+            cwd=given.cwd or self._spec.cwd,
         )
 
 
@@ -217,6 +234,9 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
     stored = [TaskState.LEASED.value if state == "running" else state for state in question.states]
     outputs = ScriptOutputs(db, question.bag)
 
+    def as_job(task: int, given: TaskInput) -> api.JobView | None:
+        return None if question.numbers is None else outputs.as_job(task, given, bag.submitted)
+
     def made(row: dict[str, Any]) -> dict[str, Any]:
         given = unpack_task(row["input"])
         command, state = given.command, row["state"]
@@ -230,7 +250,7 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
             "retries": min(row["charged"], max(0, row["attempts"] - row["replicas"] - 1)),
             "stdout": stdout,
             "stderr": stderr,
-            "job": outputs.job(row["task"], given),
+            "job": outputs.job(row["task"], given) or as_job(row["task"], given),
         }
 
     found = database.select(
