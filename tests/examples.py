@@ -1,8 +1,8 @@
 """With how many examples a property is tried: the profiles of hypothesis, and numbers that follow them.
 
-`usual`, which holds unless another is named, and `quick` try the same examples in each run, so that a change is
-judged by what it changes. `search` tries other ones in each run: `make search`, each night. `campaign` is for the
-tests marked `fuzz`: together they try a million examples; with $EXAMPLES, that many each.
+`usual`, which holds unless another is named, and `quick` try the same examples in each run, so that a change
+is judged by what it changes. `search` tries other ones in each run: `make search`, each night. `campaign` is
+for the tests marked `fuzz`: together they try a million examples; with $EXAMPLES, that many each.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def test_a_balanced_bag_of_known_mean_pays_little_for_its_speed(kind: str) -> No
     assert found.end <= 3 * plain.end
 
 
-# Pinned in `make search` too: the claim does not hold for every bag. Some have fewer tasks done with more budget.
+# Pinned in `make search` too: of some other bags fewer tasks are done with more budget.
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(bags, units, st.floats(1.1, 3.0), st.floats(1.1, 3.0))
 @example(_AMPLE, 1, 1.3, 2.3 / 1.3)

@@ -250,7 +250,7 @@ def test_a_lease_waits_for_the_place_of_one_of_its_bag_and_keeps_no_processor_fr
 
 
 def test_a_lease_behind_one_that_is_taken_out_starts_if_its_own_limit_lets_it() -> None:
-    """`max-running` became 1, then 2, while two ran; the lease of the first change goes back to the daemon."""
+    """`max-running` became 1, then 2, while two ran; the lease of the first change is taken back."""
     made = slots(4)
     for task, most in enumerate((0, 0, 1, 2)):
         made.add(among(task, most))
