@@ -170,9 +170,9 @@ class Slots:
             del self._active[bag]
 
     def _admit(self, bag: int) -> None:
-        """Make the leases of a bag that wait behind others ready, in their order, up to the first that must wait.
+        """Make waiting leases of a bag ready, in their order, up to the first that must still wait.
 
-        Called when an attempt leaves, and when a waiting lease is taken out: that one may have been the first.
+        Called if an attempt leaves, or a waiting lease is taken out, which may have been the first.
         """
         while behind := self._behind.get(bag):
             held = next(iter(behind.values()))
