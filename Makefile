@@ -16,7 +16,7 @@ QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/t
 # Files one by one, in the order of tests/conftest.py: what a file makes for all of its tests is made once.
 FILES  := --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo quick test compiled nightly search releases campaign lint bench derose golden snakemake clients slurm pbs gridengine install dev dist pex docs clean
+.PHONY: help demo quick test compiled nightly search releases campaign lint bench derose golden snakemake clients slurm pbs gridengine install dev dist pex reference docs clean
 
 help:
 	@echo "make demo    render a picture in 100 parts on this machine: the whole way of a bag"
@@ -37,6 +37,7 @@ help:
 	@echo "make install the adaptor command in $(BIN)"
 	@echo "make dist    wheels and source distributions in dist/"
 	@echo "make pex     dist/adaptor.pex: the adaptor and its libraries in one file; EXTRAS=quotes,web adds extras"
+	@echo "make reference the keys, options and commands of docs/reference/, from the code"
 	@echo "make docs    this documentation as pages and manual pages in build/docs"
 
 install: $(VENV)/installed
@@ -153,8 +154,12 @@ pex: dist
 	$(BIN)/python -m pex "request-adaptor[$(EXTRAS)] @ file://$(CURDIR)/$$(echo dist/request_adaptor-*.whl)" \
 		--console-script adaptor --venv --output-file dist/adaptor.pex
 
+# The keys, options and commands in docs/reference/, which are read without a build too.
+reference: dev
+	$(BIN)/python docs/_ext/reference_pages.py
+
 # A warning is an error: a page that nothing links to, a link that leads nowhere, a key without its sentence.
-docs: dev
+docs: dev reference
 	$(BIN)/python -m sphinx -b html -E -a -n -W --keep-going -q docs build/docs/html
 	$(BIN)/python -m sphinx -b man -E -a -n -W --keep-going -q docs build/docs/man
 	@echo "The pages: build/docs/html/index.html; the manual: man build/docs/man/adaptor.1"
