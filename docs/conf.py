@@ -53,7 +53,11 @@ def _links_of_the_root(text: str) -> str:
         ("../README.md", "index.md"),
         ("../SECURITY.md", "security.md"),
         ("../CHANGELOG.md", "changelog.md"),
+        ("../CONTRIBUTING.md", "contributing.md"),
+        ("../CITATION.cff", "references.md"),
         ("](SECURITY.md", "](security.md"),
+        ("](CONTRIBUTING.md", "](contributing.md"),
+        ("](CITATION.cff", "](references.md"),
         ("](CHANGELOG.md", "](changelog.md"),
         ("](docs/", "]("),
     ):
@@ -66,6 +70,7 @@ def _on_read(_app: Sphinx, docname: str, source: list[str]) -> None:
         "index",
         "security",
         "changelog",
+        "contributing",
     ):  # which include pages of the root
         source[0] = _links_of_the_root(source[0])
 
