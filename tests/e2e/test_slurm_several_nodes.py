@@ -18,7 +18,6 @@ from tests.living import until
 
 pytestmark = [
     pytest.mark.slurm,
-    pytest.mark.timeout(300),
     pytest.mark.skipif(
         not shutil.which("mpiexec.mpich") or not ctypes.util.find_library("mpich"),
         reason="no MPICH here (Debian package mpich)",
