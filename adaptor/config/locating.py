@@ -16,6 +16,7 @@ from adaptor.errors import ConfigError
 from adaptor.units import Duration, HourlyRate, parse_duration, parse_hourly, shortened
 
 T = TypeVar("T")
+_NAMED = 10  # keys of a mapping that a message names; more would hide what is wrong
 
 _AT = re.compile(r" - at (?P<key>`key` in )?`(?P<path>\$.*)`$")
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(?P<field>.*)`")
@@ -86,7 +87,9 @@ def _located(message: str, data: Any, lines: KeyLines, name: str, kind: type) ->
         found = _type_at(kind, path)
         bounds = bounds_of(found) if found is not None else None
         problem = _outside(bounds, path, data) if bounds is not None else problem
-    return _error(path, type_words(problem), lines, name)
+    keys = _keys_at(kind, path) if problem.startswith("Expected `object") else []
+    known = f"; its keys: {', '.join(keys)}" if 0 < len(keys) <= _NAMED else ""
+    return _error(path, type_words(problem) + known, lines, name)
 
 
 def _outside(bounds: KeyBounds, path: str, data: Any) -> str:

@@ -216,6 +216,7 @@ def test_a_mistyped_key_is_named_with_its_likely_meaning(text: str, message: str
         ("limits:\n  max_proc: many", "5: sites.hpc.limits.max_proc", "needs a whole number, not text"),
         ("limits:\n\n  max_tr: 20", "6: sites.hpc.limits.max_tr", "the pad takes 30 s"),
         ("limits: 4", "4: sites.hpc.limits", "needs a mapping of keys to values, not a whole number"),
+        ("price: 10", "4: sites.hpc.price", "not a whole number; its keys: explicit, donated, gpu"),
         ("growth_factor: 1", "4: sites.hpc.growth_factor", "must be from 2 to 1000, not 1"),
         ("charging_unit: 1.5", "4: sites.hpc.charging_unit", "must be whole seconds from 1s to 1h, not 1.5"),
         ("overrun: [1]", "4: sites.hpc.overrun", "[1] is not a duration"),

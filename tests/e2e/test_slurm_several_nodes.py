@@ -19,7 +19,7 @@ from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slurm
 
 SITE = site("slurm", (1, 8, "20m"), initial_tr="1m", idle_timeout=20)
 SLEEP = ["sleep", f"98765.{os.getpid()}"]

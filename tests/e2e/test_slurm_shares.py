@@ -15,7 +15,7 @@ from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.e2e.test_local_executor import said
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slurm
 
 
 BOUND_TO = "taskset -pc $$ | sed 's/.*: //'"
