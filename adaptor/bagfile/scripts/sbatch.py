@@ -15,7 +15,6 @@ from adaptor.bagfile.scripts.asked import (
     Unsupported,
     depend,
     field,
-    of_bag,
     warn,
     write,
 )
@@ -30,14 +29,15 @@ _LETTERS = {
     "output": "o", "partition": "p", "qos": "q", "time": "t",
 }  # fmt: skip
 _MORE = (
-    "acctg-freq", "cluster", "bb", "bbf", "cluster-constraint", "cores-per-socket", "cpu-bind", "cpu-freq",
-    "cpus-per-gpu", "deadline", "delay-boot", "export", "export-file", "gid", "gpu-bind", "gpu-freq",
-    "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "gres-flags", "hint", "mail-type",
-    "mail-user", "mcs-label", "mem", "mem-bind", "mem-per-cpu", "mem-per-gpu", "mincpus", "network",
-    "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket", "open-mode", "power",
-    "prefer", "priority", "profile", "propagate", "reservation", "segment", "signal", "sockets-per-node",
-    "switches", "tasks-per-node", "thread-spec", "threads-per-core", "time-min", "tmp", "tres-bind",
-    "tres-per-task", "uid", "wait-all-nodes", "wckey", "workdir", "wrap",
+    "acctg-freq", "cluster", "bb", "bbf", "cluster-constraint", "container", "container-id",
+    "cores-per-socket", "cpu-bind", "cpu-freq", "cpus-per-gpu", "deadline", "delay-boot", "export",
+    "export-file", "gid", "gpu-bind", "gpu-freq", "gpus-per-node", "gpus-per-socket", "gpus-per-task",
+    "gres", "gres-flags", "hint", "mail-type", "mail-user", "mcs-label", "mem", "mem-bind", "mem-per-cpu",
+    "mem-per-gpu", "mincpus", "network", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node",
+    "ntasks-per-socket", "open-mode", "power", "prefer", "priority", "profile", "propagate", "reservation",
+    "segment", "signal", "sockets-per-node", "switches", "tasks-per-node", "thread-spec",
+    "threads-per-core", "time-min", "tmp", "tres-bind", "tres-per-task", "uid", "wait-all-nodes", "wckey",
+    "workdir", "wrap",
 )  # fmt: skip
 _ALONE = {
     "contiguous": "", "hold": "H", "ignore-pbs": "", "no-requeue": "", "overcommit": "O",
@@ -59,6 +59,8 @@ _OF_NO_SITE = ("cluster", "clusters", "prefer", "reservation")
 _WHY = {
     "begin": "submit the bag when it may begin",
     "exclusive": "tasks share nodes; ask for all processors of a node by --cpus-per-task",
+    "container": "name the container in the script's own commands",
+    "container-id": "name the container in the script's own commands",
     "export-file": "export the variables in the shell that submits it",
     "hold": "a bag cannot be held; submit it later",
     "input": "standard input is /dev/null",
@@ -197,10 +199,12 @@ def _stated(value: str) -> str:
     return value
 
 
-def _named(value: str) -> str:
-    if not value.strip() or not value.isprintable():
+def _job_name(asked: ScriptOptions, given: GivenOption) -> None:
+    """An empty one leaves the name to the file, as with sbatch."""
+    if not given.value.isprintable():
         raise ValueError("a name is printable text")
-    return value
+    if given.value.strip():
+        write(asked, "name", given.value, given)
 
 
 _FOLLOWED: dict[str, Follow] = {
@@ -217,7 +221,7 @@ _FOLLOWED: dict[str, Follow] = {
     "gpus-per-task": _gpus("SLURM_GPUS_PER_TASK", each=True),
     "gres": _gres,
     "hint": _hint,
-    "job-name": of_bag("name", _named),
+    "job-name": _job_name,
     "mail-type": _mail,
     "mem": _memory,
     "mem-per-cpu": _memory_per_cpu,
