@@ -31,6 +31,7 @@ from adaptor.option_kinds import (
     NUMBERS,
     PATH,
     PRIORITY,
+    SHELL,
     TIME_LIMIT,
     Kind,
 )
@@ -261,6 +262,14 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         tuple[int, ...],
         Option("bags that must have ended before it starts, however", NUMBERS, default="none"),
     ] = ()
+    shell: Annotated[
+        str | None,
+        Option(
+            "shell that runs the lines: a program and its options, such as sh, zsh or 'bash -l'",
+            SHELL,
+            default="`shell` of the site, else bash where the node has it, else /bin/sh",
+        ),
+    ] = None
     cwd: Annotated[
         str, Option("folder in which the tasks run", PATH, default="the current folder", section="Output")
     ]

@@ -302,5 +302,6 @@ class Core:
                 interpreter=spec.interpreter,
                 limit_memory=spec.on_oom is not None,
                 umask=spec.umask,
+                shell=spec.shell or "",
             )
         return context
