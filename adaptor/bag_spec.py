@@ -213,7 +213,16 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     ] = 1
     deadline: Annotated[
         float | None,
-        Option("when the bag must be done: 12h, or 2026-11-22T08:00", INSTANT, section="Places and times"),
+        Option("when the bag must be done: 12h or 2026-11-22T08:00", INSTANT, section="Places and times"),
+    ] = None
+    begin: Annotated[
+        float | None,
+        Option(
+            "when its first task may start: 22:00, 2h or 2026-11-22T22:00",
+            INSTANT,
+            default="at once",
+            section="Places and times",
+        ),
     ] = None
     prefer: Annotated[
         Preference | None,

@@ -109,7 +109,7 @@ def bags(db: sqlite3.Connection, selector: str, live: Live = OFFLINE) -> list[Ba
     """
     if selector == "recent":
         return [live.bag(bag) for bag in _select_bags(db, f"{_RECENT} ORDER BY id", (RECENT,))]
-    chosen = ids_of(selector, [id for (id,) in db.execute("SELECT id FROM bag")])
+    chosen = ids_of(selector, dict(db.execute("SELECT id, name FROM bag")))
     if not chosen:
         return []
     # A range and not a list of ids: SQLite limits the parameters of a statement, in old versions to 999.
@@ -202,6 +202,13 @@ _REPLICAS = (
     " AND (b.outcome = 'superseded' OR (b.outcome IS NULL AND b.number <> a.number))"
 )
 
+_ATTEMPTS = (
+    "t.attempts - CASE WHEN t.attempts THEN (SELECT COUNT(*) FROM attempt b WHERE b.bag = t.bag"
+    " AND b.task = t.number AND b.started IS NULL"
+    " AND b.outcome IN ('returned', 'walltime', 'preempted', 'cancelled')) ELSE 0 END"
+)
+"""Attempts of a task without those that a worker held and never started."""
+
 
 def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) -> list[TaskView]:
     """The tasks of one bag, with the attempt that is their result or else the newest.
@@ -244,6 +251,7 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
             "task": "t.number",
             "state": "t.state",
             "attempt": "a.number",
+            "attempts": _ATTEMPTS,
             "replicas": f"CASE WHEN t.attempts > 1 THEN ({_REPLICAS}) ELSE 0 END",
             "error": "COALESCE(NULLIF(t.error, ''), a.error)",
         },

@@ -101,6 +101,27 @@ def test_tasks_by_state_and_page(world: World) -> None:
     assert len(tasks(db, api.GetTasks(bag, numbers=list(range(MANY))))) == 5
 
 
+def test_a_task_counts_as_tried_when_it_started(world: World) -> None:
+    """What a worker held in reserve and gave back was no try."""
+    player = world.join("w", processors=2)
+    bag = world.submit(20)
+    for _ in range(4):
+        world.finish(player, took=0.1)  # by now the worker holds a reserve
+    assert player.queued
+    world.broker.pause(bag)
+    world.commit()
+    world.report(player)
+    assert not player.queued
+    world.broker.resume(bag, world.now)
+    world.commit()
+    world.report(player)
+    while player.running:
+        world.finish(player, took=0.1)
+    told = tasks(world.journal.connection, api.GetTasks(bag))
+    assert [(task.state, task.attempts - task.replicas) for task in told] == [("done", 1)] * 20
+    assert max(task.attempt for task in told) == 2
+
+
 def test_a_task_that_was_tried_again_shows_its_last_attempt(world: World, tmp_path: Path) -> None:
     bag = world.submit(1, retries=1)
     player = world.join("w")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Collection
 
@@ -57,7 +58,6 @@ WITHOUT_EFFECT = frozenset({
 OF_SITES = ("partition", "account", "qos", "constraint", "licenses", "nodelist", "exclude")
 _OF_NO_SITE = ("cluster", "clusters", "prefer", "reservation")
 _WHY = {
-    "begin": "submit the bag when it may begin",
     "exclusive": "tasks share nodes; ask for all processors of a node by --cpus-per-task",
     "container": "name the container in the script's own commands",
     "container-id": "name the container in the script's own commands",
@@ -156,6 +156,19 @@ def _time(asked: ScriptOptions, given: GivenOption) -> None:
         write(asked, "timeout", f"{seconds:.0f}", given)
 
 
+_FROM_NOW = re.compile(r"now\+(?P<number>\d{1,9})\s*(?P<unit>[a-z]*)", re.ASCII)
+
+
+def _begin(asked: ScriptOptions, given: GivenOption) -> None:
+    """`now`, `now+60` (seconds), `now+1hour`, `22:00` or a date."""
+    text = given.value.strip()
+    if text.lower() == "now":
+        return
+    if found := _FROM_NOW.fullmatch(text.lower()):
+        text = f"{found['number']}{found['unit'] or 's'}"
+    write(asked, "begin", text, given)
+
+
 def _mail(asked: ScriptOptions, given: GivenOption) -> None:
     if given.value.upper() != "NONE":
         asked.wishes.append(SiteWish(NOTIFY, given))
@@ -209,7 +222,7 @@ def _job_name(asked: ScriptOptions, given: GivenOption) -> None:
 
 _FOLLOWED: dict[str, Follow] = {
     "array": field("array", parse_array),
-    "begin": _only(("now",), _WHY["begin"]),
+    "begin": _begin,
     "chdir": field("cwd", _stated),
     "cpus-per-gpu": field("cpus_per_gpu", whole),
     "cpus-per-task": field("cpus", whole),

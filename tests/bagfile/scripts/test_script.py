@@ -34,6 +34,15 @@ def test_an_array_is_a_task_for_each_element() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("now+90", 90), ("now+2hours", 7200), ("now+1day", 86400), ("1970-01-03T00:00:00Z", 172800)],
+)
+def test_a_script_begins_when_it_says(text: str, seconds: float) -> None:
+    assert bag_of(f"#SBATCH --begin={text}").options["begin"] == seconds
+    assert "begin" not in bag_of("#SBATCH --begin=now").options
+
+
 def test_an_empty_job_name_leaves_it_to_the_file() -> None:
     assert bag_of("#SBATCH --job-name=").options["name"] == bag_of().options["name"]
 
