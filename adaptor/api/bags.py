@@ -116,10 +116,20 @@ class BagView(msgspec.Struct, frozen=True, kw_only=True):
     """Of a running bag, from the first look at the queue on; its cost, where it pays, a little later."""
 
 
+class BagCounts(msgspec.Struct, frozen=True):
+    """Bags that an answer leaves out, by what they do."""
+
+    running: int = 0  # a task of it is with a worker, or has ended
+    waiting: int = 0
+    ended: int = 0
+    failed: int = 0  # of those that have ended: with tasks that have no result
+
+
 class Bags(msgspec.Struct, frozen=True):
     bags: list[BagView]
     record: Record | None = None  # of all bags; None: it was not asked for
     others: int = 0  # bags that the selector leaves out
+    left_out: BagCounts = BagCounts()  # the same by what they do, where that was asked for
 
 
 class GetBags(Question[Bags], frozen=True):
@@ -134,7 +144,10 @@ class GetBags(Question[Bags], frozen=True):
 
 
 class GetLatestBags(Question[Bags], frozen=True):
-    """All bags that have not ended, at most `running` of the newest, and the last `ended` that have."""
+    """Bags that have not ended, at most `running`, and the last `ended` that have.
+
+    Those of which tasks run come first, then those of which tasks have ended, then the newest.
+    """
 
     kept = True
     nothing = Bags([])

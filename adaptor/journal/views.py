@@ -16,6 +16,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.api import (
+    BagCounts,
     BagEvents,
     BagState,
     BagView,
@@ -123,13 +124,32 @@ def count(db: sqlite3.Connection) -> int:
 
 
 def latest(db: sqlite3.Connection, question: api.GetLatestBags, live: Live = OFFLINE) -> list[BagView]:
-    """The bags that have not ended and the last that have, in the order of their numbers."""
+    """The bags of which most is to be seen, in the order of their numbers."""
     found = [
         id
-        for condition, most in (("ended IS NULL", question.running), ("ended IS NOT NULL", question.ended))
-        for (id,) in db.execute(f"SELECT id FROM bag WHERE {condition} ORDER BY id DESC LIMIT ?", (most,))  # noqa: S608
+        for chosen, most in ((_GOING_FIRST, question.running), (_LAST_ENDED, question.ended))
+        for (id,) in db.execute(chosen, (most,))
     ]
     return bags(db, ",".join(map(str, sorted(found))), live) if found else []
+
+
+_GOING_FIRST = (
+    "SELECT id FROM bag WHERE ended IS NULL ORDER BY leased > 0 DESC, done + failed > 0 DESC, id DESC LIMIT ?"
+)
+_LAST_ENDED = "SELECT id FROM bag WHERE ended IS NOT NULL ORDER BY id DESC LIMIT ?"
+
+
+def left_out(db: sqlite3.Connection, shown: Sequence[BagView]) -> BagCounts:
+    """How many bags are not among these, by what they do."""
+    numbers = msgspec.json.encode([bag.id for bag in shown]).decode()
+    running, waiting, ended, failed = db.execute(
+        "SELECT TOTAL(ended IS NULL AND leased + done + failed > 0),"
+        " TOTAL(ended IS NULL AND leased + done + failed = 0),"
+        " TOTAL(ended IS NOT NULL), TOTAL(ended IS NOT NULL AND failed > 0)"
+        " FROM bag WHERE id NOT IN (SELECT value FROM json_each(?))",
+        (numbers,),
+    ).fetchone()
+    return BagCounts(int(running), int(waiting), int(ended), int(failed))
 
 
 def _select_bags(db: sqlite3.Connection, where: str, arguments: tuple[object, ...]) -> list[BagView]:

@@ -10,7 +10,7 @@ import pytest
 
 from adaptor import api
 from adaptor.bag_spec import BagSpec
-from adaptor.journal.views import bags, pilots, tasks
+from adaptor.journal.views import bags, latest, left_out, pilots, tasks
 from adaptor.model import PilotState
 from tests.scheduling.broker_world import Player, World
 
@@ -84,6 +84,22 @@ def test_bags_by_selector_however_many_there_are(world: World) -> None:
     limit_parameters(db)
     assert len(bags(db, "all")) == MANY
     assert [view.id for view in bags(db, f"3,7-9,{MANY}")] == [3, 7, 8, 9, MANY]
+
+
+def test_of_many_bags_those_that_run_are_seen_first(world: World) -> None:
+    running, failing = world.submit(1), world.submit(2, retries=0)
+    player = world.join("w", processors=2)
+    waiting = [world.submit(1) for _ in range(6)]
+    world.finish(player, exit_code=1)
+    db = world.journal.connection
+    seen = latest(db, api.GetLatestBags(running=3, ended=1))
+    (ended,) = [bag.id for bag in seen if bag.ended is not None]
+    going = [bag for bag in seen if bag.ended is None]
+    assert ended == running
+    assert [bag.id for bag in going if bag.running] == [failing, waiting[0]]
+    assert [bag.id for bag in going if not bag.running] == waiting[-1:]
+    assert left_out(db, seen) == api.BagCounts(running=0, waiting=4, ended=0, failed=0)
+    assert left_out(db, []) == api.BagCounts(running=2, waiting=5, ended=1, failed=1)
 
 
 def test_tasks_by_state_and_page(world: World) -> None:

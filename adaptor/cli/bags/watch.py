@@ -111,19 +111,39 @@ def display(snapshots: Iterable[Overview], explain: Callable[[int], str] | None 
     with Live(refresh_per_second=4) as live:
         for snapshot in snapshots:
             screen = live.console.options
+
+            def height(line: str, width: int = screen.max_width) -> int:
+                return -(-len(line) // width)
+
             # A display that stays behind says nothing of pilots that are about to leave.
             below = [] if snapshot.ended else [*_below(snapshot, explain or _newest_reason)]
-            room = screen.size.height - 1 - sum(-(-len(line) // screen.max_width) for line in below)
+            room = screen.size.height - 1 - sum(map(height, below))
             above = bars(snapshot.bags, screen.max_width, room, ascii_only=screen.ascii_only)
-            live.update(Group(*above, *map(Text, below)), refresh=snapshot.ended)
+            ends, left = [], room - len(above)
+            for line in _ends(snapshot):  # of the bags whose bars come first, as many as there is room for
+                left -= height(line)
+                if left < 0:
+                    break
+                ends.append(line)
+            live.update(Group(*above, *map(Text, (*ends, *below))), refresh=snapshot.ended)
             yield snapshot
 
 
-def _below(snapshot: Overview, explain: Callable[[int], str]) -> Iterator[str]:
-    going = [bag for bag in snapshot.bags if bag.state == "running" and not bag.paused]
-    for bag in going:
+def _going(snapshot: Overview) -> list[api.BagView]:
+    return [bag for bag in snapshot.bags if bag.state == "running" and not bag.paused]
+
+
+def _ends(snapshot: Overview) -> Iterator[str]:
+    """When bags will be done, those that run first."""
+    from adaptor.cli.bags.progress import running_first
+
+    for bag in running_first([] if snapshot.ended else _going(snapshot)):
         if bag.forecast is not None and (words := sentences.end_words(bag.forecast, snapshot.time)):
             yield f"bag {bag.id}: {words}"
+
+
+def _below(snapshot: Overview, explain: Callable[[int], str]) -> Iterator[str]:
+    going = _going(snapshot)
     yield pilots_line(snapshot.pilots)
     yield from sentences.pilot_notes(snapshot.pilots)
     for bag in [bag for bag in going if not bag.running][:EXPLAINED]:
