@@ -93,6 +93,7 @@ def _narrated(snapshots: Iterable[Overview], *, err: bool = False) -> Iterator[O
         yield snapshot
 
 
+_LINES = 2  # of a bag, at most
 EXPLAINED = 3  # bags of which nothing runs whose newest reason is shown
 
 
@@ -118,9 +119,13 @@ def display(snapshots: Iterable[Overview], explain: Callable[[int], str] | None 
             # A display that stays behind says nothing of pilots that are about to leave.
             below = [] if snapshot.ended else [*_below(snapshot, explain or _newest_reason)]
             room = screen.size.height - 1 - sum(map(height, below))
-            above = bars(snapshot.bags, screen.max_width, room, ascii_only=screen.ascii_only)
+            ahead, run = [*_ends(snapshot)], [bag for bag in snapshot.bags if bag.running]
+            # The ends of bags that run go before the bars of bags that wait, and after their own bars.
+            wanted = sum(map(height, ahead[: len(run)]))
+            kept = min(wanted, max(0, room - _LINES * (len(run) + 1)))
+            above = bars(snapshot.bags, screen.max_width, room - kept, ascii_only=screen.ascii_only)
             ends, left = [], room - len(above)
-            for line in _ends(snapshot):  # of the bags whose bars come first, as many as there is room for
+            for line in ahead:
                 left -= height(line)
                 if left < 0:
                     break
