@@ -10,3 +10,5 @@ FIRST_JOB = 2**27 + 2**26
 """The smallest job number of a task (`batch_script.job_number`)."""
 SHIM_RULES = "shims.json"
 """The file by which a folder of `adaptor.shims` is known; it has their rules."""
+HOW_TO_ADD = {"local": "; to run tasks on this machine, add to its `sites`: `local: {backend: local}`"}
+"""By site that exists without a configuration: what messages say where a configuration lacks it."""

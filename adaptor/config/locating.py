@@ -20,6 +20,7 @@ _NAMED = 10  # keys of a mapping that a message names; more would hide what is w
 
 _AT = re.compile(r" - at (?P<key>`key` in )?`(?P<path>\$.*)`$")
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(?P<field>.*)`")
+_WANTS_KEYS = re.compile(r"Expected `object\b")
 _OUT_OF_RANGE = re.compile(r"Expected `(int|float)( \| null)?` [<>]")
 
 
@@ -87,9 +88,9 @@ def _located(message: str, data: Any, lines: KeyLines, name: str, kind: type) ->
         found = _type_at(kind, path)
         bounds = bounds_of(found) if found is not None else None
         problem = _outside(bounds, path, data) if bounds is not None else problem
-    keys = _keys_at(kind, path) if problem.startswith("Expected `object") else []
-    known = f"; its keys: {', '.join(keys)}" if 0 < len(keys) <= _NAMED else ""
-    return _error(path, type_words(problem) + known, lines, name)
+    elif _WANTS_KEYS.match(problem) and 0 < len(known := _keys_at(kind, path)) <= _NAMED:
+        problem = f"{type_words(problem)}; its keys are {', '.join(known)}"
+    return _error(path, type_words(problem), lines, name)
 
 
 def _outside(bounds: KeyBounds, path: str, data: Any) -> str:

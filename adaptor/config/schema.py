@@ -144,7 +144,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rare: ClassVar = frozenset({
         "dialect", "exclude", "nodelist", "gres", "licenses", "environment", "max_submissions",
         "max_withdrawals", "withdraw", "growth_factor", "pad", "idle_timeout", "poll_interval",
-        "read_history", "remember", "command_timeout", "grace_time", "charging_unit", "overrun",
+        "read_history", "remember", "shell", "command_timeout", "grace_time", "charging_unit", "overrun",
     })  # fmt: skip
     backend: str
     """The batch scheduler: `local`, `slurm`, `pbs`, or one that an installed package adds."""
@@ -173,6 +173,9 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Arguments for the submit command, verbatim."""
     prologue: str = ""
     """Shell lines that each pilot runs before its workers, for instance `module load …`."""
+    shell: str | None = None
+    """What runs the shell lines of its tasks, with options: `sh`, `zsh`, `bash -l`; None: bash where the node
+    has it, else `/bin/sh`."""
     python: str | None = None
     """The interpreter for the workers; None: that of the daemon, which the nodes must then have."""
     ssh: SshConfig | None = None

@@ -183,7 +183,7 @@ def nothing_better(tasks: int, ends: Sequence[float], end: str) -> str:
         end: empty where none can be named.
     """
     if not ends:
-        return f"no request that the limits allow could run any of the {counted(tasks, 'task')}"
+        return f"the limits leave no request that could run any of the {counted(tasks, 'task')} now"
     if min(ends) >= _NO_DATE:
         queued = f"what is queued for the {counted(tasks, 'task')}"
         return f"{queued} never starts, and no further request would either"

@@ -179,6 +179,7 @@ class WorkerEndpoint:
             grace_time=site.grace_of(pilot),
             patience=_DONATED_PATIENCE if pilot.node else WORKER_PATIENCE,
             acknowledged=[result.key for result in hello.unacknowledged],
+            shell=site.config.shell or "",
         )
 
     def _bid_farewell(self, id: str, goodbye: Goodbye, now: float) -> None:

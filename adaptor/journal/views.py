@@ -16,6 +16,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.api import (
+    BagCounts,
     BagEvents,
     BagState,
     BagView,
@@ -126,7 +127,7 @@ def bags(db: sqlite3.Connection, selector: str, live: Live = OFFLINE) -> list[Ba
     """
     if selector == "recent":
         return [live.bag(bag) for bag in _select_bags(db, f"{_RECENT} ORDER BY id", (RECENT,))]
-    chosen = ids_of(selector, [id for (id,) in db.execute("SELECT id FROM bag")])
+    chosen = ids_of(selector, dict(db.execute("SELECT id, name FROM bag")))
     if not chosen:
         return []
     # A range and not a list of ids: SQLite limits the parameters of a statement, in old versions to 999.
@@ -140,13 +141,32 @@ def count(db: sqlite3.Connection) -> int:
 
 
 def latest(db: sqlite3.Connection, question: api.GetLatestBags, live: Live = OFFLINE) -> list[BagView]:
-    """The bags that have not ended and the last that have, in the order of their numbers."""
+    """The bags of which most is to be seen, in the order of their numbers."""
     found = [
         id
-        for condition, most in (("ended IS NULL", question.running), ("ended IS NOT NULL", question.ended))
-        for (id,) in db.execute(f"SELECT id FROM bag WHERE {condition} ORDER BY id DESC LIMIT ?", (most,))  # noqa: S608
+        for chosen, most in ((_GOING_FIRST, question.running), (_LAST_ENDED, question.ended))
+        for (id,) in db.execute(chosen, (most,))
     ]
     return bags(db, ",".join(map(str, sorted(found))), live) if found else []
+
+
+_GOING_FIRST = (
+    "SELECT id FROM bag WHERE ended IS NULL ORDER BY leased > 0 DESC, done + failed > 0 DESC, id DESC LIMIT ?"
+)
+_LAST_ENDED = "SELECT id FROM bag WHERE ended IS NOT NULL ORDER BY id DESC LIMIT ?"
+
+
+def left_out(db: sqlite3.Connection, shown: Sequence[BagView]) -> BagCounts:
+    """How many bags are not among these, by what they do."""
+    numbers = msgspec.json.encode([bag.id for bag in shown]).decode()
+    running, waiting, ended, failed = db.execute(
+        "SELECT TOTAL(ended IS NULL AND leased + done + failed > 0),"
+        " TOTAL(ended IS NULL AND leased + done + failed = 0),"
+        " TOTAL(ended IS NOT NULL), TOTAL(ended IS NOT NULL AND failed > 0)"
+        " FROM bag WHERE id NOT IN (SELECT value FROM json_each(?))",
+        (numbers,),
+    ).fetchone()
+    return BagCounts(int(running), int(waiting), int(ended), int(failed))
 
 
 def _select_bags(db: sqlite3.Connection, where: str, arguments: tuple[object, ...]) -> list[BagView]:
@@ -219,6 +239,13 @@ _REPLICAS = (
     " AND (b.outcome = 'superseded' OR (b.outcome IS NULL AND b.number <> a.number))"
 )
 
+_ATTEMPTS = (
+    "t.attempts - CASE WHEN t.attempts THEN (SELECT COUNT(*) FROM attempt b WHERE b.bag = t.bag"
+    " AND b.task = t.number AND b.started IS NULL"
+    " AND b.outcome IN ('returned', 'walltime', 'preempted', 'cancelled')) ELSE 0 END"
+)
+"""Attempts of a task without those that a worker held and never started."""
+
 
 def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) -> list[TaskView]:
     """The tasks of one bag, with the attempt that is their result or else the newest.
@@ -264,6 +291,7 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
             "task": "t.number",
             "state": "t.state",
             "attempt": "a.number",
+            "attempts": _ATTEMPTS,
             "replicas": f"CASE WHEN t.attempts > 1 THEN ({_REPLICAS}) ELSE 0 END",
             "error": "COALESCE(NULLIF(t.error, ''), a.error)",
         },

@@ -238,6 +238,7 @@ class Agent:
             self._log.say(f"welcomed at {self._link.tried[-1]}")
             self._terms = message
             self._tasks.grace = min(message.grace_time, LAST_SECONDS)
+            self._tasks.runner.shell = message.shell
             self._greeted = None
             self._leave_timer.set(0.0)
             self._link.heard()

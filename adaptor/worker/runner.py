@@ -78,6 +78,7 @@ class Runner:
         self._oom = OomKills(oom_kill_counter())
         self._gpu_meter = GpuMemoryMeter()
         self._environment = environment
+        self.shell = ""  # of the site, for lines; empty: it names none
         self._shared: dict[int, dict[str, str]] = {}
         """By bag: the environment that its tasks have in common here."""
         self._by_pid: dict[int, Running] = {}
@@ -185,7 +186,7 @@ class Runner:
         if held.lease.call is not None:
             return self.warm.start(held, environment, files, len(self._by_pid))
         self.warm.make_room(time.monotonic(), len(self._by_pid) + 1, held.gpus)
-        return execute(held, environment, files, self._scripts.copy(held.bag, held.lease))
+        return execute(held, environment, files, self._scripts.copy(held.bag, held.lease), self.shell)
 
     def give_up(self, key: AttemptKey) -> bool:
         """Forget one of `opening`. Returns False if it is none of these."""

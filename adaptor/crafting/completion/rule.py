@@ -65,8 +65,10 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
         home = next(place for place in places if place.name == request.partition)
         places = with_crafted(places, home, [request], demand)
     tasks = search.tasks + demand.coming
-    nothing = nothing_better(tasks, kept.set.ends if kept.set.members else (), _end(search, kept))
-    why = nothing_left(view, wanted.remaining), nothing, by_partition(reasons)
+    limit, ends = nothing_left(view, wanted.remaining), kept.set.ends if kept.set.members else ()
+    # Where a limit leaves no request, it is the reason: the tasks could run.
+    nothing = nothing_better(tasks, ends, _end(search, kept)) if ends or not limit else ""
+    why = limit, nothing, by_partition(reasons)
     return Made(crafted, places, "; ".join(filter(None, why)))
 
 

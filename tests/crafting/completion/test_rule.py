@@ -410,3 +410,14 @@ def test_no_second_request_waits_for_the_first_where_no_other_job_can_come_betwe
     first, *more = plan(view(waiting=400, times=TaskTimes(), running=(running,), rules=rules))
     assert isinstance(first, Issue), "the only request keeps its place among those of other bags"
     assert bool(more) is not alone
+
+
+def test_where_the_requests_are_used_up_that_is_the_reason() -> None:
+    """The tasks could run: not that no request could run them."""
+    others = [msgspec.structs.replace(queued(number, 1, 36_000), bag=6) for number in (1, 2, 3)]
+    seen = view(*others, waiting=4)
+    demand = msgspec.structs.replace(seen.demands[0], bag=5)
+    told = plan(msgspec.structs.replace(seen, demands=(demand,)))
+    (withheld,) = (each for each in told if isinstance(each, Withhold))
+    assert "max_pending_requests" in withheld.reason
+    assert "could run" not in withheld.reason
