@@ -50,13 +50,18 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
             for name, limits in self.partitions.items()
         }
         allowed = [place.allowed for place in places.values() or [queue]]
-        in_system = max(known.in_system for known in allowed)
+        in_system, work = (max(getattr(known, key) for known in allowed) for key in ("in_system", "max_work"))
+        p = int(min(self.max_proc, max(known.max_proc for known in allowed)))
+        tr = int(min(self.max_tr, max(known.max_tr for known in allowed)))
+        if p * tr > work:  # both lose the same share
+            p = max(1, int(p * math.sqrt(work / (p * tr))))
+            tr = min(tr, int(work / p))
         return msgspec.structs.replace(
             self,
             max_pending_requests=int(min(self.max_pending_requests, in_system)),
             max_pilots=int(min(self.max_pilots, in_system)),
-            max_proc=int(min(self.max_proc, max(known.max_proc for known in allowed))),
-            max_tr=int(min(self.max_tr, max(known.max_tr for known in allowed))),
+            max_proc=p,
+            max_tr=tr,
             partitions=each,
         )
 
@@ -142,7 +147,7 @@ class EndedJob(msgspec.Struct, frozen=True):
 
 
 class SharedBound(msgspec.Struct, frozen=True, kw_only=True):
-    """Processors that some jobs may hold together at any instant: those of a user, of an account, of a QOS."""
+    """Processors that the jobs of a user, an account or a QOS may hold together at any instant."""
 
     most: int
     held: tuple[tuple[float, int], ...] = ()
@@ -162,6 +167,8 @@ class Allowed(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of one request."""
     in_system: float = math.inf
     """Requests in the system, queued or running."""
+    max_work: float = math.inf
+    """Processors times seconds of one request."""
     min_proc: int = 1
     """Processors of one request at least."""
     min_parts: int = 1

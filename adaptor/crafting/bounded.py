@@ -52,6 +52,17 @@ class BoundedProfile(Profile):
         self._change(start, start + duration, processors)
 
 
+_UNBOUNDED = 1 << 40  # processors
+
+
+def where(free: Profile, least: int) -> Profile:
+    """A bound that leaves nothing as long as fewer than `least` processors are free in a profile."""
+    steps = [(time, _UNBOUNDED if there >= least else 0) for time, there in free.steps()]
+    return Profile.of_steps(
+        [step for place, step in enumerate(steps) if not place or step[1] != steps[place - 1][1]]
+    )
+
+
 def bounded(free: Profile, now: float, bounds: Iterable[SharedBound], jobs: Iterable[Span]) -> Profile:
     """What each bound leaves of a profile. `jobs`: those of the queue, running and planned ones."""
     planned = [
@@ -60,9 +71,7 @@ def bounded(free: Profile, now: float, bounds: Iterable[SharedBound], jobs: Iter
     for bound in bounds:
         held = [(now, end, processors) for end, processors in bound.held]
         held += [
-            (begin, end, job.processors)
-            for job, begin, end in planned
-            if job.new or job.id in bound.waiting
+            (begin, end, job.processors) for job, begin, end in planned if job.new or job.id in bound.waiting
         ]
         free = BoundedProfile(free, Profile.holding(now, bound.most, held))
     return free

@@ -27,6 +27,7 @@ def slots_views(
     site: str, queue: QueueState, rules: SiteRules, task: TaskSize | None = None
 ) -> list[SlotsView]:
     """The holes of a site, by partition where requests choose one (see `slots_view`)."""
+    rules = msgspec.structs.replace(rules, limits=rules.limits.within(queue))
     if not queue.partitions:
         return [slots_view(site, queue, rules, task)]
     found = {

@@ -217,7 +217,10 @@ class SiteMemory:
         )
 
     def _rules_now(self, now: float) -> SiteRules:
-        """What the scheduler allows now counts. Requests are not withdrawn for better ones where one step could withdraw more than are left."""
+        """With what the scheduler allows now.
+
+        Requests are not withdrawn for better ones where one step could withdraw more than are left.
+        """
         rules, left = self.rules, self._withdrawals.allowance(now).left
         if self.seen is not None:
             rules = msgspec.structs.replace(rules, limits=rules.limits.within(self.seen))
