@@ -89,6 +89,11 @@ def part_of(queue: QueueState | None, task: TaskSize) -> tuple[TaskSize, int]:
     return part, together
 
 
+def gives_any(queue: QueueState) -> bool:
+    """Whether a scheduler gives any number of processors, whatever memory is asked for with them."""
+    return queue.processor_step == 1 and queue.most_memory is None
+
+
 def usable(queue: QueueState) -> Iterable[Node]:
     """The nodes that requests of the site may ever use, those out of service included."""
     return (node for node in queue.nodes if node.ours)
@@ -109,7 +114,7 @@ def placeable(queue: QueueState, task: TaskSize) -> int:
         return max(placeable(partition, task) for partition in queue.partitions.values())
     if not queue.nodes:
         return queue.processors
-    if task.nodes > 1:
+    if task.nodes > 1 or gives_any(queue):
         given = as_given(queue, task)
         slots = sum(tasks_on(node, given) for node in usable(queue)) // task.nodes
         return min(queue.processors, slots * width(queue, task))
@@ -143,7 +148,9 @@ def why_no_node_holds(queue: QueueState, task: TaskSize) -> str:
         if queue.closed or not all(found.values()):  # the nodes of a closed one are not known
             return ""
         return "; ".join(f"{name}: {why}" for name, why in found.items())
-    nodes, part = list(usable(queue)), task if task.nodes > 1 else part_of(queue, task)[0]
+    nodes, part = list(usable(queue)), task
+    if task.nodes == 1 and not gives_any(queue):
+        part, _ = part_of(queue, task)
     task = as_given(queue, task)
     fitting = sum(tasks_on(node, as_given(queue, part)) > 0 for node in nodes)
     if not nodes or fitting >= task.nodes:

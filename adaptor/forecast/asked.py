@@ -64,7 +64,8 @@ def request_at(asked: AskedRequest, queue: QueueState, node: int) -> StartReques
     if not queue.nodes:
         return StartRequest(processors=processors, tr=asked.tr)
     ours = frozenset(each.name for each in usable(queue))
-    each = processors // nodes if nodes else 1
+    each = processors // nodes if nodes else queue.processor_step
+    processors = round_up(processors, each)  # whole cores
     default = None if queue.default_memory is None else queue.default_memory * each
     unit = Need(
         chunks=1,

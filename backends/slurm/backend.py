@@ -113,6 +113,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             prologue=self._site.prologue,
             worker=order.worker,
             gres=step_gres(command[1:]),
+            shares=str(self._known_site().memory_shares),
         )
         return accepted_id(self._submit(command, script, text))
 

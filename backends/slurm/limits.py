@@ -136,7 +136,8 @@ def _of_own_nodes(nodes: PartitionNodes, partition: Partition) -> list[Bound]:
     """Where the site's keys, or what a job may have of a node, leave fewer than the partition has."""
     processors = sum(node.processors for node in nodes.machines if node.ours)
     if all(node.ours for node in nodes.machines):
-        if not nodes.machines or processors >= partition.processors:
+        bounded = nodes.threads or any(node.most is not None for node in nodes.listed.values())
+        if not bounded or processors >= partition.processors:
             return []
         return [Bound(processors, f"what requests may have of the nodes of partition {nodes.name}")]
     return [Bound(processors, f"the nodes of partition {nodes.name} on which this site's requests run")]

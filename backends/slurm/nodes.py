@@ -54,6 +54,8 @@ class NodeTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes that each request may have; None: no bound."""
     whole_cores: bool = True
     """False: whole sockets, or boards."""
+    one_task: bool = False
+    """Whether no two tasks share a core (CR_ONE_TASK_PER_CORE)."""
     one_thread: bool = False
     """Whether requests use one thread of each core: then a processor is a core."""
 
@@ -85,16 +87,17 @@ def node_terms(
     """For requests of a site. `job_processors`: that its account and QOS allow a request on a node."""
     given = settings.get("SelectTypeParameters", "").upper()
     whole_cores = not any(word in given for word in ("CR_SOCKET", "CR_BOARD"))
-    one_thread = uses_one_thread(site.extra_args)
+    one_thread, one_task = uses_one_thread(site.extra_args), "CR_ONE_TASK_PER_CORE" in given
+    terms = NodeTerms(
+        whole_cores=whole_cores, one_thread=one_thread, one_task=one_task, job_processors=job_processors
+    )
     if partition is None:
-        return NodeTerms(whole_cores=whole_cores, one_thread=one_thread, job_processors=job_processors)
-    return NodeTerms(
+        return terms
+    return msgspec.structs.replace(
+        terms,
         processors=partition.node_processors,
         of_socket=partition.socket_processors,
-        job_processors=job_processors,
         job_memory=_bytes(partition.most_node_memory or settings.get("MaxMemPerNode", "")),
-        whole_cores=whole_cores,
-        one_thread=one_thread,
     )
 
 
@@ -174,6 +177,9 @@ class PartitionNodes(SiteNodes, frozen=True, kw_only=True):
     """By node."""
     threads: Mapping[str, int] = {}
     """By node: what Slurm counts as processors of each processor of ours, where that is more than one."""
+    memory_shares: int = 1
+    """Slurm's processors by which it counts the memory of each processor of ours. Where we use one thread of
+    each core these are the threads with CR_ONE_TASK_PER_CORE (seen on 22.05), else the core."""
 
 
 class KnownNode(msgspec.Struct, frozen=True):
@@ -236,6 +242,7 @@ def find_site(rows: Collection[NodeRow], partition: str | None, look: Look | Non
         processor_step=math.lcm(*(each.step for each in ours)),
         most_memory=look.memory.most if look.memory.counted else None,
         threads={each.machine.name: each.threads for each in found if each.threads > 1},
+        memory_shares=max((each.threads for each in ours), default=1) if look.terms.one_task else 1,
     )
 
 

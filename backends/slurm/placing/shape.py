@@ -13,6 +13,7 @@ from adaptor.resources import Node, TaskSize
 from backends.base import PilotOrder
 from backends.observed.site import SiteNodes
 from backends.shape import RequestParts
+from backends.slurm.nodes import PartitionNodes
 
 MEBIBYTE = 2**20
 _KEPT_AWAY = (
@@ -25,6 +26,8 @@ class SlurmShape(RequestParts, frozen=True, kw_only=True):
 
     spread: int = 0
     """Nodes on which the parts lie evenly; 0: wherever they fit."""
+    shares: int = 1
+    """As of `PartitionNodes.memory_shares`."""
 
     def options(self) -> list[str]:
         return self._of_nodes() if self.whole_nodes else self._of_tasks()
@@ -33,7 +36,8 @@ class SlurmShape(RequestParts, frozen=True, kw_only=True):
         part = self.part
         options = [f"--ntasks={self.count}", f"--cpus-per-task={part.processors}"]
         if part.memory is not None:
-            options.append(f"--mem-per-cpu={part.memory // part.processors // MEBIBYTE}M")
+            share = math.ceil(part.memory // part.processors / MEBIBYTE / self.shares)
+            options.append(f"--mem-per-cpu={share}M")
         if self.spread:
             options += [f"--nodes={self.spread}", f"--ntasks-per-node={self.count // self.spread}"]
         return options + ([f"--gpus-per-task={gpus_option(part)}"] if part.gpus else [])
@@ -77,6 +81,7 @@ def _in_tasks(order: PilotOrder, site: SiteNodes) -> SlurmShape:
     return SlurmShape(
         count=order.request.p // part.processors,
         spread=order.spread,
+        shares=site.memory_shares if isinstance(site, PartitionNodes) else 1,
         part=msgspec.structs.replace(part, memory=None if memory is None else memory * part.processors),
     )
 
