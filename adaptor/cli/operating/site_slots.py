@@ -113,7 +113,8 @@ def _request(slot: api.SlotView) -> str:
 
 HEIGHT = 8  # lines of the picture, at most
 _NARROWEST, _WIDEST = 20, 160
-_LEAST_SPAN = 3600.0
+_LEAST_SPAN, _MOST_SPAN = 3600.0, 7 * 86_400.0
+"""Seconds that the picture shows: a reservation for next year does not squeeze today."""
 
 
 def picture(site: api.SlotsView, width: int) -> Iterator[str]:
@@ -129,7 +130,7 @@ def picture(site: api.SlotsView, width: int) -> Iterator[str]:
     margin = max(len(str(level)) for level in levels) + 1
     columns = min(_WIDEST, max(_NARROWEST, width - margin - 1))
     now = site.free[0].time
-    span = max(_LEAST_SPAN, (site.free[-1].time - now) * 1.15)
+    span = min(_MOST_SPAN, max(_LEAST_SPAN, (site.free[-1].time - now) * 1.15))
     edges = [now + span * column / columns for column in range(columns)]
     lowest = [
         _fewest(site.free, start, end) for start, end in zip(edges, [*edges[1:], math.inf], strict=True)

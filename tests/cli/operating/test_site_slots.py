@@ -142,3 +142,15 @@ def test_partitions_are_named_with_their_site(cli: Cli, serve: Serve) -> None:
     assert outcome.code == 1
     assert outcome.lines[0].startswith("hpc/short: 16 of 64 processors free now")
     assert outcome.lines[-1].startswith("hpc/long: squeue hangs")
+
+
+def test_a_reservation_for_next_year_does_not_squeeze_the_picture() -> None:
+    """It shows the same seven days whether that begins in one year or in ten."""
+    one, ten = (
+        list(
+            picture(msgspec.structs.replace(HPC, free=[*HPC.free[:2], FreeStep(NOW + days * 86_400, 64)]), 60)
+        )
+        for days in (365, 3650)
+    )
+    assert one == ten
+    assert "11-19 22:13" in one[-1]
