@@ -209,6 +209,17 @@ def _does_not_end(who: str) -> str:
     return f"the daemon ({who}) does not end; it still runs after {STOP_TIMEOUT:g} s"
 
 
+def check_restart() -> None:
+    """Before anything ends: raises AdaptorError if this version cannot take the state over."""
+    from adaptor.daemon.takeover import check_takeover
+
+    directory = state_directory()
+    try:
+        check_takeover(directory)
+    except AdaptorError as problem:
+        raise AdaptorError(f"{problem}. Nothing was stopped") from problem
+
+
 def restart_daemon(config: str | None, *, drop_sites: bool = False) -> bool:
     """Stop the daemon, whatever its version, and start one of this version with the same configuration.
 

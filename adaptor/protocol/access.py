@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor.errors import AdaptorError
+from adaptor.file_format import newer
 from adaptor.private_files import NotOursError, open_ours, write_private
 from adaptor.protocol.decoding import decoded
 
@@ -22,6 +23,7 @@ KEY_VARIABLE = "ADAPTOR_KEY"
 RELAYED_ACCESS = "access-worker.json"  # on a remote login node, in the folder of one daemon and site
 
 
+FORMAT = 1  # of access files
 _LARGEST = 65536  # bytes
 
 
@@ -53,6 +55,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     """`tcp://host:port` or `spool:///directory`, the likeliest first; only one has to be reachable."""
     server: str  # the daemon's certificate (PEM)
     own: Credentials
+    format: int = FORMAT
 
 
 def host_and_port(address: str) -> tuple[str, int]:
@@ -81,6 +84,8 @@ def read_access(path: Path) -> Access:
         raise AccessError(f"{path}: cannot be read: {error.strerror}") from error
     if len(data) > _LARGEST:
         raise AccessError(f"{path}: damaged: more than {_LARGEST} bytes")
+    if problem := newer(data, FORMAT):
+        raise AccessError(f"{path}: {problem}")
     try:
         return decoded(_access.decode, data)
     except msgspec.DecodeError as error:

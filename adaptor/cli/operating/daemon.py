@@ -133,6 +133,7 @@ def restart(config: str | None, drop_sites: bool, as_json: bool) -> None:
         told = [f"{words} {', '.join(names)}" for words, names in parts if names]
         done, restarted = f"configuration taken over ({'; '.join(told) or 'nothing has changed'})", True
     else:
+        daemon_process.check_restart()
         restarted = restart_service(config is not None or drop_sites) or _asking_about_sites(
             lambda drop: daemon_process.restart_daemon(config, drop_sites=drop), drop_sites, as_json
         )
