@@ -24,7 +24,7 @@ import msgspec
 from adaptor import __version__
 from adaptor.errors import JournalError
 from adaptor.journal.damage import check_not_lost, damaged, has_served, is_damage, lost
-from adaptor.private_files import write_private
+from adaptor.journal.own_files import write_copy
 
 log = logging.getLogger(__name__)
 
@@ -175,14 +175,9 @@ def _run(db: sqlite3.Connection, script: str) -> None:
 
 def _keep_copy(db: sqlite3.Connection, path: Path, copy: Path) -> None:
     """Copy the file (0600) under its final name, or not at all. Raises JournalError."""
-    part = copy.with_name(f"{copy.name}.part")
     try:
-        write_private(part, b"", sync=False)
-        with closing(sqlite3.connect(part)) as target:
-            db.backup(target)
-        part.replace(copy)
+        write_copy(db, copy)
     except (OSError, sqlite3.Error) as error:
-        part.unlink(missing_ok=True)
         raise JournalError(
             f"{path}: the journal is not migrated, because no copy of it can be made ({error}); "
             f"make room for {copy}"
