@@ -54,6 +54,7 @@ def ensure_daemon(
             check_place(daemon, config, sites)
         if daemon is not None:
             break
+        asking.check_own_key("start a daemon, and none is running")
         from adaptor.daemon.lock import LockHeldError
         from adaptor.daemon.process import start
 
@@ -210,7 +211,8 @@ def _does_not_end(who: str) -> str:
 
 
 def check_restart() -> None:
-    """Before anything ends: raises AdaptorError if this version cannot take the state over."""
+    """Before anything ends: raises AdaptorError if this version or key cannot take the state over."""
+    asking.check_own_key("restart the daemon")
     from adaptor.daemon.takeover import check_takeover
 
     directory = state_directory()
@@ -276,6 +278,7 @@ def end_daemon(*, force: bool) -> int | None:
 
     Raises AdaptorError: it is on another machine, is not known by more than its process id, or does not end.
     """
+    asking.check_own_key("end the daemon")
     from adaptor.daemon.lock import holder_of  # loads psutil
     from adaptor.processes.trees import send, wait_for_death
 

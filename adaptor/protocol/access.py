@@ -41,6 +41,10 @@ class AccessError(AdaptorError):
     """An access file is missing, damaged, or open to other users."""
 
 
+class LostAccessError(AccessError):
+    """The access file is missing or damaged; the daemon that it is of writes it again."""
+
+
 class Credentials(msgspec.Struct, frozen=True):
     """A certificate and its secret key, as PEM texts."""
 
@@ -72,7 +76,7 @@ def write_access(path: Path, access: Access) -> None:
 
 
 def read_access(path: Path) -> Access:
-    """Raises AccessError: missing, damaged, not ours, or readable by others."""
+    """Raises AccessError: not ours, or readable by others; LostAccessError: missing or damaged."""
     try:
         with os.fdopen(open_ours(path, links=True, closed=True), "rb") as file:
             data = file.read(_LARGEST + 1)
@@ -81,15 +85,16 @@ def read_access(path: Path) -> Access:
             f"{path}: must belong to you alone, or others may have read the key in it: {error.strerror}"
         ) from error
     except OSError as error:
-        raise AccessError(f"{path}: cannot be read: {error.strerror}") from error
+        kind = LostAccessError if isinstance(error, FileNotFoundError) else AccessError
+        raise kind(f"{path}: cannot be read: {error.strerror}") from error
     if len(data) > _LARGEST:
-        raise AccessError(f"{path}: damaged: more than {_LARGEST} bytes")
+        raise LostAccessError(f"{path}: damaged: more than {_LARGEST} bytes")
     if problem := newer(data, FORMAT):
         raise AccessError(f"{path}: {problem}")
     try:
         return decoded(_access.decode, data)
     except msgspec.DecodeError as error:
-        raise AccessError(f"{path}: damaged: {error}") from error
+        raise LostAccessError(f"{path}: damaged: {error}") from error
 
 
 def last_port(path: Path) -> int:

@@ -14,7 +14,6 @@ import pytest
 import adaptor
 import backends
 from adaptor import __version__, api
-from adaptor.private_files import write_private
 from adaptor.processes.identity import host
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.living import until
@@ -126,15 +125,13 @@ def test_the_next_version_goes_on_with_the_pilots_of_the_last_one(
     assert "cannot be decoded" not in lab.log()
 
 
-@pytest.mark.parametrize("name", ["keys.json", "access-client.json"])
-def test_a_restart_ends_nothing_where_this_version_cannot_go_on(lab: Lab, name: str) -> None:
+def test_a_restart_ends_nothing_where_this_version_cannot_go_on(lab: Lab) -> None:
     lab.configure(ANY_SITE)
     lab.run("daemon", "start")
     pid = lab.ask("status", "--daemon")["pid"]
-    path = lab.state / name
-    told = path.read_text()
-    path.write_text(json.dumps(json.loads(told) | {"format": 2}))
+    note = next((lab.state / "sites").iterdir()) / "7.job.json"
+    note.write_text(json.dumps({"format": 2}))
     refused = lab.run("daemon", "restart", expect=1).stderr
-    assert "has format 2, written by a newer version" in refused
-    write_private(path, told.encode())
+    assert f"{note}: has format 2, written by a newer version" in refused
+    assert "Nothing was stopped" in refused
     assert lab.ask("status", "--daemon")["pid"] == pid
