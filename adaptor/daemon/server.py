@@ -114,6 +114,13 @@ class Server:
         """Hand over what arrives, in batches, until cancelled."""
         await asyncio.gather(self.workers.serve(on_workers), self.clients.serve(on_clients))
 
+    def machine_answers(self, worker: str) -> bool:
+        """Whether the machine of a worker answers, so that only the worker itself may be stopped or hang.
+
+        False: it does not, or nothing tells.
+        """
+        return self.workers.machine_answers(worker.encode())
+
     async def send_worker(self, identity: bytes, data: bytes) -> None:
         if not any(send(identity, data) for send in self.other_transports):
             self.workers.send(identity, data)
@@ -169,6 +176,11 @@ class Port:
         connection = self._connections.get(identity)
         if connection is not None:
             connection.send(data)
+
+    def machine_answers(self, identity: bytes) -> bool:
+        """As `Caller` says; False: the peer is not connected."""
+        connection = self._connections.get(identity)
+        return connection is not None and connection.machine_answers()
 
     async def reads(self, identity: bytes) -> bool:
         """Wait until a peer has read nearly all that was sent; returns whether it is connected."""

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import struct
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -28,6 +29,9 @@ _PAUSE = 0.02  # seconds between two bursts of accepted connections, at least
 _SHARE = 2.0  # seconds of pause by second of handshakes
 OUT_OF_DESCRIPTORS = 1.0
 """Seconds of pause after the system refuses a connection, or when there is no room for one."""
+_SIGNS_OF_LIFE = 10
+"""Seconds of silence after which the machine of a peer is asked whether it lives, by TCP's keepalive."""
+_LAST_ACKNOWLEDGEMENT = struct.Struct("@56xI")  # of `struct tcp_info` of Linux: milliseconds since it
 _LOOK = 1.0  # seconds between two looks for handshakes that take too long
 _REMARKS = 60.0  # seconds between two lines in the log about the same trouble
 
@@ -57,6 +61,19 @@ class Caller(asyncio.Protocol):
         self._listener.left(self)
         if self.transport is not None:
             self.transport.abort()
+
+    def machine_answers(self) -> bool:
+        """Whether the peer's machine has acknowledged something lately, whatever the peer itself does."""
+        connected = None if self.transport is None else self.transport.get_extra_info("socket")
+        if connected is None:
+            return False
+        try:
+            told = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LAST_ACKNOWLEDGEMENT.size)
+        except OSError:
+            return False
+        if len(told) < _LAST_ACKNOWLEDGEMENT.size:
+            return False
+        return bool(_LAST_ACKNOWLEDGEMENT.unpack(told)[0] <= 2000 * _SIGNS_OF_LIFE)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -138,9 +155,9 @@ class Listener:
         with contextlib.suppress(OSError):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 20)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _SIGNS_OF_LIFE)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _SIGNS_OF_LIFE)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 11)
         caller = self._make(self)
         caller.address = "127" if address.startswith("127.") else address  # anybody here has all of 127.*
         self._make_room(self._silent, self._room.silent)

@@ -134,6 +134,22 @@ def test_over_a_socket_the_timeout_counts(site: FakeSite) -> None:
     assert lost(site, TIMEOUT + 1)
 
 
+@pytest.mark.parametrize("answers", [False, True])
+def test_a_worker_that_hangs_is_told_from_one_behind_a_cut_network(
+    site: FakeSite, answers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the one behind a cut network, the tasks go on, so that its pilot is kept longer."""
+    monkeypatch.setattr(
+        site.state.core.server, "machine_answers", lambda worker: answers and worker == WORKER
+    )
+    greet(site)
+    assert lost(site, TIMEOUT + 1)
+    (pilot,) = site.state.pilots.values()
+    assert pilot.fell_silent is not answers
+    told = [text for (text,) in site.journal.connection.execute("SELECT text FROM decision")]
+    assert any("hangs or was stopped: it has said nothing for 31s" in text for text in told) is answers
+
+
 def test_at_a_spool_several_heartbeats_and_what_is_on_its_way_are_waited_for(
     site: FakeSite, tmp_path: Path
 ) -> None:

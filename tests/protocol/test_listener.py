@@ -10,6 +10,7 @@ import pytest
 from adaptor.protocol.listener import Caller, ConnectionRoom, Listener
 
 ELSEWHERE, HERE = "192.0.2.7", "127.0.0.1"
+ROOM = ConnectionRoom(proven=9, silent=3, begun=3)
 
 
 class Accepting:
@@ -52,7 +53,7 @@ def kept(*addresses: str) -> list[int]:
     accepting = Accepting(*addresses)
 
     async def serve() -> list[int]:
-        listener = Listener(accepting, ConnectionRoom(proven=9, silent=3, begun=3), "workers", Caller)  # type: ignore[arg-type]
+        listener = Listener(accepting, ROOM, "workers", Caller)  # type: ignore[arg-type]
         serving = asyncio.create_task(listener.serve())
         while accepting._waiting:
             await asyncio.sleep(0)
@@ -78,3 +79,33 @@ def kept(*addresses: str) -> list[int]:
 )
 def test_who_is_closed(addresses: list[str], left: list[int]) -> None:
     assert kept(*addresses) == left
+
+
+def test_a_machine_answers_though_the_peer_reads_nothing() -> None:
+    async def answers() -> list[bool]:
+        listening = socket.create_server((HERE, 0))
+        with socket.create_connection(listening.getsockname()[:2]), listening:
+            ours, _ = listening.accept()
+            caller = Caller(Listener(listening, ROOM, "workers", Caller))
+            found = [caller.machine_answers()]
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: caller, ours)
+            assert caller.transport is not None
+            caller.transport.write(b"!")  # type: ignore[attr-defined]
+            found.append(caller.machine_answers())
+            caller.abort()
+        return found
+
+    assert asyncio.run(answers()) == [False, True]
+
+
+def test_of_a_peer_that_is_no_other_machine_nothing_tells() -> None:
+    async def answers() -> bool:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            caller = Caller(Listener(socket.socket(), ROOM, "workers", Caller))
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: caller, ours)
+            told = caller.machine_answers()
+            caller.abort()
+        return told
+
+    assert not asyncio.run(answers())
