@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import resource
 import secrets
 import sqlite3
 import tempfile
@@ -186,6 +187,7 @@ def _keep_copy(db: sqlite3.Connection, path: Path, copy: Path) -> None:
 
 
 FILE = "journal.sqlite"
+_ALMOST = 2**17  # bytes that one write may take beyond the size of a file
 OWNERS_PATIENCE = 10.0
 """Seconds for which the daemon waits until commands have read the journal, which they do if none runs."""
 
@@ -211,6 +213,8 @@ def guarded(path: Path) -> Iterator[None]:
 def _of_the_disk(path: Path, error: sqlite3.Error) -> str:
     """What the disk says to others who write there, where SQLite tells only that it said no."""
     if "I/O" in str(error):
+        if limit := _limit_of_sizes(path):
+            return limit
         try:
             with tempfile.TemporaryFile(dir=path.parent) as file:
                 file.write(b"-" * 65536)
@@ -219,6 +223,20 @@ def _of_the_disk(path: Path, error: sqlite3.Error) -> str:
         except OSError as problem:
             return f" ({problem.strerror})"
     return ""
+
+
+def _limit_of_sizes(path: Path) -> str:
+    """What to say if the journal or its log has met this process's limit for the size of files; else empty."""
+    most, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if most == resource.RLIM_INFINITY:
+        return ""
+    sizes = [each.stat().st_size for each in (path, path.with_name(f"{path.name}-wal")) if each.exists()]
+    if max(sizes, default=0) + _ALMOST < most:
+        return ""
+    return (
+        f" (files of this process may have {most} bytes, by `ulimit -f`: start the daemon again from a shell"
+        " with `ulimit -f unlimited`)"
+    )
 
 
 def open_for_writing(directory: Path) -> sqlite3.Connection:
