@@ -226,7 +226,7 @@ def _of_the_disk(path: Path, error: sqlite3.Error) -> str:
 
 
 def _limit_of_sizes(path: Path) -> str:
-    """What to say if the journal or its log has met this process's limit for the size of files; else empty."""
+    """What to say if the journal or its log has met this process's limit for sizes of files; else empty."""
     most, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if most == resource.RLIM_INFINITY:
         return ""
