@@ -283,7 +283,7 @@ def addresses(host: str | None, port: int, *, loopback: bool) -> tuple[str, ...]
 
 
 def _interface_addresses(family: socket.AddressFamily | None = None) -> list[str]:
-    """Of interfaces that are up, loopback left out; without a `family`, those of IPv6 if there is no other."""
+    """Of interfaces that are up, without the loopback; without a `family`, those of IPv6 if none is of IPv4."""
     if family is None:
         return _interface_addresses(socket.AF_INET) or _interface_addresses(socket.AF_INET6)
     up = {name for name, stats in psutil.net_if_stats().items() if stats.isup}
