@@ -283,7 +283,7 @@ def addresses(host: str | None, port: int, *, loopback: bool) -> tuple[str, ...]
 
 
 def _interface_addresses(family: socket.AddressFamily | None = None) -> list[str]:
-    """Of interfaces that are up, without the loopback; without a `family`, those of IPv6 if none is of IPv4."""
+    """Of interfaces that are up, without the loopback; without a `family`, IPv6 only if there is no IPv4."""
     if family is None:
         return _interface_addresses(socket.AF_INET) or _interface_addresses(socket.AF_INET6)
     up = {name for name, stats in psutil.net_if_stats().items() if stats.isup}
