@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,3 +124,30 @@ def test_a_key_with_a_grant_neither_ends_nor_starts_a_daemon(
     monkeypatch.setenv("ADAPTOR_KEY", "ro")
     for command in (["daemon", "start"], ["status"], ["submit", "tasks.bag"]):
         assert "unset ADAPTOR_KEY" in held.run(*command, expect=1).stderr
+
+
+def test_a_folder_without_permission_for_seconds_is_waited_out(lab: Lab) -> None:
+    """Root without its capabilities stands for an ordinary user whose ticket has expired."""
+    lab.configure(SITE)
+    ordinary = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    words = [*ordinary, *lab.command("daemon", "start")]
+    subprocess.run(words, env=lab.environment, cwd=lab.work, check=True, capture_output=True)
+    lab.submit(lab.bag(["sleep 0.3"] * 40 + [lab.hold()]))
+    pid = pid_of(lab)
+    with (lab.state / "daemon.log").open(encoding="utf-8") as log:
+        lab.state.chmod(0o000)
+        try:
+            words = [*ordinary, *lab.command("status")]
+            refused = subprocess.run(words, env=lab.environment, capture_output=True, text=True, check=False)
+            assert refused.returncode == 1
+            assert f"is closed to yourself; open it with: chmod 700 {lab.state}" in refused.stderr
+            told = "cannot be looked at: Permission denied"
+            until(lambda: log.seek(0) == 0 and told in log.read(), "the log says why")
+        finally:
+            lab.state.chmod(0o700)
+    log_has(lab, "can be looked at again")
+    lab.release()
+    until(lambda: not lab.ask("status", "--daemon")["stalled"], "the journal can be written")
+    assert pid_of(lab) == pid
+    lab.wait(1)
+    exactly_one_result_each(lab, 1, 41)
