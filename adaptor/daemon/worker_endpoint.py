@@ -48,6 +48,9 @@ _HANGS = (
     "the worker on {worker.node} hangs or was stopped: it has said nothing for {silence}, though its machine"
     " answers; its tasks start elsewhere"
 )
+_OWN_PAUSE = 10.0
+"""Seconds without a look for silent workers, of which there is one each second, after which this daemon itself
+did not run: it was stopped, or could not write its journal."""
 _ROUND_TRIPS = 6
 """Round trips of a slow transport that are added to the timeout before a worker counts as lost."""
 
@@ -58,6 +61,8 @@ class WorkerEndpoint:
         self._sites = sites
         self._stall = stall
         self._background = Background()
+        self._looked: float | None = None  # when it last looked for silent workers, epoch seconds
+        self._awake_since = float("-inf")
         self._estimates: dict[tuple[int, str], float] = {}
         """By bag and site: the estimated runtime for which the site was woken last."""
 
@@ -99,8 +104,17 @@ class WorkerEndpoint:
                     site.wake.set()
 
     async def miss_silent(self, timeout: float) -> None:
-        """Workers that have said nothing for `timeout` seconds are lost. Raises JournalError."""
+        """Workers that have said nothing for `timeout` seconds are lost. Raises JournalError.
+
+        To be called each second. After a pause of the daemon itself, all workers get this time again.
+        """
         now = self._core.now()
+        looked, self._looked = self._looked, now
+        if looked is not None and now - looked > _OWN_PAUSE:
+            log.warning("the daemon itself did not run for %.0f s: workers are waited for", now - looked)
+            self._awake_since = now
+        if now - self._awake_since < timeout:
+            return
         silent = [
             worker
             for worker in self._core.broker.silent(now - timeout)

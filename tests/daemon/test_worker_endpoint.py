@@ -134,6 +134,23 @@ def test_over_a_socket_the_timeout_counts(site: FakeSite) -> None:
     assert lost(site, TIMEOUT + 1)
 
 
+def test_after_a_pause_of_the_daemon_itself_workers_get_the_time_again(site: FakeSite) -> None:
+    """It was stopped, say: what they have sent meanwhile is heard after the first look."""
+    greet(site)
+    endpoint, core = endpoint_of(site), site.state.core
+    began = core.now()
+
+    def there_at(after: float) -> bool:
+        core.now = lambda: began + after
+        asyncio.run(endpoint.miss_silent(TIMEOUT))
+        return WORKER in core.broker.state.workers
+
+    assert there_at(1.0)
+    assert there_at(601.0)
+    assert all(there_at(601.0 + after) for after in range(1, int(TIMEOUT)))
+    assert not there_at(601.0 + TIMEOUT)
+
+
 @pytest.mark.parametrize("answers", [False, True])
 def test_a_worker_that_hangs_is_told_from_one_behind_a_cut_network(
     site: FakeSite, answers: bool, monkeypatch: pytest.MonkeyPatch
