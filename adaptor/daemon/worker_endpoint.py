@@ -49,8 +49,8 @@ _HANGS = (
     " answers; its tasks start elsewhere"
 )
 _OWN_PAUSE = 10.0
-"""Seconds without a look for silent workers, of which there is one each second, after which this daemon itself
-did not run: it was stopped, or could not write its journal."""
+"""Seconds without a look for silent workers, of which there is one each second, after which this daemon did
+not run itself: it was stopped, or could not write its journal."""
 _ROUND_TRIPS = 6
 """Round trips of a slow transport that are added to the timeout before a worker counts as lost."""
 
