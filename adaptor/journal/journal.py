@@ -101,6 +101,7 @@ class Journal:
             except OSError as error:
                 raise JournalError(f"{self.path}: cannot be written again: {error.strerror}") from error
             self.connection.close()
+            self._remove_log()
             self.connection = database.open_for_writing(self.path.parent)
             self._files = OwnFiles(self.path, self.connection)
         return True
@@ -109,9 +110,18 @@ class Journal:
         """Keep what this daemon has written beside a file in the journal's place. Raises JournalError."""
         with database.guarded(self.path):
             try:
-                return copy_beside(self.connection, self.path, now)
+                copy = copy_beside(self.connection, self.path, now)
             except OSError as error:
                 raise JournalError(f"{self.path}: no copy can be kept: {error.strerror}") from error
+        self._remove_log()
+        return copy
+
+    def _remove_log(self) -> None:
+        """Of a journal that is in a copy now. Raises JournalError."""
+        try:
+            self._files.remove_log()
+        except OSError as error:
+            raise JournalError(f"{self.path}-wal: cannot be removed: {error.strerror}") from error
 
     def is_to_sync(self) -> bool:
         """Whether something was written since the last call."""

@@ -69,6 +69,14 @@ class OwnFiles:
                 db.execute(f"PRAGMA {pragma}")
             self._own_log = _identity(self._log)
 
+    def remove_log(self) -> None:
+        """Remove the log, unless it is another one: SQLite would apply it to whatever has the journal's name.
+
+        To be called once all is in a copy. Raises OSError.
+        """
+        if self._has_log and (log := _identity(self._log)) is not None and log == self._own_log:
+            self._log.unlink()
+
 
 def copy_beside(db: sqlite3.Connection, path: Path, now: float) -> Path:
     """Keep what the open journal holds in a file beside it, and return its path.

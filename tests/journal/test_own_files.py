@@ -93,6 +93,7 @@ def test_another_file_in_its_place_is_not_overwritten_and_ours_is_kept_beside_it
     copy = journal.keep_copy(0.0)
     assert copy.name.startswith("journal.replaced-")
     assert kept(copy) == ["first", "second"]
+    assert not Path(f"{journal.path}-wal").exists(), "SQLite would apply it to the other file"
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
 
 
@@ -100,6 +101,15 @@ def test_a_journal_that_was_emptied_is_damaged(journal: Journal) -> None:
     os.truncate(journal.path, 0)
     with pytest.raises(DamagedJournalError, match="the journal is empty"):
         note(journal, "second")
+
+
+def test_the_log_of_another_journal_in_its_place_stays(journal: Journal) -> None:
+    for suffix, content in (("", b"a backup"), ("-wal", b"its log")):
+        other = journal.path.with_name("other")
+        other.write_bytes(content)
+        other.replace(f"{journal.path}{suffix}")
+    assert kept(journal.keep_copy(0.0)) == ["first"]
+    assert Path(f"{journal.path}-wal").read_bytes() == b"its log"
 
 
 @pytest.mark.parametrize("number", [errno.ESTALE, errno.EIO, errno.EACCES])
