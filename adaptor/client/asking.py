@@ -191,8 +191,8 @@ class DaemonConnection:
         while True:
             try:
                 return self._reach()
-            except StartingDaemonError:
-                if time.monotonic() >= until:
+            except (StartingDaemonError, LostAccessError):
+                if KEY_VARIABLE in os.environ or time.monotonic() >= until:
                     raise
             time.sleep(_PAUSE)
 
@@ -205,7 +205,13 @@ class DaemonConnection:
         except LostAccessError as problem:
             if path.name != CLIENT_ACCESS:
                 raise
-            raise no_daemon(self._directory, problem=str(problem)) from problem  # a daemon writes it again
+            silence = no_daemon(self._directory, problem=str(problem))
+            if isinstance(silence, NoDaemonError) or not path.exists():  # the next one writes it anew
+                raise silence from problem
+            raise LostAccessError(
+                f"{problem}; the daemon that runs writes it again within seconds: if not, end it: adaptor"
+                " daemon stop --force"
+            ) from problem
         party = Party(access.own, access.server, server=False, protocol=api.PROTOCOL)
         listens = False
         for address in access.addresses:
