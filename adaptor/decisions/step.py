@@ -48,7 +48,7 @@ from adaptor.decisions.questions import (
 from adaptor.decisions.requests import billed
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.model import PilotState, Request
-from adaptor.reports import JobReport
+from adaptor.reports import JobReport, OwnJob
 from adaptor.scheduling.broker import Broker
 from adaptor.units import counted, format_duration
 
@@ -139,7 +139,8 @@ class Step:
         if reply.pilots is None:
             return
         if reply.strays:  # given up for lost, or never known: they must not run on unnoticed
-            told = f"cancelled job {', '.join(reply.strays)}: its submit had failed as far as known"
+            numbers = ", ".join(stray.id for stray in reply.strays)
+            told = f"cancelled job {numbers}, which has a tag of this site and is no pilot any more"
             yield from self._ask(Explain("problem", told))
             yield from self._ask(Cancel(tuple(reply.strays)))
         ended = []
@@ -159,7 +160,7 @@ class Step:
         if news.report is None:
             settle_time = 2 * site.settings.command_timeout + 60
             alive = bool(broker.of_pilot(pilot.id))
-            seen = miss(pilot, self._now, alive=alive, settle_time=settle_time)
+            seen = miss(pilot, self._now, alive=alive, settle_time=settle_time, absence=news.absence)
         else:
             pilot = yield from self._take_in_request(pilot, news.report)
             seen = observe(pilot, news.report, self._now)
@@ -224,7 +225,7 @@ class Step:
         """Cancel the pilots that have a reason to go and are still there."""
         site, broker, now = self._site, self._common.broker, self._now
         pilots = [pilot for pilot in site.pilots.concerned if pilot.to_cancel(now)]
-        unwanted = {pilot.job: pilot for pilot in pilots if pilot.job is not None}
+        unwanted = {OwnJob(pilot.job, pilot.tag): pilot for pilot in pilots if pilot.job is not None}
         if unwanted and (yield from self._ask(Cancel(tuple(unwanted)))).answer is Answer.TAKEN:
             for pilot in unwanted.values():
                 site.change(pilot, cancel_sent=now)

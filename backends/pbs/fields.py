@@ -43,6 +43,13 @@ def parse_size(text: str) -> int:
     return whole(match[1]) * unit << 10 * " kmgtp".index(match[2].lower() or " ")
 
 
+def unknown_ids(errors: str, ids: Iterable[str]) -> set[str]:
+    """Those of these ids that qstat complains of not knowing: `qstat: Unknown Job Id 12.server`."""
+    lines = (line for line in errors.splitlines() if "Unknown Job" in line)
+    said = {number_of(word) for line in lines for word in line.split() if word[:1].isdigit()}
+    return {id for id in ids if number_of(id) in said}
+
+
 def number_of(id: str) -> str:
     """`12` of `12.server`: where the ids of one job are written in several ways."""
     return id.partition(".")[0]

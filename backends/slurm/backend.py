@@ -8,7 +8,7 @@ from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
 from adaptor.model import EndedJob, QueueState
-from adaptor.reports import JobReport, NodeReport
+from adaptor.reports import JobReport, NodeReport, OwnJob
 from backends.base import ChangeRefused, PilotOrder, SubmitRefused
 from backends.ceilings import Ceilings
 from backends.commands import only_says
@@ -42,6 +42,7 @@ from backends.slurm.rows import NodeRow, Partition, find_partition
 from backends.slurm.submitting import (
     accepted_id,
     arguments_of,
+    by_tag,
     changes,
     check_changed,
     donated_options,
@@ -118,24 +119,29 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         """See `backends.base.Backend`."""
         return self._own_jobs.reports(ids, tag_prefix)
 
-    def cancel(self, ids: Collection[str]) -> None:
-        """See `backends.base.Backend`. Slurm tells running workers first and waits `KillWait` for them."""
-        self._cancel("scancel", ids, lambda answer: only_says(answer.errors, _IS_OVER))
+    def cancel(self, jobs: Collection[OwnJob]) -> None:
+        """See `backends.base.Backend`. Slurm tells running workers first and waits `KillWait` for them.
 
-    def reshape(self, id: str, order: PilotOrder) -> None:
-        """See `backends.base.Backend`."""
+        Raises:
+            SchedulerError: scancel failed, or there are many jobs and squeue does not answer.
+        """
+        user = self._shared.commands.user()
+        for options, ids in self._own_jobs.cancel_orders(jobs):
+            command = ["scancel", f"--user={user}", *options]
+            self._cancel(command, ids, lambda answer: only_says(answer.errors, _IS_OVER))
+
+    def reshape(self, id: str, order: PilotOrder) -> None:  # noqa: ARG002
+        """See `backends.base.Backend`. Slurm finds the job by its name."""
         try:
             shape = self._shape(order)
         except SubmitRefused as error:
             raise ChangeRefused(str(error)) from error
         self._shared.look.forget()
-        check_changed(
-            self._shared.commands.run(
-                "scontrol", *changes(id, order, shape, shrinks=self._shared.shrink_margin is not None)
-            )
-        )
+        shrinks = self._shared.shrink_margin is not None
+        command = changes(order, self._shared.commands.user(), shape, shrinks=shrinks)
+        check_changed(self._shared.commands.run("scontrol", *command))
 
-    def release(self, id: str, nodes: Collection[str]) -> None:
+    def release(self, job: OwnJob, nodes: Collection[str]) -> None:
         """See `backends.base.Backend`. Whatever still runs on these nodes is killed.
 
         Without accounting, Slurm (22.05) lets a job shrink only once.
@@ -143,9 +149,10 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         Raises:
             SchedulerError: Slurm does not let the job shrink (now), or nothing would be left of it.
         """
-        remaining = remaining_nodes(self._questions.own_jobs(), id, nodes)
+        remaining = remaining_nodes(self._questions.own_jobs(), job, nodes)
         self._shared.look.forget()
-        self._shared.commands.ask("scontrol", "update", f"JobId={id}", f"NodeList={','.join(remaining)}")
+        named = by_tag(job.tag, self._shared.commands.user())
+        self._shared.commands.ask("scontrol", "update", *named, f"NodeList={','.join(remaining)}")
 
     def ended_jobs(self) -> list[EndedJob]:
         """See `backends.base.Backend`: from sacct."""

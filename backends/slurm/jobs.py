@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
-from adaptor.reports import JobReport, JobState
-from backends.base import SchedulerError
+from adaptor.reports import JobReport, JobState, OwnJob, gone
+from backends.base import TAG_START, SchedulerError
 from backends.slurm.questions import Questions
 from backends.slurm.reasons import job_state, never
 from backends.slurm.rows import AccountingRow, QueueRow
@@ -21,7 +21,16 @@ PROBE_AGAIN = 600.0
 """Seconds for which sacct is left alone after it did not answer; many sites have no accounting."""
 LOOK_BACK = "now-14days"
 """How far back the first question after a start looks for jobs that ended while no daemon ran."""
+MOST_ASKED_ALONE = 20  # missing jobs that are asked for one by one, at one look
+MOST_NAMED = 20
+"""Orders to cancel that name their jobs, at most: for each, Slurm sends all jobs to scancel."""
 _LEFT_BY_THEMSELVES = (JobState.COMPLETED, JobState.FAILED)
+
+
+def tag_of(row: QueueRow) -> str:
+    """The job's name; of one that a submit plugin of the site has renamed, its comment, which we wrote."""
+    renamed = row.comment.startswith(TAG_START) and not row.name.startswith(TAG_START)
+    return row.comment if renamed else row.name
 
 
 class OwnSlurmJobs:
@@ -38,14 +47,64 @@ class OwnSlurmJobs:
         """Raises SchedulerError: squeue does not answer; without sacct the answer is only shorter."""
         wanted = set(ids)
         rows = [
-            row for row in self._questions.own_jobs() if row.id in wanted or row.name.startswith(tag_prefix)
+            row
+            for row in self._questions.own_jobs()
+            if row.id in wanted or tag_of(row).startswith(tag_prefix)
         ]
         preempted = self._preempted(rows)
         found = {row.id: self._of_queue(row, row.id in preempted) for row in rows}
-        for old in latest(self._accounted(wanted - found.keys())):
-            if old.id in wanted or old.name.startswith(tag_prefix):
-                found.setdefault(old.id, _of_accounting(old))
-        return list(found.values())
+        # A number that another job has by now: what became of ours only the records know.
+        taken = {row.id for row in rows if row.id in wanted and not tag_of(row).startswith(tag_prefix)}
+        reports = list(found.values())
+        for old in latest(self._accounted(wanted - (found.keys() - taken))):
+            asked = old.id in wanted and old.id not in found
+            if asked or (old.name.startswith(tag_prefix) and (old.id not in found or old.id in taken)):
+                reports.append(_of_accounting(old))
+        return [*reports, *gone(self._denied(wanted.difference(report.id for report in reports)))]
+
+    def _denied(self, missing: Collection[str]) -> list[str]:
+        """Those of these numbers of which slurmctld says that it has no job of our user.
+
+        Raises SchedulerError: it has one, so squeue left it out; or another cluster answers.
+        """
+        denied = []
+        for id in sorted(missing)[:MOST_ASKED_ALONE]:
+            known = self._questions.knows(id)
+            if known:
+                raise SchedulerError(
+                    f"squeue left out job {id}, which scontrol shows: its answer is not whole"
+                )
+            if known is False:
+                denied.append(id)
+        if denied:
+            self._questions.settings()
+        return denied
+
+    def cancel_orders(self, jobs: Collection[OwnJob]) -> list[tuple[list[str], list[str]]]:
+        """Options of scancel, and the numbers that they go with.
+
+        scancel gets the name beside the numbers, and passes over jobs of other names. Only for more than
+        MOST_NAMED names, which would be as many orders, it gets the numbers alone, as squeue has just shown
+        them. Numbers that other jobs have by now, and jobs that have ended, are left out.
+
+        Raises SchedulerError: there are that many, and squeue does not answer.
+        """
+        names: dict[str, list[str]] = {}
+        try:
+            rows = {row.id: row for row in self._questions.own_jobs()}
+        except SchedulerError:
+            if len({job.tag for job in jobs}) > MOST_NAMED:
+                raise
+            rows = {}
+        for job in dict.fromkeys(jobs):
+            row = rows.get(job.id)
+            if row is None:
+                names.setdefault(job.tag, []).append(job.id)
+            elif tag_of(row) == job.tag and job_state(row.state).ended is None:
+                names.setdefault(row.name, []).append(job.id)
+        if len(names) <= MOST_NAMED:
+            return [([f"--name={name}"], ids) for name, ids in names.items()]
+        return [([], [id for ids in names.values() for id in ids if id in rows])]
 
     def _of_queue(self, row: QueueRow, preempted: bool) -> JobReport:
         """While it waits, a request for whole nodes shows one processor for each of them."""
@@ -76,11 +135,15 @@ class OwnSlurmJobs:
 
 
 def latest(rows: Iterable[AccountingRow]) -> list[AccountingRow]:
-    """One row per job: sacct has one for each size that a job had, the last one last."""
-    found: dict[str, AccountingRow] = {}
+    """One row per job: sacct has one for each size that a job had, the last one last.
+
+    A number that was given out again is another job's, which has another name.
+    """
+    found: dict[tuple[str, str], AccountingRow] = {}
     for row in rows:
-        start = found[row.id].start if row.id in found else row.start
-        found[row.id] = msgspec.structs.replace(row, start=start)
+        job = row.id, row.name
+        start = found[job].start if job in found else row.start
+        found[job] = msgspec.structs.replace(row, start=start)
     return list(found.values())
 
 
@@ -91,7 +154,7 @@ def _of_queue(row: QueueRow, preempted: bool) -> JobReport:
     queued = state is JobState.QUEUED
     return JobReport(
         id=row.id,
-        tag=row.name,
+        tag=tag_of(row),
         state=state,
         start=None if queued or _never_started(row) else row.start,
         end=row.end if state.ended else None,
@@ -122,16 +185,16 @@ def _of_accounting(row: AccountingRow) -> JobReport:
     )
 
 
-def remaining_nodes(rows: Iterable[QueueRow], id: str, leaving: Collection[str]) -> list[str]:
+def remaining_nodes(rows: Iterable[QueueRow], job: OwnJob, leaving: Collection[str]) -> list[str]:
     """The nodes that a running job keeps; always the first one, where its script runs.
 
     Raises:
         SchedulerError: the job does not run, or has none of these nodes to give back.
     """
-    row = next((row for row in rows if row.id == id), None)
+    row = next((row for row in rows if row.id == job.id and tag_of(row) == job.tag), None)
     if row is None or job_state(row.state) is not JobState.RUNNING:
-        raise SchedulerError(f"job {id} does not run: it has no nodes to give back")
+        raise SchedulerError(f"job {job.id} does not run: it has no nodes to give back")
     kept = [node for node in row.nodes if node not in leaving or node == row.nodes[0]]
     if len(kept) == len(row.nodes):
-        raise SchedulerError(f"job {id} can give back none of {', '.join(sorted(leaving))}")
+        raise SchedulerError(f"job {job.id} can give back none of {', '.join(sorted(leaving))}")
     return kept

@@ -44,9 +44,12 @@ def arguments_of(order: PilotOrder, site: SiteConfig, shape: Sequence[str]) -> l
     arguments = [
         "--parsable",
         f"--job-name={order.tag}",
+        f"--comment={order.tag}",  # submit plugins of some sites rename jobs
         f"--time={minutes_of(order)}",
         *([] if order.request.least is None else [f"--time-min={least_minutes(order)}"]),
-        f"--output={escaped(str(order.directory))}/slurm-%j.out",
+        # In the folder of `--chdir`: from a path sbatch takes a backslash out (homes of `DOMAIN\user`), and then
+        # it replaces no `%j`.
+        "--output=slurm-%j.out",
         f"--chdir={order.directory}",
         "--no-requeue",  # a pilot that starts again would hold processors that the planner does not know of
         "--no-kill",  # the loss of one node leaves the workers on the others alive
@@ -91,11 +94,6 @@ def least_minutes(order: PilotOrder) -> int:
     return math.ceil((order.request.least or 0) / 60)
 
 
-def escaped(path: str) -> str:
-    """sbatch replaces `%` and a letter in the names of its files."""
-    return path.replace("%", "%%")
-
-
 def donated_options(order: PilotOrder, gpus: int) -> list[str]:
     """The whole node, so that no job runs next to it: a job that wants any of it has the pilot make room.
 
@@ -131,7 +129,16 @@ accepted_id = Submitter(
 ).accepted_id
 
 
-def changes(id: str, order: PilotOrder, shape: SlurmShape, *, shrinks: bool) -> list[str]:
+def by_tag(tag: str, user: str) -> list[str]:
+    """The words of `scontrol update` for the job of this name, which no other job has.
+
+    scontrol itself finds its number: one that was given to another job meanwhile cannot be meant. A job that
+    the site has renamed is not found.
+    """
+    return [f"JobName={tag}", f"UserID={user}"]
+
+
+def changes(order: PilotOrder, user: str, shape: SlurmShape, *, shrinks: bool) -> list[str]:
     """The arguments of `scontrol` that change a queued job; of whole nodes only the time limit changes.
 
     Seen on Slurm 22.05, 24.11 and 26.05: an owner may change both ways, and the job keeps its age. `NumTasks`
@@ -144,7 +151,7 @@ def changes(id: str, order: PilotOrder, shape: SlurmShape, *, shrinks: bool) -> 
         keys.insert(1, f"TimeMin={least_minutes(order)}")
     if not shape.whole_nodes:
         keys.append(f"NumCPUs={shape.count * shape.part.processors}")
-    return ["update", f"JobId={id}", *keys]
+    return ["update", *by_tag(order.tag, user), *keys]
 
 
 def check_changed(answer: CommandAnswer) -> None:

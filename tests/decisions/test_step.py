@@ -38,7 +38,7 @@ from adaptor.decisions.step import LONGEST, Step
 from adaptor.donation.situation import DonationRules
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
 from adaptor.protocol.messages import Hello
-from adaptor.reports import JobReport, JobState
+from adaptor.reports import JobReport, JobState, OwnJob
 from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
@@ -69,7 +69,7 @@ class Driver:
         self.ledger, self.decided = Ledger(), Memory()
         self.asked: list[Question] = []
         self.news: list[PilotNews] | None = []
-        self.strays: list[str] = []
+        self.strays: list[OwnJob] = []
         self.over_budget = ""
         self.now = 100.0
         self.answers: Callable[[Question], Answer] = lambda _question: Answer.TAKEN
@@ -206,10 +206,10 @@ def test_what_an_ended_pilot_wrote_says_why_it_failed() -> None:
 def test_jobs_of_no_pilot_are_cancelled_and_told_of() -> None:
     driver = Driver()
     driver.pilot()
-    driver.strays = ["job7", "job8"]
+    driver.strays = [OwnJob("job7", "tag7"), OwnJob("job8", "tag8")]
     driver.run()
-    assert Cancel(("job7", "job8")) in driver.asked
-    told = "cancelled job job7, job8: its submit had failed as far as known"
+    assert Cancel((OwnJob("job7", "tag7"), OwnJob("job8", "tag8"))) in driver.asked
+    told = "cancelled job job7, job8, which has a tag of this site and is no pilot any more"
     assert driver.told == [("problem", told, None)]
 
 
@@ -240,7 +240,7 @@ def test_what_is_unwanted_is_cancelled_before_a_request_is_sent_and_once() -> No
     asked = driver.act()
     assert asked[:4] == [
         Explain("withdrawn", "needless", 1),
-        Cancel(("job1",)),
+        Cancel((OwnJob("job1", "tag1"),)),
         Wake("here"),
         Intend(submit(), Request(2, 600)),
     ]
@@ -251,7 +251,7 @@ def test_an_order_to_cancel_that_failed_is_repeated() -> None:
     driver = Driver([Withdraw(1, "needless"), submit()])
     driver.pilot()
     driver.answers = lambda question: Answer.FAILED if isinstance(question, Cancel) else Answer.TAKEN
-    assert driver.act().count(Cancel(("job1",))) == 2
+    assert driver.act().count(Cancel((OwnJob("job1", "tag1"),))) == 2
     assert driver.site.pilots[1].cancel_sent is None
 
 

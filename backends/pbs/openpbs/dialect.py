@@ -14,7 +14,7 @@ from backends.observed.remembered import Remembered
 from backends.observed.rows import ReservationRow
 from backends.pbs.constraints import PbsShape
 from backends.pbs.dialect import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION, PbsDialect
-from backends.pbs.fields import PbsRecord, parse_dsv, parse_long
+from backends.pbs.fields import PbsRecord, parse_dsv, parse_long, unknown_ids
 from backends.pbs.openpbs.hardware import preemption_of, queues_of, reservations_of, server_of, shown_nodes
 from backends.pbs.openpbs.jobs import GPU_TYPES, everyones_jobs, has_tag, own_job, queued_jobs
 from backends.pbs.openpbs.submitting import (
@@ -94,10 +94,12 @@ class OwnPbsJobs:
         self._asked_until = time.time() - LOOK_BACK
         self._history = True
         self._foreign: frozenset[str] = frozenset()  # ids of our user's jobs that were seen to have no tag
+        self.unknown: set[str] = set()
+        """Of the ids of the last question, those that the server does not know."""
 
     def jobs(self, ids: Collection[str]) -> list[PbsJob]:
         """Those with these ids, and all with a tag. Raises SchedulerError: PBS does not answer."""
-        now = time.time()
+        now, self.unknown = time.time(), set()
         listed = {
             *self._commands.ask("qselect", "-u", self._commands.user()).split(),
             *self._ended_since(self._asked_until),
@@ -125,6 +127,7 @@ class OwnPbsJobs:
         answer = self._commands.run("qstat", *(["-x"] if self._history else []), "-f", "-F", "dsv", *ids)
         if self._history and self._lacks_history(answer):
             return self._details(ids)
+        self.unknown |= unknown_ids(answer.errors, ids)
         return parse_dsv(_accepted("qstat", answer), JOB)
 
     def _lacks_history(self, answer: CommandAnswer) -> bool:
@@ -176,6 +179,9 @@ class OpenPbs(PbsDialect):
 
     def own_jobs(self, ids: Collection[str]) -> list[PbsJob]:
         return self._own.jobs(ids)
+
+    def unknown_ids(self) -> frozenset[str]:
+        return frozenset(self._own.unknown)
 
     def ended_jobs(self) -> list[PbsJob]:
         """By qselect and then the newest in chunks: a server remembers two weeks."""
