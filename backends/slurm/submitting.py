@@ -47,8 +47,8 @@ def arguments_of(order: PilotOrder, site: SiteConfig, shape: Sequence[str]) -> l
         f"--comment={order.tag}",  # submit plugins of some sites rename jobs
         f"--time={minutes_of(order)}",
         *([] if order.request.least is None else [f"--time-min={least_minutes(order)}"]),
-        # In the folder of `--chdir`: from a path sbatch takes a backslash out (homes of `DOMAIN\user`), and then
-        # it replaces no `%j`.
+        # In the folder of `--chdir`: sbatch takes the backslash out of a path (homes of `DOMAIN\user`),
+        # and then replaces no `%j`.
         "--output=slurm-%j.out",
         f"--chdir={order.directory}",
         "--no-requeue",  # a pilot that starts again would hold processors that the planner does not know of
