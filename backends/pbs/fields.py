@@ -43,6 +43,14 @@ def parse_size(text: str) -> int:
     return whole(match[1]) * unit << 10 * " kmgtp".index(match[2].lower() or " ")
 
 
+_SELECTED = re.compile(r"\d+(\[\d*\])?(\.[\w.-]+)?")
+
+
+def selected_ids(text: str) -> list[str]:
+    """Of `qselect`, one a line; what a site prints besides is no id."""
+    return [line.strip() for line in text.splitlines() if _SELECTED.fullmatch(line.strip())]
+
+
 def unknown_ids(errors: str, ids: Iterable[str]) -> set[str]:
     """Those of these ids that qstat complains of not knowing: `qstat: Unknown Job Id 12.server`."""
     lines = (line for line in errors.splitlines() if "Unknown Job" in line)
@@ -138,6 +146,9 @@ def parse_dsv(text: str, head: str) -> list[PbsRecord]:
 
     Raises SchedulerError: a line is not a record.
     """
+    begin = text.find(f"\n{head}")
+    if begin >= 0 and not text.startswith(head):  # what a site prints before it
+        text = text[begin:]
     # Not splitlines(): that would also break at characters which others may have written.
     return [dsv_record(line, head) for line in text.split("\n") if line.strip()]
 

@@ -59,7 +59,7 @@ def test_a_controller_that_has_forgotten_our_pilots(own_slurm: ThrowawaySlurm, l
     if kept:
         shutil.copytree(state, slurm.root / "backup")
     slurm.start_controller()
-    lab.begin(SITE, [lab.hold_after(5)] * TASKS)
+    lab.begin(SITE, ["true"] * 5 + [lab.hold()] * (TASKS - 5))
     until(lambda: len(numbers(lab)) >= 1 and all(numbers(lab)), "the pilots have numbers")
     lost = numbers(lab)
     slurm.stop_controller()
@@ -79,7 +79,7 @@ def test_a_controller_that_has_forgotten_our_pilots(own_slurm: ThrowawaySlurm, l
 @pytest.mark.parametrize("own_slurm", [WRAPPING], indirect=True)
 def test_numbers_that_begin_again_while_no_daemon_looks(own_slurm: ThrowawaySlurm, lab: Lab) -> None:
     slurm = own_slurm
-    lab.begin(SITE, [lab.hold_after(5)] * TASKS)
+    lab.begin(SITE, ["true"] * 5 + [lab.hold()] * (TASKS - 5))
     until(lambda: len(numbers(lab)) >= 1 and all(numbers(lab)), "the pilots have numbers")
     lost = numbers(lab)
     lab.kill_daemon()

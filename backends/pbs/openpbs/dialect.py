@@ -14,7 +14,7 @@ from backends.observed.remembered import Remembered
 from backends.observed.rows import ReservationRow
 from backends.pbs.constraints import PbsShape
 from backends.pbs.dialect import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION, PbsDialect
-from backends.pbs.fields import PbsRecord, parse_dsv, parse_long, unknown_ids
+from backends.pbs.fields import PbsRecord, parse_dsv, parse_long, selected_ids, unknown_ids
 from backends.pbs.openpbs.hardware import preemption_of, queues_of, reservations_of, server_of, shown_nodes
 from backends.pbs.openpbs.jobs import GPU_TYPES, everyones_jobs, has_tag, own_job, queued_jobs
 from backends.pbs.openpbs.submitting import (
@@ -101,7 +101,7 @@ class OwnPbsJobs:
         """Those with these ids, and all with a tag. Raises SchedulerError: PBS does not answer."""
         now, self.unknown = time.time(), set()
         listed = {
-            *self._commands.ask("qselect", "-u", self._commands.user()).split(),
+            *selected_ids(self._commands.ask("qselect", "-u", self._commands.user())),
             *self._ended_since(self._asked_until),
         }
         wanted = {*ids, *(listed - self._foreign)}
@@ -121,7 +121,7 @@ class OwnPbsJobs:
         )
         if self._lacks_history(answer):
             return []
-        return _accepted("qselect", answer).split()
+        return selected_ids(_accepted("qselect", answer))
 
     def _details(self, ids: list[str]) -> list[PbsRecord]:
         answer = self._commands.run("qstat", *(["-x"] if self._history else []), "-f", "-F", "dsv", *ids)
@@ -189,7 +189,7 @@ class OpenPbs(PbsDialect):
         answer = self._commands.run("qselect", "-x", "-s", "F", f"-tm.gt.{since}")
         if answer.status:  # most often: no history is kept
             return []
-        ids = answer.output.split()[-_MOST_RECORDS:]
+        ids = selected_ids(answer.output)[-_MOST_RECORDS:]
         records = (record for part in chunks(ids) for record in parse_dsv(self._some(part, "-x").output, JOB))
         return [job for job in everyones_jobs(records) if job.state in ("F", "X")]
 

@@ -17,7 +17,7 @@ from backends.base import PilotOrder, SchedulerError
 from backends.commands import CommandAnswer, Commands, chunks, only_says
 from backends.pbs.constraints import HOST, PbsShape
 from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION, PbsDialect
-from backends.pbs.fields import number_of, unknown_ids
+from backends.pbs.fields import number_of, selected_ids, unknown_ids
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.state.nodes import machines_of
 from backends.scripts import Submitter, last_line_with
@@ -125,7 +125,7 @@ class Torque(PbsDialect):
     def own_jobs(self, ids: Collection[str]) -> list[PbsJob]:
         """See Dialect. A job that ended without an exit status is left out, as if Torque had forgotten it."""
         user = self._commands.user()
-        listed = self._commands.ask("qselect", "-u", user).split()
+        listed = selected_ids(self._commands.ask("qselect", "-u", user))
         asked = {number_of(id): id for id in (*(set(listed) - self._foreign), *ids)}
         self._unknown = set()
         texts = [self._printed("-f", "-1", *part) for part in chunks(list(asked.values()))]

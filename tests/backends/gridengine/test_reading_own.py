@@ -112,3 +112,9 @@ def test_a_number_that_was_given_out_again_is_not_deleted_and_has_the_ends_of_bo
     assert "qdel" not in [words[0] for words in cell.asked]
     found = {report.tag: report.state for report in site.jobs(["11"], "adaptor-1.")}
     assert found == {"mine": JobState.RUNNING, "adaptor-1.7": JobState.CANCELLED}
+
+
+def test_what_a_site_prints_before_an_answer_is_left_out() -> None:
+    said = "Your password expires in 33 days\n\n33\n"
+    site = backend(RecordedCell(qstat=said + recorded("2-busy-qstat.xml")))
+    assert "11" in [report.id for report in site.jobs([], "adaptor-1.")]

@@ -561,3 +561,16 @@ def test_what_the_server_does_not_know_is_gone_and_what_it_leaves_out_is_not(fak
     fake("qstat", QSTAT.replace("exit 153", "echo 'qstat: Unknown Job Id 77.pbshead' >&2; exit 153"))
     (found,) = backend().jobs(["77.pbshead", "78.pbshead"], "adaptor-")
     assert (found.id, found.tag, found.state) == ("77.pbshead", "", JobState.GONE)
+
+
+@pytest.mark.usefixtures("answering")
+def test_what_a_site_prints_before_an_answer_is_no_job(fake: Fake, tmp_path: Path) -> None:
+    (job,) = running("77.pbshead")
+    asked = "echo \"$*\" >>asked; echo 'Your password expires in 33 days'; echo; cat elements.txt"
+    fake("qselect", "echo 'Your password expires in 33 days'; echo 77.pbshead")
+    fake("qstat", QSTAT.replace("*) cat elements.txt 2>/dev/null", f"*) {asked}"))
+    fake("qsub", "echo 'Your password expires in 33 days'; echo 33; echo 78.pbshead")
+    site = backend()
+    assert [report.own for report in site.jobs([], "adaptor-")] == [job]
+    assert Path("asked").read_text().split()[-1] == "77.pbshead"
+    assert site.submit(runnable(tmp_path, "adaptor-x.hpc.9", "true")) == "78.pbshead"
