@@ -74,6 +74,10 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     request."""
     limit: float | None = None
     """Seconds that it asks for now; None: not known."""
+    partition: str = ""
+    """In which it waits or runs; empty: several, or the scheduler does not say."""
+    begins: float | None = None
+    """The scheduler holds it in its queue until then; None: it does not, or does not say."""
     nodes: tuple[str, ...] = ()
     yielded: float | None = None
     """Seconds from the call to make room until nothing of it ran; None: not known, or it was not called."""

@@ -104,6 +104,12 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     """Since when it has run without a worker that reports; None: it has one, or does not run."""
     fell_silent: bool = False
     """Whether a worker of it fell silent: it may report again."""
+    told_partition: str = ""
+    """Where the scheduler last had it; empty: not told yet."""
+    put_back: bool = False
+    """Whether it ran before and was put back into the queue."""
+    begins: float | None = None
+    """As of `JobReport`."""
     misses: int = 0
     """Answers in a row that did not name it."""
     missing_since: float | None = None
@@ -231,6 +237,12 @@ def has_become(report: JobReport, told: Request, known: Request) -> str:
     return f"the scheduler has it as {shown(told)}, no longer as {shown(known)}"
 
 
+def moved_to(pilot: Pilot, report: JobReport) -> str:
+    """The partition to which somebody has moved it; empty: it is where it was, as far as is known."""
+    known = pilot.told_partition  # a site may call a partition by another name
+    return report.partition if known and report.partition != known else ""
+
+
 def told_end(pilot: Pilot) -> str:
     """How a pilot ended, for the user."""
     ran = f" after {format_duration(pilot.ended - pilot.started)}" if pilot.started and pilot.ended else ""
@@ -246,6 +258,8 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> Pilot:
         seen_running=not queued,
         job=report.id,
         never=report.never,
+        begins=report.begins if queued else None,
+        told_partition=report.partition or pilot.told_partition,
         started=pilot.started if report.start is None or queued else report.start,
         granted=pilot.granted if report.granted is None else report.granted,
         nodes=report.nodes if running else pilot.nodes,
@@ -263,7 +277,10 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> Pilot:
     if running and pilot.state is not PilotState.RUNNING:
         return seen.but(state=PilotState.RUNNING, started=now if seen.started is None else seen.started)
     if queued and pilot.state is not PilotState.QUEUED:
-        return seen.but(state=PilotState.QUEUED, started=None, first_hello=None, arrivals={})
+        put_back = pilot.put_back or pilot.state is PilotState.RUNNING
+        return seen.but(
+            state=PilotState.QUEUED, started=None, first_hello=None, arrivals={}, put_back=put_back
+        )
     return seen
 
 

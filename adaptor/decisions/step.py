@@ -27,7 +27,7 @@ from adaptor.decisions.actions import (
     WithholdNodes,
 )
 from adaptor.decisions.memory import Memory
-from adaptor.decisions.pilots import Pilot, has_become, miss, observe, request_told, told_end
+from adaptor.decisions.pilots import Pilot, has_become, miss, moved_to, observe, request_told, told_end
 from adaptor.decisions.questions import (
     Answer,
     Ask,
@@ -163,6 +163,7 @@ class Step:
             seen = miss(pilot, self._now, alive=alive, settle_time=settle_time, absence=news.absence)
         else:
             pilot = yield from self._take_in_request(pilot, news.report)
+            pilot = yield from self._take_in_place(pilot, news.report)
             seen = observe(pilot, news.report, self._now)
         if left is not None and not seen.notes:
             seen = seen.but(unheard=left.complaints)
@@ -188,6 +189,16 @@ class Step:
         elif (told.p, told.tr) != (held.p, held.tr):
             yield from self._ask(RequestChanged(pilot, told))
         return pilot
+
+    def _take_in_place(self, pilot: Pilot, report: JobReport) -> Generator[Question, Reply, Pilot]:
+        """Take in that its owner or an operator has moved a pilot to another partition, where it counts."""
+        partition = moved_to(pilot, report)
+        if not partition or pilot.node:
+            return pilot
+        told = f"the scheduler has it in partition {partition}, no longer in {pilot.told_partition}"
+        yield from self._ask(Explain("state", told, pilot.id))
+        ours = partition in self._site.limits.partitions
+        return self._site.change(pilot, partition=partition) if ours else pilot
 
     def _ended(self, pilot: Pilot, left: LeftBehind) -> Steps:
         """Take in what a pilot left behind, and put its tasks back."""

@@ -162,6 +162,8 @@ def _of_queue(row: QueueRow, preempted: bool) -> JobReport:
         granted=None if queued or math.isinf(row.limit) else row.limit,
         processors=row.processors,
         limit=row.limit,
+        partition=row.partitions[0] if len(row.partitions) == 1 else "",
+        begins=row.start if queued and "BeginTime" in row.reason else None,
         nodes=row.nodes,
         reason="" if row.reason == "None" else row.reason,
         never=never(row.state, row.reason) if queued else "",

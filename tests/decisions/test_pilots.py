@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from adaptor.decisions.pilot_rules import why_put_back
 from adaptor.decisions.pilots import (
     DENIED_FOR,
     LEFT_OUT,
@@ -77,6 +79,16 @@ def test_one_that_goes_back_into_the_queue_is_queued_again() -> None:
     each = pilot(PilotState.RUNNING, started=NOW - 20)
     each = observe(each, report(JobState.QUEUED), NOW)
     assert (each.state, each.started) == (PilotState.QUEUED, None)
+
+
+def test_one_that_is_held_after_it_was_put_back_is_not_waited_for() -> None:
+    each = observe(pilot(PilotState.RUNNING, started=NOW - 20), report(JobState.QUEUED), NOW)
+    assert why_put_back(each, NOW) == "", "it is not held"
+    held = msgspec.structs.replace(report(JobState.QUEUED), begins=NOW + 120)
+    each = observe(each, held, NOW)
+    assert why_put_back(each, NOW) == "it was put back into the queue, where it is held for 2m"
+    assert why_put_back(each, NOW + 121) == ""
+    assert why_put_back(observe(pilot(), held, NOW), NOW) == "", "somebody wants it to begin later"
 
 
 def test_a_word_that_we_do_not_know_changes_nothing() -> None:

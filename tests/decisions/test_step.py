@@ -425,3 +425,26 @@ def test_a_pilot_is_given_back_once_and_the_broker_knows_until_when() -> None:
 
 def test_a_site_that_donates_no_nodes_withholds_none() -> None:
     assert not Driver([WithholdNodes("reserved")]).act()
+
+
+def test_a_pilot_that_was_moved_to_another_partition_is_told_of_and_counts_there() -> None:
+    driver = Driver()
+    limits = msgspec.structs.replace(
+        driver.site.limits, partitions={"a": driver.site.limits, "b": driver.site.limits}
+    )
+    driver.site.know_limits(limits)
+    pilot = driver.pilot()
+    driver.site.change(pilot, partition="a")
+    for partition, told, counts in (
+        ("a", [], "a"),
+        ("b", ["the scheduler has it in partition b, no longer in a"], "b"),
+        ("b", [], "b"),
+        ("", [], "b"),
+        ("c", ["the scheduler has it in partition c, no longer in b"], "b"),
+    ):
+        queued = JobReport(id="job1", tag="tag1", state=JobState.QUEUED, limit=600.0, partition=partition)
+        driver.news = [PilotNews(pilot=1, report=queued)]
+        driver.asked.clear()
+        asked = driver.run()
+        assert [each.text for each in asked if isinstance(each, Explain) and "partition" in each.text] == told
+        assert driver.site.pilots[1].partition == counts

@@ -59,10 +59,17 @@ def test_what_is_said_of_each() -> None:
         granted=3600,
         processors=8,
         limit=3600,
+        partition="batch",
         nodes=("n1", "n2"),
     )
     assert found["4"] == JobReport(
-        id="4", tag="next", state=JobState.QUEUED, planned_start=1795254085, limit=1800, reason="Resources"
+        id="4",
+        tag="next",
+        state=JobState.QUEUED,
+        planned_start=1795254085,
+        limit=1800,
+        partition="batch",
+        reason="Resources",
     )
     assert "PartitionTimeLimit" in found["10"].never
     cancelled = found["14"]
