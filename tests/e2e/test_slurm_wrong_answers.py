@@ -32,6 +32,7 @@ def fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file: squeue says what is named there; each answer adds a line to `said` beside it."""
     folder, chosen = tmp_path / "front", tmp_path / "fault"
     folder.mkdir()
+    (tmp_path / "said").touch()
     cases = "\n".join(f"{name}) {lines};;" for name, lines in SAID.items())
     real = shutil.which("squeue", path=SEARCH_PATH)
     program = folder / "squeue"
