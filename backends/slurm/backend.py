@@ -9,7 +9,7 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.model import EndedJob, QueueState
 from adaptor.reports import JobReport, NodeReport, OwnJob
-from backends.base import ChangeRefused, PilotOrder, SubmitRefused
+from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
 from backends.ceilings import Ceilings
 from backends.commands import only_says
 from backends.donation import donation_terms, shortened
@@ -42,7 +42,6 @@ from backends.slurm.rows import NodeRow, Partition, find_partition
 from backends.slurm.submitting import (
     accepted_id,
     arguments_of,
-    by_tag,
     changes,
     check_changed,
     donated_options,
@@ -130,15 +129,17 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             command = ["scancel", f"--user={user}", *options]
             self._cancel(command, ids, lambda answer: only_says(answer.errors, _IS_OVER))
 
-    def reshape(self, id: str, order: PilotOrder) -> None:  # noqa: ARG002
-        """See `backends.base.Backend`. Slurm finds the job by its name."""
+    def reshape(self, id: str, order: PilotOrder) -> None:
+        """See `backends.base.Backend`."""
         try:
             shape = self._shape(order)
         except SubmitRefused as error:
             raise ChangeRefused(str(error)) from error
         self._shared.look.forget()
-        shrinks = self._shared.shrink_margin is not None
-        command = changes(order, self._shared.commands.user(), shape, shrinks=shrinks)
+        job = self._own_jobs.found(OwnJob(id, order.tag), self._shared.commands.user())
+        if not job:
+            raise ChangeRefused(f"Slurm has no job {id} with the tag {order.tag}")
+        command = changes(order, job, shape, shrinks=self._shared.shrink_margin is not None)
         check_changed(self._shared.commands.run("scontrol", *command))
 
     def release(self, job: OwnJob, nodes: Collection[str]) -> None:
@@ -151,8 +152,10 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         """
         remaining = remaining_nodes(self._questions.own_jobs(), job, nodes)
         self._shared.look.forget()
-        named = by_tag(job.tag, self._shared.commands.user())
-        self._shared.commands.ask("scontrol", "update", *named, f"NodeList={','.join(remaining)}")
+        found = self._own_jobs.found(job, self._shared.commands.user())
+        if not found:
+            raise SchedulerError(f"job {job.id} does not run: it has no nodes to give back")
+        self._shared.commands.ask("scontrol", "update", *found, f"NodeList={','.join(remaining)}")
 
     def ended_jobs(self) -> list[EndedJob]:
         """See `backends.base.Backend`: from sacct."""

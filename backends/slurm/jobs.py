@@ -106,6 +106,20 @@ class OwnSlurmJobs:
             return [([f"--name={name}"], ids) for name, ids in names.items()]
         return [([], [id for ids in names.values() for id in ids if id in rows])]
 
+    def found(self, job: OwnJob, user: str) -> list[str]:
+        """The words by which `scontrol update` finds a job of ours; none: Slurm has no such job.
+
+        Where no other job has its name, that: scontrol itself then finds the number, which cannot be that of
+        another job. Name and number together would rename the job.
+        """
+        rows = self._questions.own_jobs()
+        row = own_row(rows, job)
+        if row is None:
+            return []
+        if row.name == job.tag and sum(each.name == job.tag for each in rows) == 1:
+            return [f"JobName={job.tag}", f"UserID={user}"]
+        return [f"JobId={job.id}"]
+
     def _of_queue(self, row: QueueRow, preempted: bool) -> JobReport:
         """While it waits, a request for whole nodes shows one processor for each of them."""
         report = _of_queue(row, preempted)
@@ -187,13 +201,18 @@ def _of_accounting(row: AccountingRow) -> JobReport:
     )
 
 
+def own_row(rows: Iterable[QueueRow], job: OwnJob) -> QueueRow | None:
+    """That of a job with this number and tag."""
+    return next((row for row in rows if row.id == job.id and tag_of(row) == job.tag), None)
+
+
 def remaining_nodes(rows: Iterable[QueueRow], job: OwnJob, leaving: Collection[str]) -> list[str]:
     """The nodes that a running job keeps; always the first one, where its script runs.
 
     Raises:
         SchedulerError: the job does not run, or has none of these nodes to give back.
     """
-    row = next((row for row in rows if row.id == job.id and tag_of(row) == job.tag), None)
+    row = own_row(rows, job)
     if row is None or job_state(row.state) is not JobState.RUNNING:
         raise SchedulerError(f"job {job.id} does not run: it has no nodes to give back")
     kept = [node for node in row.nodes if node not in leaving or node == row.nodes[0]]

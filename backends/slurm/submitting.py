@@ -129,17 +129,10 @@ accepted_id = Submitter(
 ).accepted_id
 
 
-def by_tag(tag: str, user: str) -> list[str]:
-    """The words of `scontrol update` for the job of this name, which no other job has.
-
-    scontrol itself finds its number: one that was given to another job meanwhile cannot be meant. A job that
-    the site has renamed is not found.
-    """
-    return [f"JobName={tag}", f"UserID={user}"]
-
-
-def changes(order: PilotOrder, user: str, shape: SlurmShape, *, shrinks: bool) -> list[str]:
+def changes(order: PilotOrder, job: Sequence[str], shape: SlurmShape, *, shrinks: bool) -> list[str]:
     """The arguments of `scontrol` that change a queued job; of whole nodes only the time limit changes.
+
+    `job`: the words that find it (`OwnSlurmJobs.found`).
 
     Seen on Slurm 22.05, 24.11 and 26.05: an owner may change both ways, and the job keeps its age. `NumTasks`
     is always among the keys, for Slurm then leaves a job that has started as it is; alone, `TimeLimit` would
@@ -151,7 +144,7 @@ def changes(order: PilotOrder, user: str, shape: SlurmShape, *, shrinks: bool) -
         keys.insert(1, f"TimeMin={least_minutes(order)}")
     if not shape.whole_nodes:
         keys.append(f"NumCPUs={shape.count * shape.part.processors}")
-    return ["update", *by_tag(order.tag, user), *keys]
+    return ["update", *job, *keys]
 
 
 def check_changed(answer: CommandAnswer) -> None:

@@ -83,6 +83,20 @@ def test_each_node_has_one_worker_with_its_share(slurm: ThrowawaySlurm, pilots: 
     assert all(float(each["ADAPTOR_PILOT_END"]) == report.start + 600 for each in seen)
 
 
+@pytest.mark.parametrize(
+    "name", ["DOMAIN\\user", "back\\\\slashes\\", "50%j %x", "a 'b' \"c\"", "$HOME `id`", "é ü,=;&*"]
+)
+def test_folders_may_have_any_names(slurm: ThrowawaySlurm, tmp_path: Path, name: str) -> None:
+    """Homes of an Active Directory have a backslash in their paths."""
+    (tmp_path / name).mkdir()
+    order = runnable(tmp_path / name, "odd", 'echo here > "$ADAPTOR_DIRECTORY/said"')
+    backend = SlurmBackend(SITE)
+    id = backend.submit(order)
+    reaches(backend, id, JobState.COMPLETED)
+    assert (order.directory / "said").read_text() == "here\n"
+    assert {path.name for path in order.directory.iterdir()} >= {f"slurm-{id}.out", "pilot.sh"}
+
+
 def test_the_state_of_a_queue_of_known_shape(slurm: ThrowawaySlurm) -> None:
     backend = SlurmBackend(SITE)
     running = local_job(slurm, "-N2", "--exclusive", "-t", "60")

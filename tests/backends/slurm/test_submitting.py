@@ -222,24 +222,24 @@ def test_the_generic_resources_of_steps_are_those_of_the_request(arguments: list
 
 
 QUEUED = order(6, 3540, TaskSize(processors=2))
+NAMED = ["JobName=adaptor-x.hpc.7", "UserID=ann"]
 
 
 def test_tasks_and_processors_go_together_and_nodes_never() -> None:
     of_tasks = SlurmShape(count=3, part=TaskSize(processors=2))
-    named = ["JobName=adaptor-x.hpc.7", "UserID=ann"]
-    asked = changes(QUEUED, "ann", of_tasks, shrinks=False)
-    assert asked == ["update", *named, "TimeLimit=59", "NumTasks=3", "NumCPUs=6"]
+    asked = changes(QUEUED, NAMED, of_tasks, shrinks=False)
+    assert asked == ["update", *NAMED, "TimeLimit=59", "NumTasks=3", "NumCPUs=6"]
     of_nodes = SlurmShape(count=3, part=TaskSize(processors=2), whole_nodes=True)
-    asked = changes(QUEUED, "ann", of_nodes, shrinks=False)
-    assert asked == ["update", *named, "TimeLimit=59", "NumTasks=3"]
+    asked = changes(QUEUED, NAMED, of_nodes, shrinks=False)
+    assert asked == ["update", *NAMED, "TimeLimit=59", "NumTasks=3"]
 
 
 def test_the_least_time_goes_with_the_limit_and_is_taken_back() -> None:
     """Slurm refuses a limit below the least time of the job."""
     part = SlurmShape(count=3, part=TaskSize(processors=2), whole_nodes=True)
-    assert changes(QUEUED, "ann", part, shrinks=True)[3:5] == ["TimeLimit=59", "TimeMin=0"]
+    assert changes(QUEUED, NAMED, part, shrinks=True)[3:5] == ["TimeLimit=59", "TimeMin=0"]
     order = msgspec.structs.replace(QUEUED, request=Request(6, 3540, 601))
-    assert changes(order, "ann", part, shrinks=True)[3:5] == ["TimeLimit=59", "TimeMin=11"]
+    assert changes(order, NAMED, part, shrinks=True)[3:5] == ["TimeLimit=59", "TimeMin=11"]
 
 
 @pytest.mark.parametrize(
