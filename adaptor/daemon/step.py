@@ -38,6 +38,7 @@ from adaptor.decisions.questions import (
     Together,
 )
 from adaptor.decisions.step import Step
+from adaptor.reports import OwnJob
 from backends.donation import nodes_at_once
 from backends.registry import backend_type
 
@@ -166,7 +167,7 @@ async def _decision(site: Site) -> Decision:
         return await asyncio.to_thread(decide, core.snapshot(site.name, core.now()))
 
 
-async def _cancel(site: Site, jobs: Collection[str]) -> Reply:
+async def _cancel(site: Site, jobs: Collection[OwnJob]) -> Reply:
     def cancel() -> Answer:
         site.backend.cancel(jobs)
         return Answer.TAKEN
