@@ -35,7 +35,7 @@ def meta_of(release: Release) -> dict[str, Any]:
 def as_json(job: Job, *, user: str, uid: int, release: Release, accounting: bool) -> dict[str, Any]:
     """An entry of `jobs` in `squeue --json` or `sacct --json`: what programs look at.
 
-    In the shape of this release, as the real entries beside it.
+    The shape is that of the real entries of this release.
     """
 
     def number(value: float | None, since: Release = _AS_OBJECTS, *, infinite: bool = False) -> Any:
