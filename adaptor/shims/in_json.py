@@ -52,7 +52,7 @@ def as_json(job: Job, *, user: str, uid: int, release: Release, accounting: bool
     limit = None if job.limit is None else math.ceil(job.limit / 60)
     ended = "SUCCESS" if job.code == job.signal == 0 else "SIGNALED" if job.signal else "ERROR"
     code: Any = {"status": [ended] if lists else ended, "return_code": number(job.code, _AS_LISTS)}
-    code["signal"] = {"id": number(job.signal, _AS_LISTS), "name": "" if lists else None}
+    code["signal"] = {"id": number(job.signal or None, _AS_LISTS), "name": "" if lists else None}
     common = {"job_id": job.number, "name": job.name, "partition": PARTITION, "nodes": job.node}
     if accounting:
         return {

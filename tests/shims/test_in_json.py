@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,6 +12,8 @@ import pytest
 from adaptor.shims.in_json import NEWEST, Release, as_json, meta_of, release_of
 from tests.shims.test_formats import a_job
 
+RECORDED = Path(__file__).parents[2] / "fixtures" / "slurm" / "squeue-json.json"
+"""The fields of an entry that ours has, of two releases."""
 OLD, MIDDLE, NEW = (22, 5), (23, 2), (24, 11)
 
 
@@ -63,3 +67,20 @@ def test_records_of_ended_jobs() -> None:
 def test_how_an_answer_begins() -> None:
     assert meta_of(OLD)["Slurm"]["version"] == {"major": 22, "micro": 0, "minor": 5}
     assert meta_of(NEW)["slurm"]["version"]["minor"] == "11"
+
+
+@pytest.mark.parametrize("release", [OLD, NEW])
+def test_an_entry_has_the_shape_of_a_recorded_one(release: Release) -> None:
+    """Of an element of an array that runs."""
+    recorded = json.loads(RECORDED.read_text())[f"{release[0]}.{release[1]:02}"]
+    ours = told(release, array=469762049, index="0")
+    assert {name: shape(value) for name, value in ours.items()} == {
+        name: shape(recorded.get(name, ours[name])) for name in ours
+    }
+
+
+def shape(value: Any) -> Any:
+    """The types of a value and of all in it."""
+    if isinstance(value, dict):
+        return {name: shape(each) for name, each in value.items()}
+    return [shape(each) for each in value] if isinstance(value, list) else type(value)
