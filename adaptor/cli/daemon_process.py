@@ -213,7 +213,7 @@ def _does_not_end(who: str) -> str:
 def check_restart() -> None:
     """Before anything ends: raises AdaptorError if this version or key cannot take the state over."""
     asking.check_own_key("restart the daemon")
-    from adaptor.daemon.takeover import check_takeover
+    from adaptor.daemon.ground.takeover import check_takeover
 
     directory = state_directory()
     try:

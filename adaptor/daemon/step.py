@@ -14,6 +14,7 @@ from adaptor.config.policy import policy_of
 from adaptor.crafting.situation import Reshape, Withhold
 from adaptor.daemon.clock import midnight
 from adaptor.daemon.core import Core
+from adaptor.daemon.ground.threads import Threads
 from adaptor.daemon.observing import charge, doubt, keep_learned, look_at_nodes, look_at_pilots, note_pilot
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of
