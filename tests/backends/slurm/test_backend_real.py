@@ -284,7 +284,13 @@ def test_a_site_that_does_not_fit_is_told_what_is_wrong(slurm: ThrowawaySlurm) -
         "wrong",
     ).sites["x"]
     errors = [finding.text for finding in check_site(wrong) if finding.level == "error"]
-    assert [text.split()[0] for text in errors] == ["limits.max_proc", "limits.max_tr", "processors_per_node"]
+    assert [text.split()[0] for text in errors] == [
+        "limits.max_proc",
+        "limits.max_tr",
+        "processors_per_node",
+        "Slurm",
+    ]
+    assert errors[-1].startswith("Slurm would refuse 16 processors for 2h: ")
     (missing,) = check_site(msgspec.structs.replace(wrong, partition="night"))
     assert missing.level == "error"
     assert "no partition night" in missing.text
