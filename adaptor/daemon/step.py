@@ -19,7 +19,6 @@ from adaptor.daemon.observing import charge, doubt, keep_learned, look_at_nodes,
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of
 from adaptor.daemon.submitting import change_request, intend, intend_change, reshape, submit
-from adaptor.daemon.threads import Threads
 from adaptor.decisions.actions import Explain, KeepForecast, Wake, WithholdNodes
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.questions import (

@@ -19,7 +19,7 @@ from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
 from adaptor.daemon.treasury import costs_of
 from adaptor.journal.journal import Journal
-from adaptor.model import EndedJob, Limits, PendingJob, QueueState, Request, RunningJob
+from adaptor.model import Allowed, EndedJob, Limits, PendingJob, QueueState, Request, RunningJob
 from adaptor.reports import JobReport, JobState, NodeReport, OwnJob
 from adaptor.resources import Node
 from adaptor.scheduling.bag import Bag
@@ -51,6 +51,7 @@ class FakeBackend:
         self.limits: dict[str, float] = {}
         """Of running jobs, seconds."""
         self.unknown: tuple[str, ...] = ()
+        self.allowed = Allowed()
         self.ended: list[EndedJob] = []
         """What its records show."""
         self.ended_problem: Exception | None = None
@@ -79,6 +80,7 @@ class FakeBackend:
             running=self.running,
             pending=self.pending,
             nodes=self.node_sizes,
+            allowed=self.allowed,
             limits=self.limits,
             unknown=self.unknown,
         )

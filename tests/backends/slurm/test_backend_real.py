@@ -298,7 +298,13 @@ def test_a_site_that_does_not_fit_is_told_what_is_wrong(slurm: ThrowawaySlurm) -
         "wrong",
     ).sites["x"]
     errors = [finding.text for finding in check_site(wrong) if finding.level == "error"]
-    assert [text.split()[0] for text in errors] == ["limits.max_proc", "limits.max_tr", "processors_per_node"]
+    assert [text.split()[0] for text in errors] == [
+        "limits.max_proc",
+        "limits.max_tr",
+        "processors_per_node",
+        "Slurm",
+    ]
+    assert errors[-1].startswith("Slurm would refuse 16 processors for 2h: ")
     (missing,) = check_site(msgspec.structs.replace(wrong, partition="night"))
     assert missing.level == "error"
     assert "no partition night" in missing.text
@@ -388,3 +394,18 @@ def test_one_that_starts_in_between_leaves_less_and_a_least_time_beyond_that_wai
     finally:
         backend.cancel(own(backend, waits, takes))
         slurm.run(["scontrol", "delete", "ReservationName=between"])
+
+
+def test_limits_are_those_of_the_last_look(slurm: ThrowawaySlurm) -> None:
+    """An administrator lowers MaxTime, and with it what bounds the nodes, before a maintenance."""
+    backend = SlurmBackend(SITE)
+    before = backend.queue_state()
+    assert (before.allowed.max_tr, before.processors) == (4 * 3600, 16)
+    partition = ["scontrol", "update", "PartitionName=batch"]
+    slurm.run([*partition, "MaxTime=5", "MaxCPUsPerNode=2"])
+    try:
+        now = backend.queue_state()
+        assert (now.allowed.max_tr, now.allowed.max_proc, now.processors) == (300, 8, 8)
+        assert {node.processors for node in now.nodes} == {2}
+    finally:
+        slurm.run([*partition, "MaxTime=4:00:00", "MaxCPUsPerNode=UNLIMITED"])
