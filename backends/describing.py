@@ -82,9 +82,11 @@ def _site_lines(site: Described, policy: Policy) -> list[str]:
         pilots = Bound(most, policy.at("limits.max_pilots"))
     polite = polite_processors(known, limits.max_pending_requests)
     processors = _source(known.processors, limits.max_proc, scheduler, polite.source)
+    count = len(site.nodes.sizes)
+    each = "" if count == 1 else " each"
     lines = [
         f"  {site_name(name, site.backend)}:",
-        f"    # {len(site.nodes.sizes)} nodes in service with {_kinds(site.nodes)} each{site.remarks}",
+        f"    # {counted(count, 'node')} in service with {_kinds(site.nodes)}{each}{site.remarks}",
         f"    backend: {site.backend}",
         f"    partition: {scalar(name)}{site.note}",
         *site.choices,

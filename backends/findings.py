@@ -50,7 +50,7 @@ def check_service(word: str, nodes: SiteNodes) -> Iterator[Finding]:
     if not serving:
         yield warning(f"{word} {nodes.name} has no node in service at the moment")
         return
-    words = [f"{len(nodes.sizes)} nodes in service", f"{nodes.processors} processors"]
+    words = [f"{counted(len(nodes.sizes), 'node')} in service", f"{nodes.processors} processors"]
     words += [
         counted(count, f"{type} GPU".strip()) for type, count in total(node.has.gpus for node in serving)
     ]

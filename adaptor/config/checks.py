@@ -25,6 +25,7 @@ from adaptor.config.schema import (
 from adaptor.config.yaml_lines import Fail, KeyLines
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import ConfigError
+from adaptor.option_kinds import SHELL
 
 
 def failing(lines: KeyLines, name: str) -> Fail:
@@ -81,6 +82,11 @@ def _check_site(site: SiteConfig, at: str, fail: Fail) -> None:
     check_partitions(site, backend.has_partitions, at, fail)
     check_costs(site.price, site.budget, at, fail)
     _check_spool(site, at, fail)
+    if site.shell is not None:
+        try:
+            SHELL.parse(site.shell, 0.0)
+        except ValueError as error:
+            fail(f"{at}.shell", str(error))
     if "\0" in site.prologue:
         fail(f"{at}.prologue", "a script cannot contain a NUL byte")
     check_environment(site.environment, f"{at}.environment", fail)

@@ -6,7 +6,8 @@ from typing import Literal
 
 import msgspec
 
-HeuristicName = Literal["static", "adaptive", "completion"]
+HeuristicName = Literal["static", "adaptive", "completion", "elastic"]
+NARROW_FROM = 50  # pilots that a site allows: with fewer, `completion` ends bags sooner
 DEFAULT: HeuristicName = "completion"
 
 
@@ -31,4 +32,13 @@ HEURISTICS: dict[str, Traits] = {
     "static": Traits(fixed_shape=True),
     "adaptive": Traits(),
     "completion": Traits(assumed_runtime=60.0, replans=True, even_odds=True),
+    "elastic": Traits(assumed_runtime=60.0, replans=True, narrow=True, even_odds=True),
 }
+
+
+def is_narrow(heuristic: str, pilots: int) -> bool:
+    """Whether requests are narrow where so many pilots may be in the system.
+
+    `heuristic`: a key of HEURISTICS.
+    """
+    return HEURISTICS[heuristic].narrow and pilots >= NARROW_FROM

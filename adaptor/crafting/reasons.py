@@ -169,8 +169,8 @@ def planned(requests: Sequence[str], end: str) -> str:
 
 
 def better_without(pilot: PilotView, better: str, end: str) -> str:
-    """Why a queued request is withdrawn, or a running pilot ended: `better` is planned in its place."""
-    keeping = f"keeping the {pilot.state.value} {shown(pilot.request)} would"
+    """Why a queued request is withdrawn: `better` is planned in its place."""
+    keeping = f"keeping the queued {shown(pilot.request)} would"
     return f"{better}; {keeping} be done about {end}" if end else f"{better}; {keeping} take longer"
 
 
@@ -183,7 +183,7 @@ def nothing_better(tasks: int, ends: Sequence[float], end: str) -> str:
         end: empty where none can be named.
     """
     if not ends:
-        return f"no request that the limits allow could run any of the {counted(tasks, 'task')}"
+        return f"the limits leave no request that could run any of the {counted(tasks, 'task')} now"
     if min(ends) >= _NO_DATE:
         queued = f"what is queued for the {counted(tasks, 'task')}"
         return f"{queued} never starts, and no further request would either"

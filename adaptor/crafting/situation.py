@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from adaptor.crafting.availability import Availability
+from adaptor.crafting.heuristics import is_narrow
 from adaptor.crafting.profile import Profile
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
 from adaptor.resources import Need, Room, TaskSize
@@ -261,6 +262,11 @@ class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
     """When the next request may be sent, if none is left (epoch seconds)."""
 
     @property
+    def narrow(self) -> bool:
+        """Whether many narrow pilots are made for bags that do not pay for their own."""
+        return is_narrow(self.heuristic, self.rules.limits.in_system)
+
+    @property
     def places_left(self) -> int:
         """Requests that max_pending_requests leaves."""
         in_system = sum(pilot.state.in_system for pilot in self.pilots)
@@ -269,8 +275,8 @@ class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def requests_left(self) -> int:
         """Requests that may be made now: max_submissions counts too."""
-        if self.submissions_left is None:
-            return self.places_left
+        if self.submissions_left is None or (self.narrow and self.submissions_left):
+            return self.places_left  # equal ones are one submission
         return min(self.places_left, self.submissions_left)
 
 
@@ -288,8 +294,6 @@ class Withdraw(msgspec.Struct, frozen=True):
     reason: str
     recraft: bool = False
     """Whether something waits for it, and it is withdrawn in order to make a better request."""
-    running: bool = False
-    """Whether it has started, and is cancelled nevertheless: its unfinished tasks start again elsewhere."""
 
 
 class Reshape(msgspec.Struct, frozen=True):

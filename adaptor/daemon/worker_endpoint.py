@@ -11,7 +11,7 @@ import msgspec
 
 from adaptor import __version__
 from adaptor.crafting.completion.beliefs import ALIKE
-from adaptor.crafting.heuristics import HEURISTICS
+from adaptor.crafting.heuristics import is_narrow
 from adaptor.daemon.core import Background, Core
 from adaptor.daemon.server import PeerMessage
 from adaptor.daemon.site import Site
@@ -42,10 +42,15 @@ HEARTBEAT = 5.0  # seconds between a worker's reports, at most
 WORKER_PATIENCE = 300.0  # seconds that an idle worker waits for a silent daemon
 _DONATED_PATIENCE = 60.0  # the same on a donated node: without a daemon, nothing can free it
 LOOKS_FOR_AN_END = (1.0, 2.0, 5.0)
-"""Seconds after the last worker of a pilot has left at which the site is looked at, where polls are rarer: a
-scheduler needs a moment to note the end of the job, and its epilog longer."""
+"""Seconds after the last worker of a pilot has left at which the site is looked at, where polls are rarer and
+the end was not seen yet: a scheduler needs a moment to note the end of the job, and its epilog longer."""
 _ROUND_TRIPS = 6
 """Round trips of a slow transport that are added to the timeout before a worker counts as lost."""
+
+
+def _look_for_its_end(site: Site, pilot: int) -> None:
+    if pilot in site.pilots:
+        site.wake.set()
 
 
 class WorkerEndpoint:
@@ -153,7 +158,7 @@ class WorkerEndpoint:
     def _is_narrow(self, worker: str) -> bool:
         """Whether another pilot is made as soon as a task waits again: so none idles until `idle_timeout`."""
         site = self._sites.get(self._core.broker.state.workers[worker].site)
-        return site is not None and HEURISTICS[site.config.heuristic].narrow
+        return site is not None and is_narrow(site.config.heuristic, site.memory.limits.in_system)
 
     def _greet(self, id: str, hello: Hello, now: float) -> ToWorker:
         site, pilot = self._find(hello.pilot)
@@ -182,6 +187,7 @@ class WorkerEndpoint:
             grace_time=site.grace_of(pilot),
             patience=_DONATED_PATIENCE if pilot.node else WORKER_PATIENCE,
             acknowledged=[result.key for result in hello.unacknowledged],
+            shell=site.config.shell or "",
         )
 
     def _bid_farewell(self, id: str, goodbye: Goodbye, now: float) -> None:
@@ -201,7 +207,7 @@ class WorkerEndpoint:
             loop = asyncio.get_running_loop()
             for seconds in LOOKS_FOR_AN_END:
                 if seconds < site.memory.settings.poll:
-                    loop.call_later(seconds, site.wake.set)
+                    loop.call_later(seconds, _look_for_its_end, site, worker.pilot)
         told = goodbye.why is Leaving.TOLD and self._core.broker.has_work_in(worker.pilot, worker.site)
         if goodbye.why is Leaving.IDLE or told:
             self._background.start(self._release(site, worker))

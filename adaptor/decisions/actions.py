@@ -1,7 +1,7 @@
 """What a decision asks its driver to do, each with its reason. Frozen types.
 
 `Withdraw`, `Reshape` and `Withhold` are the planner's (`adaptor.crafting.situation`). A driver withdraws or
-changes a pilot only while it has not started, unless the planner knew that it had.
+changes a pilot only while it has not started.
 """
 
 from __future__ import annotations

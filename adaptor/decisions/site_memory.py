@@ -343,8 +343,7 @@ class SiteMemory:
         pilot = self.pilots.get(action.pilot)
         if pilot is None or pilot.leaving:
             return False
-        may_run = isinstance(action, End) or (isinstance(action, Withdraw) and action.running)
-        if pilot.state is PilotState.RUNNING and not may_run:
+        if pilot.state is PilotState.RUNNING and not isinstance(action, End):
             return False
         if isinstance(action, WithdrawStuck) and not pilot.node:
             self.stuck.failed(pilot.asked, now, action.reason)

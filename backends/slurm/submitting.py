@@ -33,6 +33,9 @@ _NO_ANSWER = (
 )
 """slurmctld may have taken the request, but its answer did not reach us."""
 
+REQUESTED = '{"tool":"request-adaptor","kind":"request"}'
+DONATED = '{"tool":"request-adaptor","kind":"donation"}'
+"""The comment of a job, by which operators find those of all users; one in `extra_args` takes its place."""
 DONATED_WAITS = 2  # minutes for which a pilot on a donated node stays in the queue at most
 
 
@@ -54,6 +57,7 @@ def arguments_of(order: PilotOrder, site: SiteConfig, shape: Sequence[str]) -> l
         f"--chdir={order.directory}",
         "--no-requeue",  # a pilot that starts again would hold processors that the planner does not know of
         "--no-kill",  # the loss of one node leaves the workers on the others alive
+        f"--comment={DONATED if order.node else REQUESTED}",
         *shape,
     ]
     for name, value in (("partition", site.partition), ("account", site.account), ("qos", site.qos)):

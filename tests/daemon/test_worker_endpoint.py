@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from adaptor.config.schema import SiteConfig
-from adaptor.crafting.heuristics import HEURISTICS, Traits
+from adaptor.crafting.heuristics import HEURISTICS, NARROW_FROM, Traits
 from adaptor.daemon import worker_endpoint
 from adaptor.daemon.sites import terms_of
 from adaptor.daemon.spool import SpoolEndpoint
@@ -136,6 +136,9 @@ def test_a_narrow_pilot_ends_as_soon_as_no_task_waits(
 
     assert not told(), "a wide pilot waits for `idle_timeout`"
     monkeypatch.setitem(HEURISTICS, "adaptive", Traits(narrow=True))
+    assert not told(), "as where few pilots are allowed"
+    memory = site.state.memory
+    memory.know_limits(msgspec.structs.replace(memory.limits, max_pilots=NARROW_FROM))
     assert told() == [NO_WORK]
 
 
@@ -252,12 +255,23 @@ def test_the_end_of_a_pilot_is_looked_for_when_its_last_worker_has_left(
     async def wakes_after(worker: str) -> list[float]:
         """When the site is woken after a goodbye, besides at once."""
         at, loop = list[float](), asyncio.get_running_loop()
-        monkeypatch.setattr(loop, "call_later", lambda seconds, _: at.append(seconds))
+        monkeypatch.setattr(loop, "call_later", lambda seconds, *_: at.append(seconds))
         await endpoint_of(site).hear([(worker.encode(), encode(GOODBYE))])
         return at
 
     assert asyncio.run(wakes_after("w1")) == []
     assert asyncio.run(wakes_after("w2")) == [0.0, 0.01], "polls do the rest"
+
+
+def test_an_end_that_was_seen_is_not_looked_for_again(site: FakeSite) -> None:
+    """Each look is up to seven commands of the scheduler while tasks of other bags wait."""
+    hear(site, 6000.0)
+    (pilot,) = site.state.pilots
+    site.state.wake.clear()
+    worker_endpoint._look_for_its_end(site.state, pilot + 1)
+    assert not site.state.wake.is_set()
+    worker_endpoint._look_for_its_end(site.state, pilot)
+    assert site.state.wake.is_set()
 
 
 def test_the_site_is_woken_when_the_estimated_runtime_changes(site: FakeSite) -> None:

@@ -126,7 +126,7 @@ class World:
         self.cpus[id] = spec.cpus
         bag = Bag(id, self.journal.bag_spec(id), tasks)
         bag.fill()
-        self.broker.add_bag(bag, self.now)
+        self.broker.add_bag(bag, self.now, watched=True)
         self.commit()
         return id
 

@@ -141,7 +141,6 @@ class Search:
             left[self._place_of(withdrawn)] += 1
             most += withdrawn.request.p
             allowed += 1
-            beside *= withdrawn.state is not PilotState.RUNNING
         profiles = [profile.copy() for profile in self._seen(free)]
         allowed = min(AT_ONCE, allowed)
         beside *= allowed > 0

@@ -14,7 +14,7 @@ import pytest
 from backends.scripts import render
 from backends.slurm.backend import TEMPLATE
 from tests.backends.orders import script
-from tests.living import run_text
+from tests.living import PATIENCE, run_text
 
 Fake = Callable[[str, str], Path]
 GOLDEN = Path(__file__).parents[3] / "fixtures" / "slurm" / "pilot.sh"
@@ -64,7 +64,7 @@ def run(tmp_path: Path, fake: Fake) -> Callable[..., subprocess.CompletedProcess
         return run_text(
             ["bash", str(script)],
             env={"PATH": os.environ["PATH"], "SLURM_TASKS_PER_NODE": "2,1", **job, **variables},
-            timeout=30,
+            timeout=PATIENCE,
         )
 
     return run

@@ -17,6 +17,8 @@ from backends.donation import donation_terms
 from backends.slurm.ordering import slot_margin
 from backends.slurm.placing.shape import SlurmShape, shape_of
 from backends.slurm.submitting import (
+    DONATED,
+    REQUESTED,
     accepted_id,
     arguments_of,
     changes,
@@ -52,6 +54,7 @@ def test_all_of_an_order_is_asked_for() -> None:
         "--chdir=/home/u/100% mine",
         "--no-requeue",
         "--no-kill",
+        f"--comment={REQUESTED}",
         "--ntasks=3",
         "--cpus-per-task=2",
         "--partition=batch",
@@ -90,6 +93,7 @@ def test_a_pilot_on_a_donated_node_asks_for_all_of_its_node_and_only_for_now() -
     assert found[5:] == [
         "--no-requeue",
         "--no-kill",
+        f"--comment={DONATED}",
         "--nodes=1",
         "--nodelist=n7",
         "--exclusive",
