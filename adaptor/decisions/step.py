@@ -28,7 +28,7 @@ from adaptor.decisions.actions import (
     WithholdNodes,
 )
 from adaptor.decisions.memory import Memory
-from adaptor.decisions.pilots import Pilot, has_become, miss, observe, request_told, told_end
+from adaptor.decisions.pilots import Pilot, has_become, miss, observe, request_told, told_end, told_ends
 from adaptor.decisions.questions import (
     Answer,
     Ask,
@@ -52,7 +52,7 @@ from adaptor.decisions.site_memory import SiteMemory
 from adaptor.model import PilotState, Request
 from adaptor.reports import JobReport
 from adaptor.scheduling.broker import Broker
-from adaptor.units import counted, format_duration
+from adaptor.units import counted, folded, format_duration
 
 
 class Common(Protocol):
@@ -70,7 +70,10 @@ class Common(Protocol):
 
 
 def _done_with(action: Action) -> object:
-    """The same of actions that are done together: submissions for nodes, and those of equal pilots."""
+    """The same of actions that are done together: submissions for nodes or of equal pilots, and withdrawals for
+    one reason."""
+    if isinstance(action, Withdraw):
+        return "withdrawn", action.reason
     if not isinstance(action, SubmitRequest):
         return None
     return "nodes" if action.node else action.alike
@@ -88,6 +91,7 @@ class Step:
         self._refused: set[ShapeAt] = set()
         """The shapes of tasks for which no formal request was taken, with the partition."""
         self._failed = False  # whether the scheduler failed at a formal request
+        self._ended_in_arrays: list[Pilot] = []  # seen to have ended, and not explained yet
         self._no_more_nodes = False
         self._node_problem = ""  # why a donated node could not be used; empty: all could
 
@@ -158,6 +162,7 @@ class Step:
             yield from self._observe_pilot(pilot, news)
             if news.pilot not in self._site.pilots:
                 ended.append(news.pilot)
+        yield from self._explain_ends()
         self._site.watch(self._common.broker, self._now)
         yield from self._ask(Commit())
         if ended:
@@ -209,8 +214,19 @@ class Step:
         site.judge(broker, pilot, self._now)
         yield from self._ask(PilotChanged(pilot, tuple(lost)))
         if pilot.state is not PilotState.WITHDRAWN:  # that was explained with the decision
-            yield from self._ask(Explain("ended", told_end(pilot), pilot.id))
+            if pilot.array is None:
+                yield from self._ask(Explain("ended", told_end(pilot), pilot.id))
+            else:
+                self._ended_in_arrays.append(pilot)
         yield from self._ask(Wake(site.name))
+
+    def _explain_ends(self) -> Steps:
+        """One line for the pilots of an array that have ended in the same way."""
+        alike = groupby(self._ended_in_arrays, lambda pilot: (pilot.array, pilot.state, pilot.end_reason))
+        for _, pilots in alike:
+            found = list(pilots)
+            yield from self._ask(Explain("ended", told_ends(found), found[0].id))
+        self._ended_in_arrays = []
 
     # --- acting ------------------------------------------------------------------------------------
 
@@ -222,6 +238,8 @@ class Step:
                 submits = [action for action in alike if isinstance(action, SubmitRequest)]
                 if submits and submits[0].node:
                     yield from self._use_nodes(submits)
+                elif isinstance(alike[0], Withdraw):
+                    yield from self._withdraw([action for action in alike if isinstance(action, Withdraw)])
                 elif submits:
                     most = self._site.rules.most_in_array
                     for begin in range(0, len(submits), most):
@@ -270,7 +288,7 @@ class Step:
     def _change(self, action: Action) -> Steps:
         """Change what is remembered of the site, and say so."""
         match action:
-            case Withdraw() | WithdrawStuck() | End():
+            case WithdrawStuck() | End():
                 if self._site.withdraw(action, self._now):
                     yield from self._ask(Explain("withdrawn", action.reason, action.pilot))
             case GiveBack():
@@ -284,6 +302,13 @@ class Step:
                 self._site.lengthen_pad(self._common.broker, pad)
             case _:
                 yield from self._ask(action)
+
+    def _withdraw(self, actions: Sequence[Withdraw]) -> Steps:
+        """Withdraw pilots for the same reason."""
+        pilots = [action.pilot for action in actions if self._site.withdraw(action, self._now)]
+        if pilots:
+            of = "" if len(pilots) == 1 else f"{len(pilots)} pilots ({folded(pilots)}): "
+            yield from self._ask(Explain("withdrawn", f"{of}{actions[0].reason}", pilots[0]))
 
     def _submit(self, array: Sequence[SubmitRequest]) -> Steps:
         """Submit equal pilots."""

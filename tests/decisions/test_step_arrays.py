@@ -7,8 +7,19 @@ import pytest
 
 from adaptor.crafting.situation import Withdraw, Withhold
 from adaptor.decisions.actions import SubmitRequest
-from adaptor.decisions.questions import Answer, Intend, PilotChanged, Question, Submit
+from adaptor.decisions.questions import (
+    Answer,
+    Cancel,
+    Intend,
+    LeftBehind,
+    PilotChanged,
+    PilotNews,
+    Question,
+    Submit,
+)
+from adaptor.decisions.step import Step
 from adaptor.model import PilotState, Request
+from adaptor.reports import JobReport, JobState
 from tests.decisions.test_step import OTHER, Driver, submit
 
 
@@ -170,3 +181,39 @@ def test_after_a_failure_nothing_of_an_array_stays() -> None:
     driver.act()
     assert not driver.site.pilots
     assert driver.told == [("problem", "40 pilots: said so", 1)]
+
+
+def test_pilots_that_are_withdrawn_for_one_reason_are_one_line() -> None:
+    driver = driver_of(Withdraw(1, "needless"), Withdraw(2, "needless"), Withdraw(4, "needless"))
+    for id in (1, 2, 4):
+        driver.pilot(id)
+    driver.act()
+    assert driver.told == [("withdrawn", "3 pilots (1-2,4): needless", 1)]
+    (cancel,) = (asked for asked in driver.asked if isinstance(asked, Cancel))
+    assert cancel.jobs == ("job1", "job2", "job4")
+
+
+def test_pilots_of_an_array_that_end_in_one_way_are_one_line() -> None:
+    driver = driver_of(*array(40))
+    driver.submit_bag()
+    driver.act()
+    driver.asked.clear()
+
+    def news(pilot: int, state: JobState, start: float, end: float) -> PilotNews:
+        ended = {"start": start, "end": end}
+        return PilotNews(
+            pilot=pilot,
+            report=JobReport(id=f"job{pilot}", tag="tag", state=state, **ended),
+            left=LeftBehind(),
+        )
+
+    driver.news = [
+        *(news(id, JobState.COMPLETED, 10.0, 70.0 + id) for id in range(1, 31)),
+        news(31, JobState.FAILED, 10.0, 20.0),
+    ]
+    driver.run(Step(driver, driver.site, 100.0).observe_pilots())
+    assert driver.told == [
+        ("ended", "30 pilots (1-30) are completed after 1m 1s to 1m 30s", 1),
+        ("ended", "failed after 10s", 31),
+    ]
+    assert len(driver.site.pilots) == 9
