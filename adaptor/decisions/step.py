@@ -70,8 +70,8 @@ class Common(Protocol):
 
 
 def _done_with(action: Action) -> object:
-    """The same of actions that are done together: submissions for nodes or of equal pilots, and withdrawals for
-    one reason."""
+    """The same of actions that are done together: submissions for nodes or of equal pilots, and withdrawals
+    for one reason."""
     if isinstance(action, Withdraw):
         return "withdrawn", action.reason
     if not isinstance(action, SubmitRequest):
