@@ -99,6 +99,13 @@ def note_pilot(site: Site, pilot: Pilot, lost: Sequence[Worker]) -> None:
         site.core.treasury.settle([pilot.id])
 
 
+def note_pilots(site: Site, pilots: Sequence[Pilot]) -> None:
+    """Write the states of pilots down, in one transaction. Raises JournalError."""
+    with site.core.journal.transaction():
+        for pilot in pilots:
+            note_pilot(site, pilot, ())
+
+
 async def charge(site: Site, pilots: Collection[int]) -> None:
     """Charge pilots that ended, and remove folders of older ones. Raises JournalError.
 

@@ -39,6 +39,7 @@ from adaptor.decisions.questions import (
     LeftBehind,
     PilotChanged,
     PilotNews,
+    PilotsChanged,
     PilotsEnded,
     Question,
     Reply,
@@ -155,20 +156,25 @@ class Step:
             told = f"cancelled job {', '.join(reply.strays)}: its submit had failed as far as known"
             yield from self._ask(Explain("problem", told))
             yield from self._ask(Cancel(tuple(reply.strays)))
-        ended = []
+        ended, others = list[int](), list[Pilot]()
         for news in reply.pilots:
             if (pilot := self._site.pilots.get(news.pilot)) is None:
                 continue
-            yield from self._observe_pilot(pilot, news)
+            changed = yield from self._observe_pilot(pilot, news)
             if news.pilot not in self._site.pilots:
                 ended.append(news.pilot)
+            elif changed is not None:
+                others.append(changed)
+        if others:
+            yield from self._ask(PilotsChanged(tuple(others)))
         yield from self._explain_ends()
         self._site.watch(self._common.broker, self._now)
         yield from self._ask(Commit())
         if ended:
             yield from self._ask(PilotsEnded(tuple(ended)))
 
-    def _observe_pilot(self, pilot: Pilot, news: PilotNews) -> Steps:
+    def _observe_pilot(self, pilot: Pilot, news: PilotNews) -> Generator[Question, Reply, Pilot | None]:
+        """Returns the pilot, if it is in the system and its state has yet to be written down."""
         site, broker, left = self._site, self._common.broker, news.left
         if news.report is None:
             settle_time = 2 * site.settings.command_timeout + 60
@@ -183,8 +189,9 @@ class Step:
         site.meter(broker, seen, self._common.ledger)
         if not seen.state.in_system:
             yield from self._ended(seen, left or LeftBehind())
-        elif (seen.state, seen.job, seen.started) != (pilot.state, pilot.job, pilot.started):
-            yield from self._ask(PilotChanged(seen))
+            return None
+        same = (seen.state, seen.job, seen.started) == (pilot.state, pilot.job, pilot.started)
+        return None if same else seen
 
     def _take_in_request(self, pilot: Pilot, report: JobReport) -> Generator[Question, Reply, Pilot]:
         """Take in what the scheduler says that a pilot asks for; returns the pilot as it is then."""
@@ -328,9 +335,8 @@ class Step:
         if not pilots:
             return Answer.REFUSED
         taken, tried, reply = yield from self._sent(pilots, submit)
-        for pilot in taken:
-            yield from self._ask(PilotChanged(pilot))
         if taken:
+            yield from self._ask(PilotsChanged(tuple(taken)))
             reason = submit.crafted.reason
             if len(taken) > 1:
                 reason = f"{len(taken)} pilots of {shown(submit.crafted.request)}: {reason}"
@@ -395,7 +401,9 @@ class Step:
         gone = pilots[len(tried) :] if uncertain else pilots
         for pilot in gone:
             site.forget(self._common.broker, pilot)
-            yield from self._ask(PilotChanged(pilot.over(PilotState.REFUSED, self._now, reply.problem)))
+        if gone:
+            over = (pilot.over(PilotState.REFUSED, self._now, reply.problem) for pilot in gone)
+            yield from self._ask(PilotsChanged(tuple(over)))
         if not uncertain:
             kind: ExplanationKind = "refused" if refused else "problem"
             told = reply.problem if len(gone) == 1 else f"{len(gone)} pilots: {reply.problem}"

@@ -12,8 +12,8 @@ from adaptor.decisions.questions import (
     Cancel,
     Intend,
     LeftBehind,
-    PilotChanged,
     PilotNews,
+    PilotsChanged,
     Question,
     Submit,
 )
@@ -61,7 +61,7 @@ def test_equal_pilots_are_one_intent_and_one_submission() -> None:
         (id, f"job{id}", 1) for id in range(1, 41)
     ]
     assert {pilot.state for pilot in pilots} == {PilotState.QUEUED}
-    assert [asked.pilot for asked in driver.asked if isinstance(asked, PilotChanged)] == pilots
+    assert PilotsChanged(tuple(pilots)) in driver.asked
     assert driver.told == [("issued", "40 pilots of 2 × 10m: asks", 1)]
     assert not driver.site.submitting
 
@@ -128,9 +128,11 @@ def test_where_the_scheduler_takes_fewer_the_rest_is_refused_with_its_reason(mos
     assert len(driver.site.pilots) == most
     assert len(driver.submitted) <= 14
     refused = [
-        asked.pilot.id
+        pilot.id
         for asked in driver.asked
-        if isinstance(asked, PilotChanged) and asked.pilot.state is PilotState.REFUSED
+        if isinstance(asked, PilotsChanged)
+        for pilot in asked.pilots
+        if pilot.state is PilotState.REFUSED
     ]
     assert refused == list(range(most + 1, 41))
     issued = "asks" if most == 1 else f"{most} pilots of 2 × 10m: asks"
