@@ -78,3 +78,24 @@ def kept(*addresses: str) -> list[int]:
 )
 def test_who_is_closed(addresses: list[str], left: list[int]) -> None:
     assert kept(*addresses) == left
+
+
+def test_connections_that_their_peers_have_closed_cost_nothing_and_stop_nobody() -> None:
+    """A thousand workers that call at once, and call again because nobody answered in time."""
+    accepting = Accepting(*[HERE] * 300)
+    for caller in accepting.callers[:-1]:
+        caller.send(b"begins its handshake")
+        caller.close()
+    made: list[Caller] = []
+
+    async def serve() -> None:
+        room = ConnectionRoom(proven=9, silent=128, begun=128)
+        listener = Listener(accepting, room, "workers", lambda each: made.append(Caller(each)) or made[-1])  # type: ignore[arg-type, func-returns-value]
+        serving = asyncio.create_task(listener.serve())
+        while accepting._waiting:
+            await asyncio.sleep(0)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+    asyncio.run(serve())
+    assert len(made) == 1
