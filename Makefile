@@ -47,12 +47,14 @@ $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "the adaptor needs Python 3.10 or later")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]'
+$(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt --editable '.[demo]'
 	touch $@
 
-$(VENV)/installed-dev: pyproject.toml $(BESIDE:%=%/pyproject.toml) | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' \
+$(VENV)/installed-dev: pyproject.toml constraints.txt $(BESIDE:%=%/pyproject.toml) | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt --editable '.[dev]' \
 		$(BESIDE:%=--editable %)
 	touch $@ $(VENV)/installed
 
@@ -152,7 +154,7 @@ dist: dev
 # One file for the Python that builds it: for machines with the same minor version of Python.
 pex: dist
 	$(BIN)/python -m pex "request-adaptor[$(EXTRAS)] @ file://$(CURDIR)/$$(echo dist/request_adaptor-*.whl)" \
-		--console-script adaptor --venv --output-file dist/adaptor.pex
+		--constraints constraints.txt --console-script adaptor --venv --output-file dist/adaptor.pex
 
 # The keys, options and commands in docs/reference/, which are read without a build too.
 reference: dev

@@ -7,7 +7,7 @@ import math
 import msgspec
 
 from adaptor.config.policy import Policy
-from adaptor.model import Limits
+from adaptor.model import Allowed, Limits, SharedBound
 
 POLITE = 4
 """Requests in the system where nothing else is configured: sites allow far more than is neighbourly."""
@@ -38,6 +38,24 @@ class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
     seconds: Bound
     whole: int  # processors of the nodes on which the site's requests run
     node: int  # of the largest of them
+    least: Bound = Bound(1, "no limit")
+    """Processors of a request at least."""
+    parts: int = 1
+    """Nodes of a request at least."""
+    work: Bound = Bound(math.inf, "no limit")
+    """Processors times seconds of a request."""
+
+    def allowed(self, together: tuple[SharedBound, ...] = ()) -> Allowed:
+        """The same as a queue state says it."""
+        return Allowed(
+            max_proc=self.processors.value,
+            max_tr=self.seconds.value,
+            in_system=self.requests.value,
+            max_work=self.work.value,
+            min_proc=int(self.least.value),
+            min_parts=self.parts,
+            together=together,
+        )
 
 
 _CEILINGS = {"max_pending_requests": "requests", "max_proc": "processors", "max_tr": "seconds"}

@@ -11,6 +11,7 @@ import yaml
 
 from adaptor.config.loading import read_policy
 from adaptor.config.policy import Policy
+from adaptor.config.yaml_lines import read_yaml
 from adaptor.units import clock_duration, counted, format_duration, format_size, parse_duration
 from backends.ceilings import (
     LONGEST,
@@ -152,5 +153,8 @@ def site_name(queue: str, otherwise: str) -> str:
 
 
 def scalar(text: str) -> str:
-    """As YAML writes it: a partition may be called `null` or `1e3`."""
-    return str(yaml.safe_dump(text, default_flow_style=True)).split("\n")[0]
+    """As `read_yaml` reads it back: a partition may be called `null` or `1e3`."""
+    written = str(yaml.safe_dump(text, default_flow_style=True)).split("\n")[0]
+    return (
+        written if read_yaml(written, "")[1] == text else str(yaml.safe_dump(text, default_style="'")).strip()
+    )

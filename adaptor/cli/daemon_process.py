@@ -54,6 +54,7 @@ def ensure_daemon(
             check_place(daemon, config, sites)
         if daemon is not None:
             break
+        asking.check_own_key("start a daemon, and none is running")
         from adaptor.daemon.lock import LockHeldError
         from adaptor.daemon.process import start
 
@@ -209,6 +210,18 @@ def _does_not_end(who: str) -> str:
     return f"the daemon ({who}) does not end; it still runs after {STOP_TIMEOUT:g} s"
 
 
+def check_restart() -> None:
+    """Before anything ends: raises AdaptorError if this version or key cannot take the state over."""
+    asking.check_own_key("restart the daemon")
+    from adaptor.daemon.takeover import check_takeover
+
+    directory = state_directory()
+    try:
+        check_takeover(directory)
+    except AdaptorError as problem:
+        raise AdaptorError(f"{problem}. Nothing was stopped") from problem
+
+
 def restart_daemon(config: str | None, *, drop_sites: bool = False) -> bool:
     """Stop the daemon, whatever its version, and start one of this version with the same configuration.
 
@@ -265,6 +278,7 @@ def end_daemon(*, force: bool) -> int | None:
 
     Raises AdaptorError: it is on another machine, is not known by more than its process id, or does not end.
     """
+    asking.check_own_key("end the daemon")
     from adaptor.daemon.lock import holder_of  # loads psutil
     from adaptor.processes.trees import send, wait_for_death
 

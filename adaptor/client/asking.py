@@ -17,7 +17,14 @@ import msgspec
 from adaptor import __version__, api
 from adaptor.api.question import A
 from adaptor.errors import AdaptorError, NoDaemonError
-from adaptor.protocol.access import CLIENT_ACCESS, KEY_VARIABLE, host_and_port, key_access, read_access
+from adaptor.protocol.access import (
+    CLIENT_ACCESS,
+    KEY_VARIABLE,
+    LostAccessError,
+    host_and_port,
+    key_access,
+    read_access,
+)
 from adaptor.protocol.channel import LARGEST_FROM_DAEMON, Channel, ChannelError, Party
 from adaptor.protocol.state_directory import state_directory
 
@@ -184,8 +191,8 @@ class DaemonConnection:
         while True:
             try:
                 return self._reach()
-            except StartingDaemonError:
-                if time.monotonic() >= until:
+            except (StartingDaemonError, LostAccessError):
+                if KEY_VARIABLE in os.environ or time.monotonic() >= until:
                     raise
             time.sleep(_PAUSE)
 
@@ -193,9 +200,18 @@ class DaemonConnection:
         """Raises as `_open` does."""
         key = os.environ.get(KEY_VARIABLE, "")  # a name or an access file; else the user's own key
         path = Path(key) if os.sep in key else self._directory / (key_access(key) if key else CLIENT_ACCESS)
-        if not path.exists() and path.name == CLIENT_ACCESS:
-            raise no_daemon(self._directory)
-        access = read_access(path)
+        try:
+            access = read_access(path)
+        except LostAccessError as problem:
+            if path.name != CLIENT_ACCESS:
+                raise
+            silence = no_daemon(self._directory, problem=str(problem))
+            if isinstance(silence, NoDaemonError) or not path.exists():  # the next one writes it anew
+                raise silence from problem
+            raise LostAccessError(
+                f"{problem}; the daemon that runs writes it again within seconds: if not, end it: adaptor"
+                " daemon stop --force"
+            ) from problem
         party = Party(access.own, access.server, server=False, protocol=api.PROTOCOL)
         listens = False
         for address in access.addresses:
@@ -327,10 +343,12 @@ def _connected(address: str) -> socket.socket | None:
     return connected
 
 
-def no_daemon(directory: Path, *, listens: bool = False) -> NoDaemonError | NoAnswerError:
+def no_daemon(directory: Path, *, listens: bool = False, problem: str = "") -> NoDaemonError | NoAnswerError:
     """What to raise if there was no answer: there is no daemon, or one that lives and is silent.
 
-    `listens`: whether a port of its access file accepts connections.
+    Args:
+        listens: whether a port of its access file accepts connections.
+        problem: why there is no such port to try.
     """
     holder = _holder(directory)
     if holder is None:
@@ -344,11 +362,19 @@ def no_daemon(directory: Path, *, listens: bool = False) -> NoDaemonError | NoAn
             f" down, try again in {SILENCE:.0f} s"
         )
     kind = StartingDaemonError if holder.busy and not listens else HungDaemonError
+    because = problem or "nothing reaches its port"
     return kind(
         f"the daemon of {directory} ({holder}) exists but does not answer: it is stopped, hung, or just"
-        f" starting, or nothing reaches its port; see {directory / 'daemon.log'}, or end it: adaptor daemon"
-        " stop --force"
+        f" starting, or {because}; see {directory / 'daemon.log'}, or end it: adaptor daemon stop --force"
     )
+
+
+def check_own_key(what: str) -> None:
+    """Raises AdaptorError: the environment names a key with a grant, which does not cover `what`."""
+    if key := os.environ.get(KEY_VARIABLE, ""):
+        raise AdaptorError(
+            f"the key {key!r} of ${KEY_VARIABLE} cannot {what}; use your own key: unset {KEY_VARIABLE}"
+        )
 
 
 def _holder(directory: Path) -> Holder | None:

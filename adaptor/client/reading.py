@@ -8,7 +8,7 @@ from typing import Protocol
 
 from adaptor import api
 from adaptor.api.question import A
-from adaptor.client.asking import ANSWER_TIMEOUT, SETTLING, Outage, ask
+from adaptor.client.asking import ANSWER_TIMEOUT, SETTLING, Outage, ask, check_own_key
 from adaptor.errors import JournalError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 
@@ -50,6 +50,7 @@ class Reader:
         from adaptor.journal.database import FILE
         from adaptor.journal.queries import answer_offline
 
+        check_own_key("read the journal, and no daemon is running")
         directory: Path = state_directory()
         if question.nothing is not None and not (directory / FILE).exists():
             check_not_lost(directory / FILE)

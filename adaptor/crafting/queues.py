@@ -75,7 +75,7 @@ def as_pending(pilot: PilotView, rules: SiteRules, queue: QueueState) -> Pending
     """A request that the scheduler may not show yet."""
     task = pilot.shape[0] if pilot.shape else None
     need = need_of(pilot.request, rules, queue, task)
-    return PendingJob(pilot.queued_as, pilot.request.p, pilot.request.tr, need=need)
+    return PendingJob(pilot.queued_as, pilot.request.p, pilot.request.tr, need=need, new=True)
 
 
 def with_crafted(
@@ -89,6 +89,7 @@ def with_crafted(
             new.request.tr,
             new.predicted_start,
             need=need_of(new.request, home.rules, home.queue, demand.task),
+            new=True,
         )
         made = _with(msgspec.structs.replace(home, allowed=home.allowed - 1), pending)
         if home.free is None:  # it is the only place

@@ -22,6 +22,7 @@ from typing import IO
 import msgspec
 
 from adaptor.daemon.clock import system_clock
+from adaptor.daemon.threads import NO_THREAD
 from adaptor.errors import AdaptorError
 from adaptor.processes.identity import (
     Process,
@@ -96,7 +97,7 @@ class DaemonLock:
         self._lost = False  # whether another daemon has taken the file over
         self._closing = threading.Event()
         self._beats = threading.Thread(target=self._go_on, daemon=True, name="heartbeat")
-        self._beats.start()
+        self._beats.start()  # may raise RuntimeError
 
     def __enter__(self) -> DaemonLock:
         return self
@@ -112,6 +113,20 @@ class DaemonLock:
             with contextlib.suppress(OSError):
                 self._file.truncate(0)
         self._file.close()
+
+    def displaced(self) -> str:
+        """Why the state directory is not this daemon's any more; empty: it is.
+
+        Raises OSError: nothing can be told now.
+        """
+        try:
+            found = self._path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return "its lock or the whole folder was removed"
+        own = os.fstat(self._file.fileno())
+        if (found.st_dev, found.st_ino) != (own.st_dev, own.st_ino):
+            return "its lock is not that of this daemon: the folder or the lock was replaced"
+        return ""
 
     def beat(self) -> None:
         """Show that this process lives, or end it if another daemon has shown that. Raises OSError."""
@@ -162,6 +177,9 @@ def take_lock(directory: Path) -> DaemonLock:
     except LockHeldError:
         file.close()
         raise
+    except RuntimeError as error:
+        file.close()
+        raise AdaptorError(f"no heartbeat of the daemon can begin: {NO_THREAD}") from error
     except OSError as error:
         file.close()
         if error.errno not in _HELD:

@@ -21,7 +21,7 @@ from adaptor.daemon.configured import Configured, check_sites, configured, conti
 from adaptor.daemon.evidence import last_line
 from adaptor.daemon.lock import LockHeldError, take_lock
 from adaptor.daemon.server import port_limits
-from adaptor.errors import AdaptorError, VanishedSitesError
+from adaptor.errors import AdaptorError, VanishedSitesError, os_problem
 from adaptor.journal.damage import check_not_lost
 from adaptor.journal.database import FILE
 from adaptor.private_files import open_log
@@ -66,7 +66,7 @@ def run(
     with contextlib.suppress(OSError):  # no Linux: then it has the name of its interpreter
         Path("/proc/self/comm").write_text(NAME, encoding="ascii")
     descriptors = raise_limit()
-    with take_lock(directory):
+    with take_lock(directory) as lock:
         check_not_lost(directory / FILE)
         last = continued(directory, config)
         first = configured(config if last is None else str(last))
@@ -77,7 +77,14 @@ def run(
         if last is not None:
             log.info("no configuration is named, and work is unfinished: %s, as the last daemon", last)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        _serve_all(directory, first, descriptors, until_idle, lambda: on_ready(last))
+        try:
+            _serve_all(directory, first, descriptors, until_idle, lambda: on_ready(last), lock.displaced)
+        except AdaptorError as error:
+            log.error("stopping: %s", error)
+            raise
+        except Exception:
+            log.exception("stopping: internal error")
+            raise
         log.info("stopped")
     return 0
 
@@ -88,6 +95,7 @@ def _serve_all(
     descriptors: int,
     until_idle: bool,
     on_ready: Callable[[], None] | None,
+    displaced: Callable[[], str] = lambda: "",
 ) -> None:
     """One service after the other: an edited configuration ends one and begins the next.
 
@@ -101,9 +109,8 @@ def _serve_all(
         """What it went by, and what the next one goes by."""
         nonlocal began
         remember_config(directory, given.path, given.config.sites)
-        service = Service(
-            directory, given, port_limits(descriptors, len(given.config.sites)), started, problem
-        )
+        limits = port_limits(descriptors, len(given.config.sites))
+        service = Service(directory, given, limits, started, problem, displaced)
         began = True
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -197,7 +204,26 @@ def _last_words(errors: Path, problem: str) -> str:
 
 
 class _PrivateLog(RotatingFileHandler):
-    """Each new file is 0600, as the first one."""
+    """Each new file is 0600, as the first one. Lines that cannot be written are counted."""
+
+    _lost = 0
+    _why = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        lost, self._lost = self._lost, 0
+        if lost:
+            text = f"{lost} lines could not be written into this log: {self._why}"
+            super().emit(logging.makeLogRecord({"levelname": "WARNING", "msg": text}))
+            if self._lost:  # nor can this one
+                self._lost = lost + 1
+                return
+        super().emit(record)
+
+    def handleError(self, _record: logging.LogRecord) -> None:
+        """Python would print a traceback into daemon.err, once for each line."""
+        error = sys.exc_info()[1]
+        self._lost += 1
+        self._why = os_problem(error) if isinstance(error, OSError) else repr(error)
 
     def _open(self) -> TextIOWrapper:
         return os.fdopen(open_log(self.baseFilename), "a", encoding=self.encoding)

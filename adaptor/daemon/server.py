@@ -19,7 +19,7 @@ from adaptor.api.question import PROTOCOL
 from adaptor.protocol import access
 from adaptor.protocol.channel import LARGEST_FROM_CLIENT, LARGEST_FROM_WORKER, Channel, ChannelError, Party
 from adaptor.protocol.keys import Keys
-from adaptor.protocol.listener import Caller, ConnectionRoom, Listener, addresses, listen
+from adaptor.protocol.listener import Caller, ConnectionRoom, Listener, addresses, interface_of, listen
 
 _OWN = 48  # descriptors of the journal, the log, the loop and the sockets themselves
 _OF_A_SITE = 20  # those of commands under way, and of links to its machine
@@ -83,12 +83,12 @@ class Server:
 
         Args:
             limits: connections that each port takes.
-            loopback: listen on 127.0.0.1 only, because no worker runs elsewhere.
+            loopback: listen on the loopback only, because no worker runs elsewhere.
             worker_port: 0, or a port that is taken if it is free.
 
         Raises AdaptorError: no port can be bound.
         """
-        interface = "127.0.0.1" if loopback else "0.0.0.0"  # noqa: S104  (only proven peers are heard)
+        interface = interface_of(loopback=loopback)
         self.other_transports: list[Callable[[bytes, bytes], bool]] = []
         """For workers that do not use the port: each returns whether it takes a message to this worker."""
         workers = Party(keys.server, keys.worker.certificate, server=True)
@@ -113,6 +113,13 @@ class Server:
     ) -> None:
         """Hand over what arrives, in batches, until cancelled."""
         await asyncio.gather(self.workers.serve(on_workers), self.clients.serve(on_clients))
+
+    def machine_answers(self, worker: str) -> bool:
+        """Whether the machine of a worker answers, so that only the worker itself may be stopped or hang.
+
+        False: it does not, or nothing tells.
+        """
+        return self.workers.machine_answers(worker.encode())
 
     async def send_worker(self, identity: bytes, data: bytes) -> None:
         if not any(send(identity, data) for send in self.other_transports):
@@ -169,6 +176,11 @@ class Port:
         connection = self._connections.get(identity)
         if connection is not None:
             connection.send(data)
+
+    def machine_answers(self, identity: bytes) -> bool:
+        """As `Caller` says; False: the peer is not connected."""
+        connection = self._connections.get(identity)
+        return connection is not None and connection.machine_answers()
 
     async def reads(self, identity: bytes) -> bool:
         """Wait until a peer has read nearly all that was sent; returns whether it is connected."""
@@ -301,7 +313,7 @@ def write_client_access(
     directory: Path, keys: Keys, server: Server, host: str | None, loopback: bool
 ) -> None:
     found = addresses(host, server.client_port, loopback=loopback)
-    nearest_first = tuple(sorted(found, key=lambda address: "127.0.0.1" not in address))
+    nearest_first = (found[-1], *found[:-1])
     access.write_access(
         directory / access.CLIENT_ACCESS,
         access.Access(addresses=nearest_first, server=keys.server.certificate, own=keys.client),

@@ -8,9 +8,10 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -22,7 +23,7 @@ from adaptor.daemon.client.commands import ClientEndpoint
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.configured import Configured, changes, check_removed, checked_anew
 from adaptor.daemon.core import Core
-from adaptor.daemon.lock import LOCK
+from adaptor.daemon.kept_files import KeptFiles
 from adaptor.daemon.notices import NotableEvents
 from adaptor.daemon.observing import read_history
 from adaptor.daemon.remote.folder import RemoteFolder
@@ -41,6 +42,7 @@ from adaptor.daemon.site import Site
 from adaptor.daemon.sites import first_limits, make_backends, stays_inside, terms_of, unknown_limits
 from adaptor.daemon.step import end_pilots
 from adaptor.daemon.step import run as run_site
+from adaptor.daemon.threads import NO_THREAD, Threads
 from adaptor.daemon.timers import Every, keep_synced, new_scheduler
 from adaptor.daemon.transports import set_up_transport
 from adaptor.daemon.treasury import costs_of
@@ -49,11 +51,12 @@ from adaptor.daemon.upkeep.meters import Meters, journal_view
 from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.daemon.upkeep.retention import Retention
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
-from adaptor.errors import JournalError
+from adaptor.errors import JournalError, os_problem
 from adaptor.journal.damage import DamagedJournalError
 from adaptor.journal.journal import Journal
-from adaptor.protocol.access import CLIENT_ACCESS, AccessError, last_port
-from adaptor.protocol.keys import load_or_make_keys
+from adaptor.journal.own_files import ReplacedJournalError
+from adaptor.protocol.access import CLIENT_ACCESS, AccessError, last_port, worker_access
+from adaptor.protocol.keys import KEYS, load_or_make_keys
 from adaptor.protocol.listener import addresses
 from adaptor.protocol.state_directory import private_directory
 from adaptor.units import format_duration
@@ -62,6 +65,7 @@ from backends.registry import backend_type
 log = logging.getLogger(__name__)
 
 _LOOK = 1.0  # seconds between two looks whether the time of day was set, and whether the folder is there
+_NO_THREAD_PAUSE = 5.0  # seconds
 LINGER = 3.0  # seconds that a private daemon stays after the last bag, so that its user sees the end
 
 
@@ -73,10 +77,13 @@ class Service:
         port_limits: PortLimits,
         started: float | None = None,
         problem: str = "",
+        displaced: Callable[[], str] = lambda: "",
     ) -> None:
         """Serve by a configuration.
 
         Args:
+            displaced: tells why the state directory is not this daemon's any more; empty: it is. May raise
+                OSError.
             started: when this process began to serve, epoch seconds; None: now.
             problem: why the configuration is not the one that was asked for.
 
@@ -90,6 +97,8 @@ class Service:
         self.next: Configured | None = None
         """What another service goes on with when this one has ended; None: nothing."""
         self._problem = problem
+        self._displaced = displaced
+        self._kept_files = KeptFiles()
         self.stalled = ""  # why nothing can be written down now; empty: it can
         self._damaged = False
         private_directory(directory / "pilots")
@@ -159,25 +168,25 @@ class Service:
         """
         self._until_idle = until_idle
         # Each site may have several questions under way; those that hang must not hold the others up.
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(8 + 6 * len(self.sites)))
+        asyncio.get_running_loop().set_default_executor(await self._threads(8 + 6 * len(self.sites)))
         await self._write_access_files()
         await self._settle_removed()
         await self._measure()
         scheduler = self._schedule()
+        spools = [state.spool for state in self.sites.values() if state.spool is not None]
+        work: list[tuple[str, Callable[[], Coroutine[Any, Any, None]]]] = [
+            *((f"site {name}", partial(self._run_site, state)) for name, state in self.sites.items()),
+            *(("a spool", partial(spool.run, self._may_listen)) for spool in spools),
+            *(("a site's folder", folder.run) for folder in self._remote_folders()),
+            ("notifying", partial(self.notifier.run, self._may_listen, self._stall)),
+            ("forgetting", partial(self.retention.run, self._may_listen, self._stall)),
+            ("syncing", partial(keep_synced, self.core.journal, self._may_listen, self._stall)),
+            ("watching the clock", self._watch_clock),
+            ("watching the state directory", self._watch_folder),
+        ]
         tasks = [
             asyncio.create_task(self.server.serve(self._on_workers, self._on_clients)),
-            *(asyncio.create_task(self._run_site(state)) for state in self.sites.values()),
-            *(
-                asyncio.create_task(state.spool.run(self._may_listen))
-                for state in self.sites.values()
-                if state.spool is not None
-            ),
-            *(asyncio.create_task(folder.run()) for folder in self._remote_folders()),
-            asyncio.create_task(self.notifier.run(self._may_listen, self._stall)),
-            asyncio.create_task(self.retention.run(self._may_listen, self._stall)),
-            asyncio.create_task(keep_synced(self.core.journal, self._may_listen, self._stall)),
-            asyncio.create_task(self._watch_clock()),
-            asyncio.create_task(self._watch_folder()),
+            *(asyncio.create_task(self._go_on(*each)) for each in work),
             asyncio.create_task(self._stopped()),
         ]
         beside = [asyncio.create_task(read_history(state)) for state in self.sites.values()]
@@ -200,6 +209,25 @@ class Service:
                 await asyncio.to_thread(state.machine.close)
             self.core.journal.close()
 
+    async def _threads(self, most: int) -> Threads:
+        """Those of all calls; waits until the system gives one."""
+        while True:
+            with contextlib.suppress(RuntimeError):
+                return Threads(most)
+            log.error("the daemon waits: %s", NO_THREAD)
+            await asyncio.sleep(_NO_THREAD_PAUSE)
+
+    async def _go_on(self, what: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Do this to its end; it is tried again after a failure, which ends no daemon."""
+        while True:
+            try:
+                return await work()
+            except JournalError as error:
+                self._stall(error)
+            except Exception:
+                log.exception("internal error: %s failed; it is tried again", what)
+            await asyncio.sleep(_LOOK)
+
     def _remote_folders(self) -> list[RemoteFolder]:
         return [state.remote_folder for state in self.sites.values() if state.remote_folder is not None]
 
@@ -214,6 +242,9 @@ class Service:
                 write_site_access(self.directory, self._keys, name, found)
         host = self.config.daemon.host
         write_client_access(self.directory, self._keys, self.server, host, self._loopback)
+        written = (worker_access(name) for name, state in self.sites.items() if state.remote_folder is None)
+        for name in (KEYS, CLIENT_ACCESS, *written):
+            self._kept_files.keep(self.directory / name)
         for name, key in self.core.grants.keys.items():
             if not key.revoked:
                 self.server.clients.party.accept(key.certificate)
@@ -309,11 +340,13 @@ class Service:
     async def _try_journal(self) -> None:
         """After a failure: begin again from what the journal has, as after a restart.
 
-        A journal that is damaged stays so.
+        A journal that is damaged stays so; one that was removed is written again.
         """
         if not self.stalled or self._damaged:
             return
         try:
+            if self.core.journal.put_back():
+                log.warning("the journal was removed: it is written again, with all that it had")
             self.core.journal.explain(
                 self.core.now(),
                 "",
@@ -322,12 +355,25 @@ class Service:
             )
             self.core.recover()
             self._load_pilots()
+        except ReplacedJournalError as error:
+            self._leave(error)
+            return
         except JournalError as error:
             self._stall(error)
             return
         log.info("the journal can be written again")
         self.stalled = ""
         self.wake_sites()
+
+    def _leave(self, error: ReplacedJournalError) -> None:
+        """Another file has the place of the journal, so this daemon can keep nothing there: it ends."""
+        try:
+            kept = f"what this daemon has written is in {self.core.journal.keep_copy(self.core.now())}"
+        except JournalError as failed:
+            kept = str(failed)
+        log.error("stopping: %s; %s", error, kept)
+        self._damaged = True
+        self.stop(pilots=False)
 
     async def _settle_removed(self) -> None:
         """Budgets get back what pilots of sites that left the configuration cannot cost any more."""
@@ -355,14 +401,33 @@ class Service:
             self._stall(error)
 
     async def _on_clients(self, batch: list[PeerMessage]) -> None:
-        await self._clients.receive(batch)
+        try:
+            await self._clients.receive(batch)
+        except Exception:
+            log.exception("internal error: a question was not answered")
         self._last_busy = time.monotonic()
 
     async def _watch_folder(self) -> None:
-        """Until its folder is gone, which ends the daemon. A thread looks: the file system may hang."""
-        while await asyncio.to_thread((self.directory / LOCK).exists):
+        """Until its folder is gone or another one has its place, which ends the daemon.
+
+        A thread looks: the file system may hang. A look that fails tells nothing, and is tried again.
+        """
+        told = ""
+        while True:
+            try:
+                if why := await asyncio.to_thread(self._displaced):
+                    break
+                await asyncio.to_thread(self._kept_files.restore)
+                problem = ""
+            except OSError as error:
+                problem = f"the state directory cannot be looked at: {os_problem(error)}"
+            if problem != told:
+                log.warning("%s", problem or "the state directory can be looked at again")
+                told = problem
             await asyncio.sleep(_LOOK)
-        log.error("the state directory %s is gone: stopping", self.directory)
+        log.error("stopping: the state directory %s is not this daemon's any more: %s", self.directory, why)
+        self.stop(pilots=False)
+        await self._stopped()
 
     async def _every_second(self) -> None:
         """Workers that fell silent are lost; a daemon that is not needed ends."""

@@ -26,6 +26,7 @@ from adaptor.daemon.observing import (
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of
 from adaptor.daemon.submitting import change_request, intend, intend_change, reshape, submit
+from adaptor.daemon.threads import Threads
 from adaptor.decisions.actions import Explain, KeepForecast, Wake, WithholdNodes
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.questions import (
@@ -188,14 +189,17 @@ T = TypeVar("T")
 
 
 async def several(
-    work: Callable[[T, ThreadPoolExecutor], Awaitable[None]], items: Iterable[T], at_once: int
+    work: Callable[[T, ThreadPoolExecutor | None], Awaitable[None]], items: Iterable[T], at_once: int
 ) -> None:
     """Begin `work` on each item in order, on `at_once` of them at the same time.
 
-    Its calls wait in threads of their own, which no other work needs if they hang. After the first problem it
-    begins no more, waits for those that it has begun, and raises the problem.
+    Its calls wait in threads of their own, which no other work needs if they hang; if the system gives none,
+    in those of all calls. After the first problem it begins no more, waits for those that it has begun, and
+    raises the problem.
     """
-    pool = ThreadPoolExecutor(at_once, "several")
+    pool = None
+    with contextlib.suppress(RuntimeError):
+        pool = Threads(at_once, "several")
     turn = asyncio.Semaphore(at_once)
     problems: list[BaseException] = []
 
@@ -212,7 +216,8 @@ async def several(
     try:
         await asyncio.gather(*map(do, items), return_exceptions=True)
     finally:
-        pool.shutdown(wait=False)
+        if pool is not None:
+            pool.shutdown(wait=False)
     if problems:
         raise problems[0]
 

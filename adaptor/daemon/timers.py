@@ -43,12 +43,16 @@ async def keep_synced(
 ) -> None:
     """Bring what was written to the disk, so that a power cut takes no more than a moment, until cancelled.
 
-    A thread waits for the disk, which may be slow; `stall` gets its message.
+    A thread waits for the disk, which may be slow; `stall` gets its message, and that of a journal which is
+    not in its place any more.
     """
     while True:
         await asyncio.sleep(PAUSE)
-        if may_write() and journal.is_to_sync():
-            try:
+        if not may_write():
+            continue
+        try:
+            journal.check_files()
+            if journal.is_to_sync():
                 await asyncio.to_thread(journal.sync)
-            except JournalError as error:
-                stall(error)
+        except JournalError as error:
+            stall(error)

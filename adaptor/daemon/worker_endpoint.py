@@ -34,6 +34,7 @@ from adaptor.scheduling.broker import NO_TIME, NO_WORK
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
 from adaptor.scheduling.lost_workers import SILENT
 from adaptor.scheduling.workers import Worker
+from adaptor.units import format_duration
 from backends.base import SchedulerError
 
 log = logging.getLogger(__name__)
@@ -44,6 +45,13 @@ _DONATED_PATIENCE = 60.0  # the same on a donated node: without a daemon, nothin
 LOOKS_FOR_AN_END = (1.0, 2.0, 5.0)
 """Seconds after the last worker of a pilot has left at which the site is looked at, where polls are rarer and
 the end was not seen yet: a scheduler needs a moment to note the end of the job, and its epilog longer."""
+_HANGS = (
+    "the worker on {worker.node} hangs or was stopped: it has said nothing for {silence}, though its machine"
+    " answers; its tasks start elsewhere"
+)
+_OWN_PAUSE = 10.0
+"""Seconds without a look for silent workers, of which there is one each second, after which this daemon did
+not run itself: it was stopped, or could not write its journal."""
 _ROUND_TRIPS = 6
 """Round trips of a slow transport that are added to the timeout before a worker counts as lost."""
 
@@ -59,6 +67,8 @@ class WorkerEndpoint:
         self._sites = sites
         self._stall = stall
         self._background = Background()
+        self._looked: float | None = None  # when it last looked for silent workers, epoch seconds
+        self._awake_since = float("-inf")
         self._estimates: dict[tuple[int, str], float] = {}
         """By bag and site: the estimated runtime for which the site was woken last."""
 
@@ -100,8 +110,17 @@ class WorkerEndpoint:
                     site.wake.set()
 
     async def miss_silent(self, timeout: float) -> None:
-        """Workers that have said nothing for `timeout` seconds are lost. Raises JournalError."""
+        """Workers that have said nothing for `timeout` seconds are lost. Raises JournalError.
+
+        To be called each second. After a pause of the daemon itself, all workers get this time again.
+        """
         now = self._core.now()
+        looked, self._looked = self._looked, now
+        if looked is not None and now - looked > _OWN_PAUSE:
+            log.warning("the daemon itself did not run for %.0f s: workers are waited for", now - looked)
+            self._awake_since = now
+        if now - self._awake_since < timeout:
+            return
         silent = [
             worker
             for worker in self._core.broker.silent(now - timeout)
@@ -113,12 +132,24 @@ class WorkerEndpoint:
             )
             site = self._sites.get(worker.site)
             how = "" if (site is None or site.heard_until(now) < now - timeout) else SILENT
+            hangs = site is not None and self._hangs(site, worker)
             self._core.broker.lost(worker.id, AttemptOutcome.LOST, worker.seen, now, how)
-            self._change(worker.pilot, fell_silent=True)
+            # Behind a cut network a worker goes on with its tasks, and its pilot is kept longer.
+            self._change(worker.pilot, fell_silent=not hangs)
+            if site is not None and hangs:
+                silence = format_duration(now - worker.seen)
+                site.explain("problem", _HANGS.format(worker=worker, silence=silence), worker.pilot)
             if worker.site in self._sites:  # it may have left the configuration
                 self._sites[worker.site].wake.set()
         if silent:
             await self.follow_up(await self._core.commit())
+
+    def _hangs(self, site: Site, worker: Worker) -> bool:
+        """Whether a silent worker is stopped or hangs, and not behind a cut network.
+
+        Where a tunnel of ours is in between, the machine that answers is this one.
+        """
+        return site.remote_folder is None and self._core.server.machine_answers(worker.id)
 
     def _heard_until(self, name: str, now: float) -> float:
         """Epoch seconds before which whatever workers of a site have sent would have been heard by now.

@@ -2,7 +2,8 @@
 
 On a shared login node every user reaches 127.0.0.1, and a foreign host name can lead a browser to any
 address. So a request needs the token or the cookie that its first visit set, and a host name that is expected
-here.
+here. Cookies know no ports: another user's server at another port would get it too. So it is set for a path
+that follows from the token, below which the page is, and browsers send it for that path only.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import secrets
 from collections.abc import Collection
 from http.cookies import SimpleCookie
 from pathlib import Path
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -77,6 +78,8 @@ class PageGuard:
         self._base = base
         key = hashlib.sha256(f"cookie {token}".encode()).hexdigest()
         self._cookie, self._value = f"adaptor-{key[:8]}", key[8:]
+        self._place = f"/page-{hashlib.sha256(f'place {token}'.encode()).hexdigest()[:32]}"
+        """Before the paths for browsers."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -84,7 +87,10 @@ class PageGuard:
             return
         scope = self._without_base(scope)
         headers = Headers(scope=scope)
-        answer = self._refusal(scope, headers)
+        inside = scope["path"].startswith(f"{self._place}/")
+        if inside:
+            scope = {**scope, "path": scope["path"][len(self._place) :]}
+        answer = self._refusal(scope, headers, inside=inside)
         await (answer or self._app)(scope, receive, _with_headers(send))
 
     def _without_base(self, scope: Scope) -> Scope:
@@ -93,8 +99,11 @@ class PageGuard:
             return scope if path != self._base or not self._base else {**scope, "path": "/"}
         return {**scope, "path": path[len(self._base) :]}
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """What is answered instead of the page; None: the page."""
+    def _refusal(self, scope: Scope, headers: Headers, *, inside: bool) -> Response | None:
+        """What is answered instead of the page; None: the page.
+
+        `inside`: whether the path is one for browsers.
+        """
         if scope["method"] not in ("GET", "HEAD"):
             return PlainTextResponse("this page is only read", 405, {"Allow": "GET, HEAD"})
         host = _host_name(headers.get("host", ""))
@@ -110,7 +119,10 @@ class PageGuard:
             return PlainTextResponse(
                 "this page needs its token: open the address that `adaptor dashboard` has printed", 401
             )
+        if not inside:
+            return RedirectResponse(f".{self._place}/?{urlencode({'token': given})}", 303)
         answer = RedirectResponse("./", 303)
+        # Without a path it is for this one, as the browser sees it: a proxy may put something before it.
         answer.set_cookie(self._cookie, self._value, path=None, httponly=True, samesite="strict")
         return answer
 

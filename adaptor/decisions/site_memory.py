@@ -230,11 +230,16 @@ class SiteMemory:
         return sum(1 for _ in groupby(formal, lambda submit: submit.alike))
 
     def _rules_now(self, now: float) -> SiteRules:
-        """Requests are not withdrawn for better ones where one step could withdraw more than are left."""
-        left = self._withdrawals.allowance(now).left
+        """With what the scheduler allows now.
+
+        Requests are not withdrawn for better ones where one step could withdraw more than are left.
+        """
+        rules, left = self.rules, self._withdrawals.allowance(now).left
+        if self.seen is not None:
+            rules = msgspec.structs.replace(rules, limits=rules.limits.within(self.seen))
         if left is None or left >= sum(pilot.state is PilotState.QUEUED for pilot in self.requests):
-            return self.rules
-        return msgspec.structs.replace(self.rules, may_withdraw=False)
+            return rules
+        return msgspec.structs.replace(rules, may_withdraw=False)
 
     def _unusable(self) -> str:
         if not self.limits_known:

@@ -181,7 +181,7 @@ class SiteFuture:
                 if pilot.began <= moment.now
             ),
             pending=tuple(
-                PendingJob(f"{place}", pilot.p, pilot.end - pilot.began, pilot.began)
+                PendingJob(f"{place}", pilot.p, pilot.end - pilot.began, pilot.began, new=True)
                 for place, pilot in held
                 if pilot.began > moment.now
             ),

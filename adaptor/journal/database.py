@@ -1,34 +1,40 @@
 """Opening the journal's SQLite file: one writer, on local and on shared file systems, in the present format.
 
 `schema.sql` is the present format; `migrations/NNN.sql` makes format NNN of the one before it. SQLite keeps
-the number as the file's `user_version`, and changes it in the transaction that changes the tables.
+the number as the file's `user_version`, and changes it in the transaction that changes the tables. The first
+release has format 1; `fixtures/journals/README.md` tells how a format changes.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import re
+import resource
 import secrets
 import sqlite3
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
 
+from adaptor import __version__
 from adaptor.errors import JournalError
 from adaptor.journal.damage import check_not_lost, damaged, has_served, is_damage, lost
-from adaptor.private_files import write_private
+from adaptor.journal.own_files import write_copy
 
 log = logging.getLogger(__name__)
 
-FORMAT = 6
+FORMAT = 1
+SCHEMA = "b758a6f527dffa4a"
+"""Digest of `schema.sql` in this format; a test compares it, `python -m tests.journal.schema` renews it."""
 FOLDER = Path(__file__).parent  # of `schema.sql` and `migrations/`
-_TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
+_MAGIC = b"SQLite format 3\0"
+_NUMBER_AT = 60  # bytes of an SQLite file before its `user_version`, four bytes, the highest first
 
 
 def format_of(db: sqlite3.Connection, path: Path) -> int:
@@ -42,18 +48,70 @@ def format_of(db: sqlite3.Connection, path: Path) -> int:
     if number == 0 and has_served(path):
         raise lost(path)
     if number == FORMAT:
-        there = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        for table in _TABLE.findall(_schema()):
+        there = _columns(db)
+        for table, columns in _columns_of(_schema()).items():
             if table not in there:
                 raise sqlite3.DatabaseError(f"no such table: {table}")
+            if missing := [column for column in columns if column not in there[table]]:
+                raise _before_releases(path, f"{table}.{missing[0]}")
     if number > FORMAT:
-        copy = copy_of(path, FORMAT)
-        way_back = f", or go back to {copy}, which lacks all that was done since" if copy.exists() else ""
-        raise JournalError(
-            f"{path}: the journal has format {number}, and this version of the adaptor knows formats "
-            f"up to {FORMAT}: use the newer version, or another state directory ($ADAPTOR_DIR){way_back}"
-        )
+        raise _newer(path, number)
     return number
+
+
+def check_format(directory: Path) -> None:
+    """Raises JournalError: the journal, whose daemon may run, has a format that this version does not know.
+
+    The daemon holds the file's lock, so SQLite is not asked: the number is read from the file, where
+    `open_for_writing` has brought it.
+    """
+    path = directory / FILE
+    check_not_lost(path)
+    try:
+        with path.open("rb") as file:
+            head = file.read(_NUMBER_AT + 4)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise JournalError(f"{path}: the journal cannot be read: {error.strerror}") from error
+    number = int.from_bytes(head[_NUMBER_AT:], "big") if head.startswith(_MAGIC) else 0
+    if number > FORMAT:
+        raise _newer(path, number)
+
+
+def _before_releases(path: Path, column: str) -> JournalError:
+    return JournalError(
+        f"{path}: the journal has no column {column}: a version before the first release has written it,"
+        " which this one cannot read. Nothing was changed. Use the version that wrote it, or another state"
+        " directory ($ADAPTOR_DIR)"
+    )
+
+
+def _newer(path: Path, number: int) -> JournalError:
+    copy = copy_of(path, FORMAT)
+    way_back = f", or go back to {copy}, which lacks all that was done since" if copy.exists() else ""
+    return JournalError(
+        f"{path}: the journal has format {number}, and this version, {__version__}, knows formats up to"
+        f" {FORMAT}: a newer version has written it, or one before the first release. Nothing was changed."
+        f" Use the version that wrote it, or another state directory ($ADAPTOR_DIR){way_back}"
+    )
+
+
+def _columns(db: sqlite3.Connection) -> dict[str, list[str]]:
+    """By table."""
+    found: dict[str, list[str]] = {}
+    for table, column in db.execute(
+        "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'"
+    ):
+        found.setdefault(table, []).append(column)
+    return found
+
+
+@cache
+def _columns_of(schema: str) -> dict[str, list[str]]:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(schema)
+        return _columns(db)
 
 
 def prepare_for_writing(db: sqlite3.Connection, path: Path) -> None:
@@ -118,14 +176,9 @@ def _run(db: sqlite3.Connection, script: str) -> None:
 
 def _keep_copy(db: sqlite3.Connection, path: Path, copy: Path) -> None:
     """Copy the file (0600) under its final name, or not at all. Raises JournalError."""
-    part = copy.with_name(f"{copy.name}.part")
     try:
-        write_private(part, b"", sync=False)
-        with closing(sqlite3.connect(part)) as target:
-            db.backup(target)
-        part.replace(copy)
+        write_copy(db, copy)
     except (OSError, sqlite3.Error) as error:
-        part.unlink(missing_ok=True)
         raise JournalError(
             f"{path}: the journal is not migrated, because no copy of it can be made ({error}); "
             f"make room for {copy}"
@@ -134,6 +187,7 @@ def _keep_copy(db: sqlite3.Connection, path: Path, copy: Path) -> None:
 
 
 FILE = "journal.sqlite"
+_ALMOST = 2**17  # bytes that one write may take beyond the size of a file
 OWNERS_PATIENCE = 10.0
 """Seconds for which the daemon waits until commands have read the journal, which they do if none runs."""
 
@@ -159,6 +213,8 @@ def guarded(path: Path) -> Iterator[None]:
 def _of_the_disk(path: Path, error: sqlite3.Error) -> str:
     """What the disk says to others who write there, where SQLite tells only that it said no."""
     if "I/O" in str(error):
+        if limit := _limit_of_sizes(path):
+            return limit
         try:
             with tempfile.TemporaryFile(dir=path.parent) as file:
                 file.write(b"-" * 65536)
@@ -167,6 +223,20 @@ def _of_the_disk(path: Path, error: sqlite3.Error) -> str:
         except OSError as problem:
             return f" ({problem.strerror})"
     return ""
+
+
+def _limit_of_sizes(path: Path) -> str:
+    """What to say if the journal or its log has met this process's limit for sizes of files; else empty."""
+    most, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if most == resource.RLIM_INFINITY:
+        return ""
+    sizes = [each.stat().st_size for each in (path, path.with_name(f"{path.name}-wal")) if each.exists()]
+    if max(sizes, default=0) + _ALMOST < most:
+        return ""
+    return (
+        f" (files of this process may have {most} bytes, by `ulimit -f`: start the daemon again from a shell"
+        " with `ulimit -f unlimited`)"
+    )
 
 
 def open_for_writing(directory: Path) -> sqlite3.Connection:
@@ -185,6 +255,8 @@ def open_for_writing(directory: Path) -> sqlite3.Connection:
     new = () if path.stat().st_size else ("auto_vacuum = INCREMENTAL",)
     pragmas = (*new, "journal_mode = WAL", f"synchronous = {DURABLE}")
     connection = _open(path, prepare_for_writing, OWNERS_PATIENCE, *pragmas)
+    with guarded(path):
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)")  # so that `check_format` finds the number
     set_synchronous(connection, SOON)
     return connection
 

@@ -14,7 +14,7 @@ from adaptor.api import ExplanationKind, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.futures.run_shares import KEPT, Ran
 from adaptor.donation.idleness import Idleness
-from adaptor.errors import UsageError
+from adaptor.errors import JournalError, UsageError
 from adaptor.forecast.calibration import Raw
 from adaptor.forecast.record import FirstForecast
 from adaptor.forecast.starts_seen import JudgedStart
@@ -22,6 +22,7 @@ from adaptor.journal import bag_rows, database
 from adaptor.journal.change_rows import note_user_change, write_changes
 from adaptor.journal.decision_rows import insert_decision
 from adaptor.journal.forecast_rows import insert_forecast, insert_raw
+from adaptor.journal.own_files import GoneJournalError, OwnFiles, copy_beside, write_copy
 from adaptor.journal.pilot_rows import insert_pilot
 from adaptor.journal.staging import StagedTasks, stage
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, UserChange
@@ -39,6 +40,7 @@ class Journal:
         """Raises JournalError: the file cannot be opened, or not be migrated to the present format."""
         self.path = directory / database.FILE
         self.connection: sqlite3.Connection = database.open_for_writing(directory)
+        self._files = OwnFiles(self.path, self.connection)
         self._synced = 0  # of the rows that this connection has changed, those that `sync` was called for
 
     @property
@@ -52,7 +54,9 @@ class Journal:
 
     @contextmanager
     def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """Write all that the block writes, or nothing. Raises JournalError: nothing is written.
+        """Write all that the block writes, or nothing.
+
+        Raises JournalError: nothing is written, or what is written is not kept, as `check_files` says.
 
         Within the block of another transaction it is a part of that one.
 
@@ -68,6 +72,7 @@ class Journal:
                 self.connection.execute("BEGIN IMMEDIATE")
                 yield self.connection
                 self.connection.execute("COMMIT")
+                self._files.check(self.connection)
             except BaseException:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
@@ -75,6 +80,49 @@ class Journal:
             finally:
                 if durable:
                     database.set_synchronous(self.connection, database.SOON)
+
+    def check_files(self) -> None:
+        """Raises JournalError: the journal is not in its place any more, or nothing can be told of that."""
+        with database.guarded(self.path):
+            self._files.check(self.connection)
+
+    def put_back(self) -> bool:
+        """If the journal was removed: write it again, with all that was ever written into it; whether it was.
+
+        Raises JournalError: it cannot be written, or as `check_files`.
+        """
+        try:
+            self.check_files()
+            return False
+        except GoneJournalError:
+            pass
+        with database.guarded(self.path):
+            try:
+                write_copy(self.connection, self.path)
+            except OSError as error:
+                raise JournalError(f"{self.path}: cannot be written again: {error.strerror}") from error
+            self.connection.close()
+            self._remove_log()
+            self.connection = database.open_for_writing(self.path.parent)
+            self._files = OwnFiles(self.path, self.connection)
+        return True
+
+    def keep_copy(self, now: float) -> Path:
+        """Keep what this daemon has written beside a file in the journal's place. Raises JournalError."""
+        with database.guarded(self.path):
+            try:
+                copy = copy_beside(self.connection, self.path, now)
+            except OSError as error:
+                raise JournalError(f"{self.path}: no copy can be kept: {error.strerror}") from error
+        self._remove_log()
+        return copy
+
+    def _remove_log(self) -> None:
+        """Of a journal that is in a copy now. Raises JournalError."""
+        try:
+            self._files.remove_log()
+        except OSError as error:
+            raise JournalError(f"{self.path}-wal: cannot be removed: {error.strerror}") from error
 
     def is_to_sync(self) -> bool:
         """Whether something was written since the last call."""

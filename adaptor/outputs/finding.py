@@ -5,10 +5,8 @@ The folder is listed once; nothing asks for each file, which on a network file s
 
 from __future__ import annotations
 
-import errno
 import math
 import os
-import stat
 import subprocess
 from pathlib import Path
 from typing import BinaryIO
@@ -16,8 +14,8 @@ from typing import BinaryIO
 import msgspec
 
 from adaptor.outputs.packing import ARCHIVE, INDEX, PACK, Stream, output_name
+from adaptor.private_files import open_folder, open_ours
 
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _PATIENCE = 10.0  # seconds for a command
 _LARGEST_INDEX = 1 << 30  # bytes
 
@@ -100,18 +98,19 @@ class Outputs:
         return OutputPlace(os.path.join(self.folder, name))  # noqa: PTH118 (there may be 100,000)
 
 
-def open_place(place: OutputPlace, *, ours: bool = False) -> BinaryIO:
-    """Open a file at its first byte. A fifo that was put in its place is not waited for.
+def open_place(place: OutputPlace) -> BinaryIO:
+    """Open an output at its first byte, as its worker has opened it: a plain file of this user, and no link.
 
-    `ours`: whether it must be a file of this user's, and no link.
+    A link to its folder may be this user's or root's. A fifo that was put in its place is not waited for.
 
-    Raises OSError: it is not there, cannot be read, or is no plain file.
+    Raises OSError: it is not there, cannot be read, or is not ours; `strerror` says why.
     """
-    handle = os.open(place.path, _READ | os.O_NOFOLLOW if ours else _READ)
-    status = os.fstat(handle)
-    if not stat.S_ISREG(status.st_mode) or (ours and status.st_uid != os.geteuid()):
-        os.close(handle)
-        raise OSError(errno.EINVAL, "no plain file")
+    folder, name = os.path.split(os.path.abspath(place.path))  # noqa: PTH100 (as the paths of folders here)
+    above = open_folder(folder, ours=False)
+    try:
+        handle = open_ours(name, folder=above)
+    finally:
+        os.close(above)
     file = os.fdopen(handle, "rb")
     file.seek(place.start)
     return file
@@ -142,7 +141,7 @@ def tail(place: OutputPlace | None, lines: int = 20) -> str:
     if place is None:
         return ""
     try:
-        with open_place(place, ours=True) as file:
+        with open_place(place) as file:
             size = os.fstat(file.fileno()).st_size if place.size is None else place.size
             file.seek(place.start + max(0, size - _BYTES))
             text = file.read(min(size, _BYTES)).decode("utf-8", "replace")

@@ -2,7 +2,7 @@
 
 Three notes in one folder record a supervised worker: `<id>.job.json` at its submission, `<id>.start.json`
 when its supervisor claims it (or its cancellation does, whichever is first), `<id>.end.json` at its end.
-No note ever changes, so a crash leaves nothing to merge.
+No note ever changes, so a crash leaves nothing to merge. Each carries the number of its format.
 """
 
 from __future__ import annotations
@@ -12,20 +12,28 @@ import math
 import os
 import signal
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+from adaptor.file_format import newer_content
 from adaptor.private_files import PRIVATE, write_atomically
 
 JOB = "job"
 START = "start"
 END = "end"
+FORMAT = 1
 
 _PATIENCE = 600.0  # seconds of tries to write a note, for instance on a full disk
 
 
 def note_path(directory: Path, id: int | str, kind: str) -> Path:
     return directory / f"{id}.{kind}.json"
+
+
+def numbered(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What a note holds, with the number of its format."""
+    return {"format": FORMAT, **content}
 
 
 def write_once(path: Path, content: dict[str, Any]) -> None:
@@ -36,7 +44,7 @@ def write_once(path: Path, content: dict[str, Any]) -> None:
         OSError: the disk is full, or the folder is gone or not writable; there is no note.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    data = json.dumps(content).encode()
+    data = json.dumps(numbered(content)).encode()
     write_atomically(path, data, temporary=temporary, mode=PRIVATE, sync=True, replace=False)
 
 
@@ -71,11 +79,14 @@ def read_note(path: Path) -> Any:
 
 
 def parse_note(data: bytes) -> Any:
-    """Raises ValueError: it is damaged."""
+    """Raises ValueError: it is damaged, or a newer version has written it."""
     try:
-        return json.loads(data, parse_constant=_no_number, parse_float=_number)
+        content = json.loads(data, parse_constant=_no_number, parse_float=_number)
     except RecursionError as error:  # a bomb of nested lists
         raise ValueError(str(error)) from error
+    if problem := newer_content(content, FORMAT):
+        raise ValueError(problem)
+    return content
 
 
 def _no_number(word: str) -> NoReturn:

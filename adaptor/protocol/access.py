@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor.errors import AdaptorError
+from adaptor.file_format import newer
 from adaptor.private_files import NotOursError, open_ours, write_private
 from adaptor.protocol.decoding import decoded
 
@@ -22,6 +23,7 @@ KEY_VARIABLE = "ADAPTOR_KEY"
 RELAYED_ACCESS = "access-worker.json"  # on a remote login node, in the folder of one daemon and site
 
 
+FORMAT = 1  # of access files
 _LARGEST = 65536  # bytes
 
 
@@ -39,6 +41,10 @@ class AccessError(AdaptorError):
     """An access file is missing, damaged, or open to other users."""
 
 
+class LostAccessError(AccessError):
+    """The access file is missing or damaged; the daemon that it is of writes it again."""
+
+
 class Credentials(msgspec.Struct, frozen=True):
     """A certificate and its secret key, as PEM texts."""
 
@@ -53,6 +59,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     """`tcp://host:port` or `spool:///directory`, the likeliest first; only one has to be reachable."""
     server: str  # the daemon's certificate (PEM)
     own: Credentials
+    format: int = FORMAT
 
 
 def host_and_port(address: str) -> tuple[str, int]:
@@ -69,7 +76,7 @@ def write_access(path: Path, access: Access) -> None:
 
 
 def read_access(path: Path) -> Access:
-    """Raises AccessError: missing, damaged, not ours, or readable by others."""
+    """Raises AccessError: not ours, or readable by others; LostAccessError: missing or damaged."""
     try:
         with os.fdopen(open_ours(path, links=True, closed=True), "rb") as file:
             data = file.read(_LARGEST + 1)
@@ -78,13 +85,16 @@ def read_access(path: Path) -> Access:
             f"{path}: must belong to you alone, or others may have read the key in it: {error.strerror}"
         ) from error
     except OSError as error:
-        raise AccessError(f"{path}: cannot be read: {error.strerror}") from error
+        kind = LostAccessError if isinstance(error, FileNotFoundError) else AccessError
+        raise kind(f"{path}: cannot be read: {error.strerror}") from error
     if len(data) > _LARGEST:
-        raise AccessError(f"{path}: damaged: more than {_LARGEST} bytes")
+        raise LostAccessError(f"{path}: damaged: more than {_LARGEST} bytes")
+    if problem := newer(data, FORMAT):
+        raise AccessError(f"{path}: {problem}")
     try:
         return decoded(_access.decode, data)
     except msgspec.DecodeError as error:
-        raise AccessError(f"{path}: damaged: {error}") from error
+        raise LostAccessError(f"{path}: damaged: {error}") from error
 
 
 def last_port(path: Path) -> int:

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor.file_format import newer
 from adaptor.private_files import write_private
 from adaptor.protocol.access import AccessError, Credentials
 from adaptor.protocol.decoding import decoded
 
 KEYS = "keys.json"  # the file of the state directory that keeps them
+FORMAT = 1  # of that file
 _FROM = datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc)
 _UNTIL = datetime.datetime(9999, 12, 31, 23, 59, 59, tzinfo=datetime.timezone.utc)
 """No end, as RFC 5280 writes it: the clocks of nodes differ, and keys are used as long as their directory."""
@@ -25,6 +27,7 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
     server: Credentials
     worker: Credentials
     client: Credentials
+    format: int = FORMAT
 
 
 _keys = msgspec.json.Decoder(Keys)
@@ -55,13 +58,26 @@ def new_identity(name: str, until: datetime.datetime = _UNTIL) -> Credentials:
 
 
 def load_or_make_keys(directory: Path) -> Keys:
-    """Raises AccessError: the key file is damaged."""
+    """Raises AccessError: the key file is damaged, or a newer version has written it."""
     path = directory / KEYS
     if not path.exists():
-        keys = Keys(**{name: new_identity(name) for name in Keys.__struct_fields__})
+        keys = Keys(
+            server=new_identity("server"), worker=new_identity("worker"), client=new_identity("client")
+        )
         write_private(path, msgspec.json.encode(keys))
+    return read_keys(path)
+
+
+def read_keys(path: Path) -> Keys:
+    """Raises AccessError: as `load_or_make_keys`."""
     try:
-        return decoded(_keys.decode, path.read_bytes())
+        data = path.read_bytes()
+    except OSError as error:
+        raise AccessError(f"{path}: cannot be read: {error.strerror}") from error
+    if problem := newer(data, FORMAT):
+        raise AccessError(f"{path}: {problem}")
+    try:
+        return decoded(_keys.decode, data)
     except msgspec.DecodeError as error:
         raise AccessError(
             f"{path}: damaged: {error}; remove it when no pilot of this daemon is left in any queue"

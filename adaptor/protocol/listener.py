@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import logging
 import select
 import socket
+import struct
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -32,6 +34,9 @@ _PAUSE = 0.02  # seconds between two bursts of accepted connections, at least
 _SHARE = 2.0  # seconds of pause by second of handshakes
 OUT_OF_DESCRIPTORS = 1.0
 """Seconds of pause after the system refuses a connection, or when there is no room for one."""
+_SIGNS_OF_LIFE = 10
+"""Seconds of silence after which the machine of a peer is asked whether it lives, by TCP's keepalive."""
+_LAST_ACKNOWLEDGEMENT = struct.Struct("@56xI")  # of `struct tcp_info` of Linux: milliseconds since it
 _LOOK = 1.0  # seconds between two looks for handshakes that take too long
 _REMARKS = 60.0  # seconds between two lines in the log about the same trouble
 
@@ -61,6 +66,19 @@ class Caller(asyncio.Protocol):
         self._listener.left(self)
         if self.transport is not None:
             self.transport.abort()
+
+    def machine_answers(self) -> bool:
+        """Whether the peer's machine has acknowledged something lately, whatever the peer itself does."""
+        connected = None if self.transport is None else self.transport.get_extra_info("socket")
+        if connected is None:
+            return False
+        try:
+            told = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LAST_ACKNOWLEDGEMENT.size)
+        except OSError:
+            return False
+        if len(told) < _LAST_ACKNOWLEDGEMENT.size:
+            return False
+        return bool(_LAST_ACKNOWLEDGEMENT.unpack(told)[0] <= 2000 * _SIGNS_OF_LIFE)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -149,10 +167,11 @@ class Listener:
         with contextlib.suppress(OSError):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 20)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _SIGNS_OF_LIFE)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _SIGNS_OF_LIFE)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 11)
         caller = self._make(self)
+        address = address.removeprefix("::ffff:")  # of IPv4, at a socket of IPv6
         caller.address = "127" if address.startswith("127.") else address  # anybody here has all of 127.*
         self._make_room(self._silent, self._room.silent)
         self._silent[caller] = asyncio.get_running_loop().time()
@@ -226,13 +245,44 @@ def _has_left(connection: socket.socket) -> bool:
 
 
 def listen(interface: str, *ports: int) -> socket.socket:
-    """A listening socket at the first of these ports that is free, or at any. Raises AdaptorError."""
+    """A listening socket at the first of these ports that is free, or at any. Raises AdaptorError.
+
+    `interface`: an address of this machine, as `interface_of` tells.
+    """
+    both = interface == EVERYWHERE_6 and socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if ":" in interface else socket.AF_INET
     for port in (*ports, 0):
         try:
-            return socket.create_server((interface, port), backlog=BACKLOG)
+            return socket.create_server(
+                (interface, port), family=family, backlog=BACKLOG, dualstack_ipv6=both
+            )
         except OSError as error:
             log.warning("port %s cannot be bound: %s", port, error)
     raise AdaptorError(f"no port can be bound on {interface}")
+
+
+LOOPBACK, LOOPBACK_6 = "127.0.0.1", "::1"
+EVERYWHERE, EVERYWHERE_6 = "0.0.0.0", "::"  # noqa: S104  (only proven peers are heard)
+
+
+def interface_of(*, loopback: bool) -> str:
+    """The address to listen at: of IPv6 where this machine has no other.
+
+    `loopback`: whether all peers are on this machine.
+    """
+    if loopback:
+        return loopback_address()
+    return EVERYWHERE if _interface_addresses(socket.AF_INET) or not _interface_addresses() else EVERYWHERE_6
+
+
+def loopback_address() -> str:
+    """`127.0.0.1`, or `::1` where this machine has no such address."""
+    try:
+        with socket.socket() as trial:
+            trial.bind((LOOPBACK, 0))
+    except OSError:
+        return LOOPBACK_6
+    return LOOPBACK
 
 
 def addresses(host: str | None, port: int, *, loopback: bool) -> tuple[str, ...]:
@@ -242,19 +292,26 @@ def addresses(host: str | None, port: int, *, loopback: bool) -> tuple[str, ...]
         host: the only name that peers try besides the loopback; None: all names and addresses.
         loopback: whether all peers are on this machine.
     """
-    if loopback:
-        return (f"tcp://127.0.0.1:{port}",)
-    names = [host] if host else [*_interface_addresses(), socket.getfqdn()]
-    return tuple(f"tcp://{name}:{port}" for name in dict.fromkeys([*names, "127.0.0.1"]))
+    here = loopback_address()
+    names = [] if loopback else [host] if host else [*_interface_addresses(), socket.getfqdn()]
+    return tuple(
+        f"tcp://[{name}]:{port}" if ":" in name else f"tcp://{name}:{port}"
+        for name in dict.fromkeys([*names, here])
+    )
 
 
-def _interface_addresses() -> list[str]:
-    """IPv4 addresses of interfaces that are up, loopback left out."""
+def _interface_addresses(family: socket.AddressFamily | None = None) -> list[str]:
+    """Of interfaces that are up, without the loopback; without a `family`, IPv6 only if there is no IPv4."""
+    if family is None:
+        return _interface_addresses(socket.AF_INET) or _interface_addresses(socket.AF_INET6)
     up = {name for name, stats in psutil.net_if_stats().items() if stats.isup}
-    return [
-        address.address
-        for name, found in psutil.net_if_addrs().items()
+    found = [
+        ipaddress.ip_address(address.address.partition("%")[0])
+        for name, of_interface in psutil.net_if_addrs().items()
         if name in up
-        for address in found
-        if address.family == socket.AF_INET and not address.address.startswith("127.")
+        for address in of_interface
+        if address.family == family
+    ]
+    return [
+        str(each) for each in found if not (each.is_loopback or (each.version == 6 and each.is_link_local))
     ]

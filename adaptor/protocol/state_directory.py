@@ -40,4 +40,6 @@ def private_directory(path: Path) -> Path:
         raise AdaptorError(f"{path}: cannot be used as a private folder: {error.strerror}") from error
     if stat.S_IMODE(status.st_mode) & 0o077:
         raise AdaptorError(f"{path}: is open to other users; close it with: chmod 700 {path}")
+    if stat.S_IMODE(status.st_mode) & 0o700 != 0o700:
+        raise AdaptorError(f"{path}: is closed to yourself; open it with: chmod 700 {path}")
     return path

@@ -90,7 +90,7 @@ def _try_again(state: SchedulingState, bag: Bag, task: int) -> None:
 NEAR_THE_END = 15.0
 """A worker that ends a task within this many seconds of its pilot's end does so because of the walltime."""
 
-_IN_VAIN = (126, 127)  # exit codes of a shell that cannot run the command: it cannot the next time either
+_IN_VAIN = (127,)  # exit codes of a shell that finds no such command: it does not the next time either
 
 _ITS_OWN = (
     AttemptOutcome.DONE,

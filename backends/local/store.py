@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from adaptor.file_format import newer
 from adaptor.processes.identity import Identity
-from adaptor.processes.notes import END, JOB, START, note_path, write_once
+from adaptor.processes.notes import END, FORMAT, JOB, START, note_path, write_once
 from adaptor.protocol.decoding import decoded
 from adaptor.reports import JobState
 from adaptor.resources import Part
@@ -229,7 +230,11 @@ class Store:
 
 
 def _decode(path: Path, kind: type[_Record]) -> _Record:
-    return decoded(msgspec.json.Decoder(kind).decode, path.read_bytes())
+    """Raises SchedulerError: a newer version has written the note, which is not damaged then."""
+    data = path.read_bytes()
+    if problem := newer(data, FORMAT):
+        raise SchedulerError(f"{path}: {problem}")
+    return decoded(msgspec.json.Decoder(kind).decode, data)
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from backends.pbs.constraints import PbsShape, shape_of, site_traits
 from backends.pbs.dialect import PbsDialect
 from backends.pbs.donation import donatable, node_reports
 from backends.pbs.fields import element_id, is_element
-from backends.pbs.limits import ceilings, refusal, with_least
+from backends.pbs.limits import ceilings, refusal, together, with_least
 from backends.pbs.reading import PbsTerms, SharedServer, ask
 from backends.pbs.rows import PbsQueue
 from backends.pbs.state.nodes import execution_queues, find_queue, misfit
@@ -155,6 +155,7 @@ class PbsBackend(BatchBackend[SharedServer]):
             terms.other_reservations,
             whole_nodes=self._site.whole_nodes or terms.site.exclusive,
             known=self._known_jobs,
+            allowed=ceilings(terms).allowed(together(terms, self._shared.commands.user())),
         )
 
     def _look(self, asker: str) -> PbsTerms:

@@ -6,11 +6,13 @@ import math
 from collections.abc import Collection
 from pathlib import Path
 
+import msgspec
+
 from adaptor.config.schema import SiteConfig
-from adaptor.model import EndedJob, QueueState
+from adaptor.model import Allowed, EndedJob, QueueState
 from adaptor.reports import JobReport, NodeReport
 from backends.arrays import script_of
-from backends.base import ChangeRefused, PilotOrder, SubmitRefused
+from backends.base import ChangeRefused, PartitionClosed, PilotOrder, SubmitRefused
 from backends.ceilings import Ceilings
 from backends.commands import only_says
 from backends.donation import donation_terms, shortened
@@ -19,10 +21,11 @@ from backends.machines.here import HERE
 from backends.observed.backend import BatchBackend
 from backends.observed.remembered import Unchanged
 from backends.scripts import render
+from backends.slurm.accounts import shared_bounds, used_up
 from backends.slurm.checking import unknown_answers
 from backends.slurm.donation import donatable, node_reports
 from backends.slurm.jobs import OwnSlurmJobs, remaining_nodes
-from backends.slurm.limits import ask_terms, ceilings
+from backends.slurm.limits import bounded_groups, ceilings, groups_of, look_for
 from backends.slurm.nodes import (
     KnownNode,
     Look,
@@ -30,7 +33,6 @@ from backends.slurm.nodes import (
     check_started,
     find_site,
     gives_whole_nodes,
-    memory_terms,
 )
 from backends.slurm.ordering import min_job_age, ordering
 from backends.slurm.placing.exclusivity import NOTHING
@@ -123,6 +125,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             worker=order.worker,
             index="" if order.pilots == 1 else "SLURM_ARRAY_TASK_ID",
             gres=step_gres(command[1:]),
+            shares=str(self._known_site().memory_shares),
         )
         return accepted_id(self._submit(command, script, text))
 
@@ -164,13 +167,14 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         return self._questions.ended_jobs(self._site.partition)
 
     def _ceilings(self) -> Ceilings:
-        return ceilings(ask_terms(self._questions), self._site, self._site_nodes())
+        return ceilings(self._shared.terms(), self._site, self._site_nodes())
 
     def _observe(self) -> QueueState:
         seen = self._shared.look.take(self._asker)
         site = self._site_of(seen.nodes, seen.node_details)
         check_started(site.name, site.available)
         partitions = self._shared.partitions()
+        allowed = self._allowed_now(site, seen)
         return queue_state(
             SlurmSeen(
                 now=seen.now,
@@ -185,9 +189,21 @@ class SlurmBackend(BatchBackend[SharedCluster]):
                 ordering=ordering(self._shared.settings),
                 user=self._shared.commands.user(),
                 known=self._known_jobs,
+                allowed=allowed,
                 unknown=unknown_answers(self._shared.settings, seen, partitions.values()),
             )
         )
+
+    def _allowed_now(self, site: PartitionNodes, seen: SlurmReading) -> Allowed:
+        """Raises PartitionClosed: what the account or the QOS may use is used up."""
+        terms, partition = self._shared.terms(), seen.partitions.get(site.name)
+        if partition is None:
+            return Allowed()
+        if reason := used_up(groups_of(terms, self._site, partition)):
+            raise PartitionClosed(reason)
+        groups = bounded_groups(terms, self._site, site)
+        bounds = shared_bounds(groups, seen.jobs, seen.job_details.found, terms.user)
+        return ceilings(terms, self._site, site).allowed(bounds)
 
     def _gives_whole_nodes(self, partition: Partition | None) -> bool:
         """Whether a node that is partly in use by others takes no request of ours."""
@@ -195,13 +211,9 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         return self._site.whole_nodes or alone or gives_whole_nodes(self._shared.settings)
 
     def _site_of(self, rows: list[NodeRow], details: dict[str, NodeDetail]) -> PartitionNodes:
-        partitions = self._shared.partitions()
-        look = Look(
-            details=details,
-            restriction=self._restriction,
-            memory=memory_terms(self._shared.settings, partitions, self._site.partition),
-            known=self._known_nodes,
-        )
+        terms = self._shared.terms()
+        look = look_for(self._site, self._shared.settings, terms, details)
+        look = msgspec.structs.replace(look, known=self._known_nodes)
         self._latest = find_site(rows, self._site.partition, look)
         return self._latest
 
@@ -235,8 +247,8 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         """Raises SubmitRefused: Slurm would take it and never start it."""
         site = self._known_site()
         per_node = (self._site.processors_per_node or site.usual_size) if self._site.whole_nodes else None
-        shape = shape_of(order, site.machines, per_node=per_node, default_memory=site.default_memory)
-        if reason := misfit(shape, order.task, site.machines, site.name):
+        shape = shape_of(order, site, per_node=per_node)
+        if reason := misfit(shape, order.task, site):
             raise SubmitRefused(reason)
         return shape
 

@@ -23,6 +23,7 @@ from backends.observed.backend import Reading
 from backends.observed.remembered import Remembered
 from backends.observed.rows import ReservationRow
 from backends.slurm import parse
+from backends.slurm.accounts import GroupLimits, SlurmTerms, is_enforced, parse_groups
 from backends.slurm.ordering import TIME_RESOLUTION, most_in_array, shrink_margin, slot_margin
 from backends.slurm.parse import (
     ASSOCIATION_FIELDS,
@@ -163,6 +164,38 @@ class Questions:
     def qos(self) -> dict[str, QosAllowance]:
         return parse_qos(self._sacctmgr("qos", QOS_FIELDS))
 
+    def groups(self) -> list[GroupLimits]:
+        """Of all accounts, of our user in them, and of all QOS."""
+        answer = self._commands.ask("scontrol", "show", "assoc_mgr", "-o", "flags=assoc,qos")
+        return parse_groups(answer, self.user())
+
+    def terms(self, settings: Mapping[str, str]) -> SlurmTerms:
+        """Raises SchedulerError: no answer about the partitions; accounting may be absent."""
+        partitions = {partition.name: partition for partition in self.partitions()}
+        found = SlurmTerms(partitions=partitions, user=self.user())
+        try:
+            found = msgspec.structs.replace(found, associations=self.associations())
+            if not is_enforced(settings):
+                unbound = [
+                    msgspec.structs.replace(each, allowance=QosAllowance(source=""))
+                    for each in found.associations
+                ]
+                return msgspec.structs.replace(found, associations=unbound)
+            return msgspec.structs.replace(found, qos=self.qos(), groups=self.groups_told())
+        except SchedulerError:
+            return found
+
+    def groups_told(self) -> list[GroupLimits]:
+        """Empty where Slurm does not tell them."""
+        try:
+            return self.groups()
+        except SchedulerError:
+            return []
+
+    def user(self) -> str:
+        """Ours."""
+        return self._commands.user()
+
     def accounting(self, ids: Collection[str]) -> list[AccountingRow]:
         """What sacct knows of these jobs, ended long ago or not."""
         # Of arrays as a whole: their elements may be hundreds.
@@ -214,6 +247,8 @@ class SlurmReading(msgspec.Struct, frozen=True, kw_only=True):
     reservations: list[ReservationRow]
     node_details: dict[str, NodeDetail]
     job_details: JobDetails
+    partitions: dict[str, Partition] = {}
+    """By name."""
     licenses: dict[str, License] = {}
 
     def other_reservations(self, own: str | None) -> list[ReservationRow]:
@@ -236,10 +271,12 @@ def read(questions: Questions, *, licenses: bool = False) -> SlurmReading:
         jobs=jobs,
         job_details=questions.job_details(jobs),
         reservations=questions.reservations(),
+        partitions={each.name: each for each in questions.partitions()},
         licenses=questions.licenses() if licenses else {},
     )
 
 
+MOST_GROUPS = 2000  # records of accounts and QOS that are read with each look; more, with the settings
 _SETTINGS_KEPT = 600.0  # seconds for which Slurm's own configuration is taken to stay as it is
 
 
@@ -256,19 +293,29 @@ class SharedCluster(Reading[SlurmReading]):
         self.licenses = licenses_of(site)
         self.settings: dict[str, str] = {}  # as last asked
         self.slot_margin = slot_margin({})
-        self._partitions: dict[str, Partition] = {}
+        self._terms = SlurmTerms(partitions={})
         self._until = 0.0
 
     def see(self) -> SlurmReading:
-        return read(self.questions, licenses=bool(self.licenses))
+        """Partitions and the use of accounts are as of this look: both change while a daemon runs."""
+        seen = read(self.questions, licenses=bool(self.licenses))
+        groups = self.terms().groups
+        if 0 < len(groups) <= MOST_GROUPS:
+            groups = self.questions.groups_told() or groups
+        self._terms = msgspec.structs.replace(self._terms, partitions=seen.partitions, groups=groups)
+        return seen
 
-    def partitions(self) -> dict[str, Partition]:
-        """All, by name. Raises SchedulerError: no answer."""
+    def terms(self) -> SlurmTerms:
+        """What limits are made of. Raises SchedulerError: no answer."""
         if time.monotonic() >= self._until:
             self.settings = self.questions.settings()
             self.slot_margin = slot_margin(self.settings)
             self.shrink_margin = shrink_margin(self.settings)
             self.most_in_array = most_in_array(self.settings)
-            self._partitions = {each.name: each for each in self.questions.partitions()}
+            self._terms = self.questions.terms(self.settings)
             self._until = time.monotonic() + _SETTINGS_KEPT
-        return self._partitions
+        return self._terms
+
+    def partitions(self) -> dict[str, Partition]:
+        """All, by name. Raises SchedulerError: no answer."""
+        return self.terms().partitions

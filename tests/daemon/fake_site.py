@@ -157,6 +157,9 @@ class FakeServer:
     async def send_worker(self, identity: bytes, data: bytes) -> None:
         """Nobody is there."""
 
+    def machine_answers(self, worker: str) -> bool:
+        return False
+
 
 CONFIG = SiteConfig(backend="local", heuristic="adaptive", initial_tr=Duration(60))
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,45 @@ def test_commands_are_told_of_one_on_another_machine(tmp_path: Path) -> None:
     long_ago = path.stat().st_mtime - 2 * lock.SILENCE
     os.utime(path, (long_ago, long_ago))
     assert holder_of(tmp_path) is None
+
+
+def test_a_lock_that_is_not_its_own_any_more(tmp_path: Path) -> None:
+    here, away, other = tmp_path / "st", tmp_path / "away", tmp_path / "backup"
+    for folder in (here, other):
+        folder.mkdir()
+    (other / lock.LOCK).touch()
+    with take_lock(here) as held:
+        assert held.displaced() == ""
+        here.rename(away)
+        assert "removed" in held.displaced()
+        other.rename(here)
+        assert "replaced" in held.displaced()
+        here.rename(other)
+        away.rename(here)
+        assert held.displaced() == ""
+        (here / lock.LOCK).unlink()
+        assert "removed" in held.displaced()
+
+
+def test_a_look_that_fails_tells_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stale(_path: Path) -> os.stat_result:
+        raise OSError(116, "Stale file handle")
+
+    with take_lock(tmp_path) as held:
+        monkeypatch.setattr(Path, "lstat", stale)
+        with pytest.raises(OSError, match="Stale"):
+            held.displaced()
+
+
+def test_where_no_thread_can_be_had_the_lock_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(threading.Thread, "start", none)
+        with pytest.raises(AdaptorError, match="ulimit -u"):
+            take_lock(tmp_path)
+    take_lock(tmp_path).close()
 
 
 def test_a_heartbeat_changes_the_file_and_one_that_finds_another_daemon_ends(

@@ -60,6 +60,59 @@ def test_a_start_beside_another_daemon_says_that_its_lock_is_held(tmp_path: Path
         process.start(tmp_path, None)
 
 
+def test_lines_that_the_disk_does_not_take_are_counted_and_no_traceback_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def full(_handler: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    try:
+        process._log_to(tmp_path / "daemon.log")
+        log = logging.getLogger("adaptor")
+        with monkeypatch.context() as disk:
+            disk.setattr(logging.StreamHandler, "flush", full)
+            disk.setattr(root.handlers[0].stream, "write", lambda _text: full(None))  # type: ignore[attr-defined]
+            for _ in range(3):
+                log.warning("is lost")
+        log.warning("is there")
+        log.warning("is there, too")
+    finally:
+        for handler in root.handlers:
+            handler.close()
+        root.handlers, root.level = before, level
+    lines = [line.split(" ", 2)[2] for line in (tmp_path / "daemon.log").read_text().splitlines()]
+    assert lines == [
+        "WARNING 3 lines could not be written into this log: No space left on device",
+        "WARNING is there",
+        "WARNING is there, too",
+    ]
+    assert capfd.readouterr().err == ""
+
+
+def test_the_log_has_why_the_daemon_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    for error, told in (
+        (AdaptorError("no port"), "stopping: no port"),
+        (RuntimeError("odd"), "RuntimeError: odd"),
+    ):
+
+        def ends(*_arguments: object, error: Exception = error) -> None:
+            raise error
+
+        monkeypatch.setattr(process, "_serve_all", ends)
+        try:
+            with pytest.raises(type(error)):
+                process.run(tmp_path / "state", None)
+        finally:
+            for handler in root.handlers:
+                handler.close()
+            root.handlers, root.level = before, level
+        assert told in (tmp_path / "state" / "daemon.log").read_text()
+
+
 def test_the_log_rotates(tmp_path: Path) -> None:
     """A daemon lives for months: its log has 5 MB, and two older ones are kept, for its user's eyes only."""
     root = logging.getLogger()
@@ -87,7 +140,13 @@ class Played:
     breaks = ""
 
     def __init__(
-        self, _directory: Path, given: Configured, _rooms: PortLimits, _started: float, problem: str
+        self,
+        _directory: Path,
+        given: Configured,
+        _rooms: PortLimits,
+        _started: float,
+        problem: str,
+        _displaced: object,
     ) -> None:
         if given.digest in self.unusable:
             raise AdaptorError("no port can be bound")

@@ -155,6 +155,39 @@ def test_over_a_socket_the_timeout_counts(site: FakeSite) -> None:
     assert lost(site, TIMEOUT + 1)
 
 
+def test_after_a_pause_of_the_daemon_itself_workers_get_the_time_again(site: FakeSite) -> None:
+    """It was stopped, say: what they have sent meanwhile is heard after the first look."""
+    greet(site)
+    endpoint, core = endpoint_of(site), site.state.core
+    began = core.now()
+
+    def there_at(after: float) -> bool:
+        core.now = lambda: began + after
+        asyncio.run(endpoint.miss_silent(TIMEOUT))
+        return WORKER in core.broker.state.workers
+
+    assert there_at(1.0)
+    assert there_at(601.0)
+    assert all(there_at(601.0 + after) for after in range(1, int(TIMEOUT)))
+    assert not there_at(601.0 + TIMEOUT)
+
+
+@pytest.mark.parametrize("answers", [False, True])
+def test_a_worker_that_hangs_is_told_from_one_behind_a_cut_network(
+    site: FakeSite, answers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the one behind a cut network, the tasks go on, so that its pilot is kept longer."""
+    monkeypatch.setattr(
+        site.state.core.server, "machine_answers", lambda worker: answers and worker == WORKER
+    )
+    greet(site)
+    assert lost(site, TIMEOUT + 1)
+    (pilot,) = site.state.pilots.values()
+    assert pilot.fell_silent is not answers
+    told = [text for (text,) in site.journal.connection.execute("SELECT text FROM decision")]
+    assert any("hangs or was stopped: it has said nothing for 31s" in text for text in told) is answers
+
+
 def test_at_a_spool_several_heartbeats_and_what_is_on_its_way_are_waited_for(
     site: FakeSite, tmp_path: Path
 ) -> None:

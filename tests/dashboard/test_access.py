@@ -38,15 +38,47 @@ def test_without_the_token_nothing_is_told() -> None:
 
 def test_the_first_visit_sets_a_strict_cookie_and_leaves_the_token_behind() -> None:
     visitor = client()
-    first = visitor.get(f"/?token={TOKEN}")
+    way = visitor.get(f"/?token={TOKEN}")
+    assert way.status_code == 303
+    assert "set-cookie" not in way.headers
+    place = way.headers["location"]
+    first = visitor.get(place)
     assert first.status_code == 303
     assert first.headers["location"] == "./"
     cookie = first.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
     assert TOKEN not in first.headers["set-cookie"]
-    assert visitor.get("/").text == "the page"
+    assert "path" not in cookie
+    place = place.partition("?")[0]
+    assert visitor.get(place).text == visitor.get(f"{place}page.json").text == "the page"
+    assert visitor.get("/").status_code == 401, "the browser sends no cookie"
     assert client().get("/", headers={"cookie": "adaptor-00000000=x; broken=\x7f"}).status_code == 401
+
+
+def test_a_server_at_another_port_gets_no_cookie() -> None:
+    """Browsers send cookies by host name and path, whatever the port."""
+    visitor = client()
+    place = visitor.get(f"/?token={TOKEN}").headers["location"]
+    visitor.get(place)
+    (cookie,) = visitor.cookies.jar
+    assert f"/?token={TOKEN}" not in cookie.path
+    assert cookie.path == place.removeprefix(".").partition("/?")[0]
+    assert len(cookie.path) > 32
+    assert (
+        cookie.path
+        != client(token="u" * 43).get(f"/?token={'u' * 43}").headers["location"][1:].partition("/?")[0]
+    )
+    for path in ("/", "/page.json", "/index.html", "/page-0/"):
+        sent = visitor.build_request("GET", path).headers
+        assert "cookie" not in sent
+
+
+def test_below_what_a_proxy_leaves_the_browser_has_the_same_place() -> None:
+    visitor = client(base="/node/login1/8765")
+    place = visitor.get(f"/node/login1/8765/?token={TOKEN}").headers["location"].removeprefix("./")
+    visitor.get(f"/node/login1/8765/{place}")
+    assert visitor.get(f"/node/login1/8765/{place.partition('?')[0]}page.json").text == "the page"
 
 
 def test_a_scraper_shows_the_token_in_a_header() -> None:

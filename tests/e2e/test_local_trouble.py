@@ -159,3 +159,22 @@ def test_a_task_that_ends_its_worker_fails_and_the_others_are_done(lab: Lab) -> 
     assert found[0]["attempts"] <= 6
     assert not any(task["retries"] for task in found)
     assert len(lab.pilots()) <= 12
+
+
+def test_a_stopped_worker_is_no_capacity_and_why_names_it(lab: Lab) -> None:
+    """Its pilot is the only one that the limits allow."""
+    lab.configure(site("local", (1, 1, "1h"), processors=1, idle_timeout=5, daemon={"worker_timeout": 5}))
+    lab.submit(lab.bag([lab.hold(), "echo after"]))
+    until(lambda: lab.ask("status", "1")["bags"][0]["running"] == 1, "a task runs")
+    (worker,) = [
+        process
+        for process in psutil.process_iter(["environ", "cmdline"])
+        if (process.info["environ"] or {}).get("ADAPTOR_DIRECTORY") == str(lab.state / "pilots" / "1")
+        and "adaptor.worker" in (process.info["cmdline"] or [])
+    ]
+    worker.suspend()
+    until(lambda: "hangs or was stopped" in lab.run("why", "1").stdout, "why names it")
+    lab.release()
+    lab.wait(1)
+    assert "none of its workers has answered" in lab.run("why", "1").stdout
+    exactly_one_result_each(lab, 1, 2)

@@ -14,20 +14,25 @@ import pytest
 import adaptor
 import backends
 from adaptor import __version__, api
+from adaptor.processes.identity import host
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.living import until
 
-FIXTURES = Path(__file__).parents[2] / "fixtures" / "journals"
+STATES = sorted(path.parent for path in Path(__file__).parents[2].glob("fixtures/states/*/journal.sqlite"))
+"""The state directory that each release has recorded."""
 SITE = site(
     "local", (2, 2, "30m"), processors=4, initial_tr=20, grace_time=1, price={"explicit": 10, "donated": 2}
 )
 
 
-@pytest.fixture
-def upgraded(lab: Lab) -> Lab:
-    """A state directory whose daemon of the first format was killed; its tasks run in the lab's folder."""
-    lab.state.mkdir(mode=0o700)
-    shutil.copy(FIXTURES / "format-1.sqlite", lab.state / "journal.sqlite")
+@pytest.fixture(params=STATES, ids=lambda path: path.name)
+def upgraded(lab: Lab, request: pytest.FixtureRequest) -> Lab:
+    """The state directory of a release whose daemon was killed; its tasks run in the lab's folder."""
+    shutil.copytree(request.param, lab.state)
+    for note in lab.state.glob("sites/*/*.json"):  # this machine has been started anew since
+        note.write_text(note.read_text().replace('"node-1"', json.dumps(host())))
+    for path in (lab.state, *lab.state.rglob("*")):  # git keeps no modes
+        path.chmod(0o700 if path.is_dir() else 0o600)
     with closing(sqlite3.connect(lab.state / "journal.sqlite", isolation_level=None)) as db:
         for bag, packed in db.execute("SELECT id, spec FROM bag").fetchall():
             spec = msgspec.msgpack.decode(packed)
@@ -47,8 +52,12 @@ def test_results_before_the_first_start_and_work_after_it(upgraded: Lab) -> None
     assert states(lab) == ["done", "running", "cancelled", "running"]
     assert [task["exit_code"] for task in lab.results(1)] == [0, 0, 0]
     assert (lab.state / "journal.sqlite").read_bytes() == before, "reading changes nothing"
+    keys = (lab.state / "keys.json").read_bytes()
 
     lab.run("daemon", "start")
+    assert (lab.state / "keys.json").read_bytes() == keys, "workers of the release know these"
+    assert "damaged" not in lab.log(), "the notes of its local jobs are understood"
+    assert "reader" in lab.run("mcp", "keys").stdout
     lab.wait(4)
     lab.run("cancel", "2")
     assert states(lab) == ["done", "failed", "cancelled", "done"]
@@ -114,3 +123,15 @@ def test_the_next_version_goes_on_with_the_pilots_of_the_last_one(
     ended = {attempt["outcome"] for attempt in lab.attempts(1, list(range(64)))}
     assert ended <= {"done", "returned", "superseded"}, "the workers went on"
     assert "cannot be decoded" not in lab.log()
+
+
+def test_a_restart_ends_nothing_where_this_version_cannot_go_on(lab: Lab) -> None:
+    lab.configure(ANY_SITE)
+    lab.run("daemon", "start")
+    pid = lab.ask("status", "--daemon")["pid"]
+    note = next((lab.state / "sites").iterdir()) / "7.job.json"
+    note.write_text(json.dumps({"format": 2}))
+    refused = lab.run("daemon", "restart", expect=1).stderr
+    assert f"{note}: has format 2, written by a newer version" in refused
+    assert "Nothing was stopped" in refused
+    assert lab.ask("status", "--daemon")["pid"] == pid

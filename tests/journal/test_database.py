@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -42,3 +44,25 @@ def test_reading_where_nothing_was_ever_submitted(tmp_path: Path) -> None:
 def test_a_folder_in_which_nothing_can_be_made(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="cannot be opened: No such file"):
         open_for_writing(tmp_path / "missing")
+
+
+AT_THE_LIMIT = """
+import resource, sys
+from pathlib import Path
+from adaptor.errors import JournalError
+from adaptor.journal.journal import Journal
+
+journal = Journal(Path(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
+try:
+    for _ in range(1000):
+        journal.explain(1.0, "s", "problem", "x" * 10_000)
+except JournalError as error:
+    print(error)
+"""
+
+
+def test_a_limit_of_the_sizes_of_files_is_named(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", AT_THE_LIMIT, str(tmp_path)]
+    told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "may have 1048576 bytes, by `ulimit -f`" in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 import signal
@@ -19,12 +20,22 @@ from adaptor import api
 from adaptor.errors import JournalError
 from adaptor.journal import database
 from adaptor.journal.credits import budgets_of_bags, entries
-from adaptor.journal.database import FILE, FORMAT, copy_of, open_for_reading, open_for_writing
+from adaptor.journal.database import (
+    FILE,
+    FORMAT,
+    check_format,
+    copy_of,
+    open_for_reading,
+    open_for_writing,
+)
 from adaptor.journal.journal import Journal
 from adaptor.journal.queries import answer, answer_offline
 from adaptor.journal.recovery import recover
 from adaptor.protocol.messages import AttemptKey
+from tests.journal import schema
+from tests.journal.schema import format_in
 from tests.scheduling.broker_world import TERMS, World
+from tests.shapes import misfits, shapes
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "journals"
 EXAMPLE = Path(__file__).parent / "example_format"
@@ -32,7 +43,7 @@ EXAMPLE = Path(__file__).parent / "example_format"
 NEXT = FORMAT + 1
 NOW = 1.8e9
 
-BAGS = [  # As fixtures/journals/make.py has left them.
+BAGS = [  # As fixtures/states/make.py leaves them.
     ("finished", "done", 3, 0, 0, 0, 0),
     ("mixed", "running", 1, 1, 2, 0, 0),
     ("cancelled", "cancelled", 0, 0, 0, 2, 0),
@@ -63,11 +74,6 @@ def raw(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None)
 
 
-def format_in(path: Path) -> int:
-    with closing(raw(path)) as db:
-        return int(db.execute("PRAGMA user_version").fetchone()[0])
-
-
 def tables(db: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
     """The columns of each table, and the indices."""
     names = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
@@ -95,6 +101,39 @@ def test_there_is_a_journal_and_a_migration_for_every_format() -> None:
     assert migrations == {f"{number:03}.sql" for number in range(2, FORMAT + 1)}
     journals = {path.name: format_in(path) for path in FIXTURES.glob("*.sqlite")}
     assert journals == {f"format-{number}.sqlite": number for number in range(1, FORMAT + 1)}
+
+
+def test_the_schema_changes_with_its_number_only() -> None:
+    assert schema.present() == database.SCHEMA, (
+        "schema.sql has changed: `python -m tests.journal.schema` (see fixtures/journals/README.md)"
+    )
+
+
+def test_a_comment_is_no_change_of_the_schema_and_a_column_is_one() -> None:
+    one = "CREATE TABLE a (b INTEGER -- what\n, c TEXT);"
+    assert schema.digest(one) == schema.digest("CREATE TABLE a (b INTEGER\n  , c TEXT);")
+    assert schema.digest(one) != schema.digest("CREATE TABLE a (b INTEGER, c TEXT, d TEXT);")
+
+
+def test_what_columns_hold_as_msgpack_is_still_understood() -> None:
+    assert misfits(json.loads(schema.SHAPES.read_text()), shapes(schema.PACKED)) == []
+
+
+def test_a_released_format_is_not_changed_without_a_new_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = tmp_path / "fixtures" / "states" / "0.1.0"
+    state.mkdir(parents=True)
+    shutil.copy(FIXTURES / f"format-{FORMAT}.sqlite", state / FILE)
+    monkeypatch.setattr(schema, "ROOT", tmp_path)
+    monkeypatch.setattr(schema, "STATES", state.parent)
+    (tmp_path / "CHANGELOG.md").write_text("## [Unreleased]\n")
+    assert schema.released_in() == ""
+    (tmp_path / "CHANGELOG.md").write_text("## [Unreleased]\n\n## [0.1.0] - 2026-12-01\n")
+    assert schema.released_in() == "0.1.0"
+    monkeypatch.setattr(database, "SCHEMA", "another")
+    with pytest.raises(SystemExit, match=r"release 0\.1\.0 has format"):
+        schema.renew()
 
 
 @pytest.mark.parametrize("number", range(1, FORMAT + 1))
@@ -201,6 +240,36 @@ def test_reading_migrates_nothing_on_the_disk(old: Path) -> None:
 def test_a_reader_cannot_write(old: Path) -> None:
     with closing(open_for_reading(old)) as db, pytest.raises(sqlite3.OperationalError, match="readonly"):
         db.execute("DELETE FROM bag")
+
+
+def test_a_newer_journal_is_known_while_a_daemon_has_it_open(tmp_path: Path) -> None:
+    check_format(tmp_path)
+    with closing(open_for_writing(tmp_path)) as db:
+        check_format(tmp_path)
+        db.execute(f"PRAGMA user_version = {FORMAT + 1}")
+    with pytest.raises(JournalError, match=rf"format {FORMAT + 1}.*up to {FORMAT}"):
+        check_format(tmp_path)
+
+
+def test_the_file_has_its_number_as_soon_as_it_is_migrated(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_for_writing(old)):
+        monkeypatch.setattr(database, "FORMAT", FORMAT)
+        with pytest.raises(JournalError, match=rf"format {NEXT}"):
+            check_format(old)
+
+
+def test_a_journal_of_a_time_before_the_first_release_is_named_as_such(tmp_path: Path) -> None:
+    with closing(open_for_writing(tmp_path)) as db:
+        db.execute("ALTER TABLE pilot DROP COLUMN least")
+    before = (tmp_path / FILE).read_bytes()
+    for open_it in (open_for_writing, open_for_reading):
+        with pytest.raises(
+            JournalError, match=r"no column pilot\.least.*before the first release.*ADAPTOR_DIR"
+        ):
+            open_it(tmp_path)
+    assert (tmp_path / FILE).read_bytes() == before
 
 
 @pytest.mark.parametrize("open_it", [open_for_writing, open_for_reading])

@@ -153,7 +153,8 @@ def test_so_many_failures_pause_and_resume_allows_as_many_again(world: World) ->
     ("result", "tries"),
     [
         ({"exit_code": 1}, 3),
-        ({"exit_code": 126}, 1),
+        ({"exit_code": 126}, 3),
+        ({"ending": Ending.NOT_STARTED, "exit_code": 126, "error": "text file busy"}, 3),
         ({"exit_code": 127}, 1),
         ({"ending": Ending.NOT_STARTED, "exit_code": 127, "error": "no such program"}, 1),
         ({"ending": Ending.NOT_STARTED, "error": "its folder cannot be entered"}, 3),

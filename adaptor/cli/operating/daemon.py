@@ -13,7 +13,7 @@ from adaptor.cli.command_groups import LazyGroup, show_help
 from adaptor.cli.operating.daemon_install import restart_service
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.printing import print_json, print_lines, printable
-from adaptor.client.asking import ask
+from adaptor.client.asking import ask, check_own_key
 from adaptor.errors import UsageError, VanishedSitesError
 from adaptor.protocol.state_directory import state_directory
 
@@ -59,6 +59,7 @@ def run(config: str | None, until_idle: bool, drop_sites: bool) -> int:
     """
     from adaptor.daemon import process
 
+    check_own_key("start a daemon")
     return process.run(state_directory(), config, until_idle, drop_sites=drop_sites)
 
 
@@ -133,6 +134,7 @@ def restart(config: str | None, drop_sites: bool, as_json: bool) -> None:
         told = [f"{words} {', '.join(names)}" for words, names in parts if names]
         done, restarted = f"configuration taken over ({'; '.join(told) or 'nothing has changed'})", True
     else:
+        daemon_process.check_restart()
         restarted = restart_service(config is not None or drop_sites) or _asking_about_sites(
             lambda drop: daemon_process.restart_daemon(config, drop_sites=drop), drop_sites, as_json
         )

@@ -20,7 +20,7 @@ from adaptor import __version__, api
 from adaptor.cli.daemon_process import find_daemon, stop_daemon
 from adaptor.cli.options import config_option, confirm
 from adaptor.cli.printing import print_lines, printable
-from adaptor.client.asking import NoAnswerError, OtherVersionError, Outage, ask
+from adaptor.client.asking import NoAnswerError, OtherVersionError, Outage, ask, check_own_key
 from adaptor.config.loading import config_path, load_config
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.private_files import write_private
@@ -125,6 +125,7 @@ def install(remove: bool, show: bool, yes: bool, config: str | None) -> None:
       adaptor daemon install --config ~/cluster.yaml
       adaptor daemon install --remove
     """
+    check_own_key("install a daemon")
     path = config_path(config)
     if path is not None:
         load_config(path)  # a mistake in it is better told here than in a log

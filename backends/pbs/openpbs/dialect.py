@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -176,7 +177,7 @@ def _accepted(program: str, answer: CommandAnswer) -> str:
 _GONE = (153, 35)  # how qstat and qdel end where a job is unknown or has finished
 _RECORDS = 2 * 86_400.0  # seconds for which jobs that have ended are learned from
 _MOST_RECORDS = 1000
-_BY_GROUP = "acl_group_enable = True"
+_BY_GROUP = re.compile(r"acl_group_enable = True|\[g:(?!PBS_GENERIC)")
 _GONE_WORDS = ("Unknown Job Id", "Job has finished", "Delete already in progress")
 
 
@@ -234,16 +235,22 @@ class OpenPbs(PbsDialect):
 
     def queues(self) -> list[PbsQueue]:
         text = self._commands.ask("qstat", "-Q", "-f")
-        if _BY_GROUP in text and self._groups is None:
+        return queues_of(parse_long(text, "Queue: "), self._commands.user(), self._groups_in(text))
+
+    def _groups_in(self, text: str) -> list[str] | None:
+        """This user's, the first of which PBS counts; None: nothing in the text goes by groups."""
+        if not _BY_GROUP.search(text):
+            return None
+        if self._groups is None:
             self._groups = self._commands.ask("id", "-Gn").split()
-        groups = self._groups if _BY_GROUP in text else None
-        return queues_of(parse_long(text, "Queue: "), self._commands.user(), groups)
+        return self._groups
 
     def server(self) -> PbsServer:
         """Raises SchedulerError: no server answers."""
         self._yielding = []
-        for record in parse_long(self._commands.ask("qstat", "-B", "-f"), "Server: "):
-            return server_of(record, self._commands.user())
+        text = self._commands.ask("qstat", "-B", "-f")
+        for record in parse_long(text, "Server: "):
+            return server_of(record, self._commands.user(), self._groups_in(text))
         raise SchedulerError("qstat -B prints no server")
 
     def preemption(self) -> Preemption | None:

@@ -8,10 +8,12 @@ from typing import TypeVar
 
 import msgspec
 
-from adaptor.processes.notes import END, JOB, START, note_path
+from adaptor.file_format import newer
+from adaptor.processes.notes import END, FORMAT, JOB, START, note_path, numbered
 from adaptor.protocol.decoding import decoded
 from adaptor.reports import JobReport, JobState
 from adaptor_donation_agents.records import Order
+from backends.base import SchedulerError
 from backends.donation import agent_id
 from backends.machines.base import Machine
 
@@ -73,7 +75,7 @@ class Notes:
     def order(self, order: Order) -> Path:
         """Write an order down; its path."""
         path = note_path(self.folder, order["tag"], JOB)
-        self._machine.write_private(path, msgspec.json.encode(order))
+        self._machine.write_private(path, msgspec.json.encode(numbered(order)))
         return path
 
     def entries(self) -> list[AgentNotes]:
@@ -109,6 +111,8 @@ class Notes:
         data = self._content.get(name)
         if not data:
             return None
+        if problem := newer(data, FORMAT):
+            raise SchedulerError(f"{self.folder}/{name}: {problem}")
         try:
             return decoded(msgspec.json.Decoder(form).decode, data)
         except msgspec.DecodeError as error:

@@ -10,6 +10,7 @@ import pytest
 from adaptor.config.schema import SiteConfig
 from adaptor.model import PilotState
 from adaptor.reports import JobReport, JobState
+from backends.observed.site import SiteNodes
 from backends.slurm.jobs import OwnSlurmJobs
 from backends.slurm.ordering import min_job_age, most_in_array
 from backends.slurm.placing.shape import shape_of
@@ -24,7 +25,7 @@ ARRAY = order(tag="adaptor-x.hpc.12", pilots=40)
 
 
 def test_an_array_is_one_submission_whose_jobs_share_a_log() -> None:
-    shape = shape_of(ARRAY, (), per_node=None, default_memory=None)
+    shape = shape_of(ARRAY, SiteNodes(name="batch", listed={}, members={}, machines=()), per_node=None)
     words = arguments_of(ARRAY, SiteConfig(backend="slurm"), shape.options())
     assert {"--array=0-39", f"--job-name={NAME}", "--open-mode=append"} < set(words)
     assert f"--output={ARRAY.directory}/slurm-%A.out" in words

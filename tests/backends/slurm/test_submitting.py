@@ -14,6 +14,7 @@ from adaptor.resources import TaskSize
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandAnswer
 from backends.donation import donation_terms
+from backends.observed.site import SiteNodes
 from backends.slurm.ordering import slot_margin
 from backends.slurm.placing.shape import SlurmShape, shape_of
 from backends.slurm.submitting import (
@@ -40,8 +41,11 @@ SITE = SiteConfig(
 )
 
 
+NO_NODES = SiteNodes(name="batch", listed={}, members={}, machines=())
+
+
 def arguments(order: PilotOrder, per_node: int | None = None) -> list[str]:
-    shape = shape_of(order, (), per_node=per_node, default_memory=None)
+    shape = shape_of(order, NO_NODES, per_node=per_node)
     return arguments_of(order, SITE, shape.options())
 
 

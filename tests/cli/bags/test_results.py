@@ -191,7 +191,7 @@ def test_outputs_in_task_order(cli: Cli, serve: Serve, tmp_path: Path) -> None:
     outcome = cli("results", "--stdout")
     assert outcome.out.encode(errors="surrogateescape").startswith(b"==> task 0 <==\nfirst\n")
     assert outcome.lines[-2:] == ["==> task 1 <==", "==> task 2 <=="]
-    assert "2.out: No such file" in outcome.err
+    assert "2.out: it is a link" in outcome.err
     assert outcome.code == 0
     server.answers[api.GetTasks] = [task_view(0)]
     assert cli("results", "--stderr").lines[0] == "first"
@@ -265,7 +265,7 @@ def test_a_fifo_in_place_of_an_output_is_named_and_not_waited_for(
     tasks = [task_view(0)]
     bag = bag_view(output=str(tmp_path))
     serve({api.GetBags: api.Bags([bag]), api.GetTasks: tasks})
-    assert f"task 0: {tmp_path}/0.out: no plain file" in cli("results", "--stdout").err
+    assert f"task 0: {tmp_path}/0.out: it is no plain file" in cli("results", "--stdout").err
 
 
 def test_gpu_memory_has_a_column_where_a_task_has_any(cli: Cli, serve: Serve) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from adaptor import __version__, api
 from adaptor.cli.operating import daemon_install
 from adaptor.cli.operating.daemon_install import ServiceUnit, cron_line, unit, unit_in
+from adaptor.journal.database import open_for_writing
 from tests.cli.fake_control import daemon_view
 from tests.cli.invoking import Cli, Serve
 from tests.living import run_text
@@ -62,11 +63,12 @@ def test_a_mistake_in_the_configuration_is_told_before_anything_is_written(
 
 @pytest.mark.parametrize("version", [__version__, "0.0.9"])
 def test_systemd_restarts_the_daemon_that_it_started(
-    cli: Cli, bin_folder: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch, version: str
+    cli: Cli, bin_folder: Path, state: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch, version: str
 ) -> None:
     """Else it would look after it no more. Its file may name another installation."""
     asked = bin_folder / "asked"
     (bin_folder / "systemctl").write_text(f"#!/bin/sh\necho $* >>{asked}\n")
+    open_for_writing(state).close()  # its journal
     monkeypatch.setattr(daemon_install, "_unit_of", lambda _pid: daemon_install.service_name())
     serve({api.GetDaemon: msgspec.structs.replace(daemon_view(), version=version)})
     told = cli("daemon", "restart")

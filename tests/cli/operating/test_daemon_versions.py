@@ -16,14 +16,17 @@ import pytest
 
 from adaptor import __version__, api
 from adaptor.cli import daemon_process
+from adaptor.client import asking
 from adaptor.client.asking import DaemonConnection, OtherVersionError
 from adaptor.daemon import process
 from adaptor.errors import AdaptorError
+from adaptor.journal.database import open_for_writing
 from adaptor.protocol.access import CLIENT_ACCESS
 from tests.api.other_daemon import OtherDaemon, recorded
 from tests.cli.invoking import Cli, Serve
 from tests.cli.operating.test_daemon import daemon
 from tests.daemon.test_lock import HOLD
+from tests.living import until
 
 __all__ = ["daemon"]
 EARLIER = "0.1.0.dev955+gc7dfdb140"
@@ -34,6 +37,8 @@ HERE = {"host": socket.gethostname(), "config_file": "", "config_digest": ""}
 def other(state: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., OtherDaemon]]:
     """Makes a daemon of an earlier version, and one of a later one, which names another protocol."""
     made: list[OtherDaemon] = []
+
+    open_for_writing(state).close()  # its journal
 
     def make(**options: Any) -> OtherDaemon:
         made.append(OtherDaemon(state, recorded(), protocol=request.param, **options))
@@ -175,15 +180,29 @@ def test_where_none_runs_one_is_started(cli: Cli, serve: Serve, monkeypatch: pyt
     assert cli("daemon", "restart").out.startswith("started: daemon on ")
 
 
-def test_one_whose_port_speaks_in_another_way_is_ended_by_a_signal(
+def test_one_whose_files_were_overwritten_writes_them_again(
     cli: Cli, daemon: psutil.Process, state: Path
 ) -> None:
-    """It writes another access file and another lock file."""
     (state / CLIENT_ACCESS).write_text('{"address": "tcp://127.0.0.1:1", "key": "k"}')
     (state / "daemon.lock").write_text(f"pid {daemon.pid} on here")
-    assert cli("daemon", "stop", "--pilots").code == 1, "no signal says that"
-    assert cli("daemon", "stop").out == f"stopped: process {daemon.pid}\n"
+    until(lambda: b"addresses" in (state / CLIENT_ACCESS).read_bytes(), "it is written again")
+    assert cli("daemon", "stop", "--pilots").out == f"stopped: process {daemon.pid}\n"
     assert "stopped" in (state / "daemon.log").read_text(), "it ended in order"
+
+
+def test_one_that_writes_another_access_file_is_ended_by_a_signal(
+    cli: Cli, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (state / CLIENT_ACCESS).write_text('{"address": "tcp://127.0.0.1:1", "key": "k"}')
+    (state / CLIENT_ACCESS).chmod(0o600)
+    monkeypatch.setattr(asking, "SETTLING", 0.0)
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(state)], stdin=-1, stdout=-1) as held:
+        assert held.stdout is not None
+        held.stdout.readline()
+        refused = cli("daemon", "stop", "--pilots")
+        assert refused.code == 1, "no signal says that"
+        assert "stop --force" in refused.err
+        assert cli("daemon", "stop").out == f"stopped: process {held.pid}\n"
 
 
 def test_one_that_does_not_end_by_a_signal_is_told(
@@ -192,6 +211,7 @@ def test_one_that_does_not_end_by_a_signal_is_told(
     (state / CLIENT_ACCESS).write_text("{}")
     (state / CLIENT_ACCESS).chmod(0o600)
     monkeypatch.setattr(daemon_process, "STOP_TIMEOUT", 0.1)
+    monkeypatch.setattr(asking, "SETTLING", 0.0)
     hold = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {HOLD}"
     with subprocess.Popen([sys.executable, "-c", hold, str(state)], stdin=-1, stdout=-1) as held:
         assert held.stdout is not None

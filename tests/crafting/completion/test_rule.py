@@ -386,7 +386,7 @@ def test_no_more_requests_than_the_hour_allows() -> None:
 
 
 def test_a_better_request_that_cannot_be_sent_this_hour_is_said() -> None:
-    seen = msgspec.structs.replace(outgrown(), submissions_left=0, next_submission=60.0)
+    seen = msgspec.structs.replace(freed(), submissions_left=0, next_submission=60.0)
     (withheld,) = plan(seen)
     assert isinstance(withheld, Withhold)
     assert withheld.reason.startswith("a better request waits until")

@@ -1,1 +1,0 @@
-ALTER TABLE pilot ADD COLUMN array INTEGER;
