@@ -71,10 +71,12 @@ class Common(Protocol):
 
 
 def _done_with(action: Action) -> object:
-    """The same of actions that are done together: submissions for nodes or of equal pilots, and withdrawals
-    for one reason."""
+    """The same of actions that are done together: submissions for nodes or of equal pilots, withdrawals for
+    one reason, and equal remarks."""
     if isinstance(action, Withdraw):
         return "withdrawn", action.reason
+    if isinstance(action, Remark):
+        return "remarked", action.text
     if not isinstance(action, SubmitRequest):
         return None
     return "nodes" if action.node else action.alike
@@ -245,6 +247,8 @@ class Step:
                 submits = [action for action in alike if isinstance(action, SubmitRequest)]
                 if submits and submits[0].node:
                     yield from self._use_nodes(submits)
+                elif isinstance(alike[0], Remark):
+                    yield from self._remark([action for action in alike if isinstance(action, Remark)])
                 elif isinstance(alike[0], Withdraw):
                     yield from self._withdraw([action for action in alike if isinstance(action, Withdraw)])
                 elif submits:
@@ -302,13 +306,17 @@ class Step:
                 if self._site.give_back(self._common.broker, action):
                     yield from self._ask(Commit())
                     yield from self._ask(Explain("withdrawn", action.reason, action.pilot))
-            case Remark():
-                if self._site.remark(action):
-                    yield from self._ask(Explain("problem", action.text, action.pilot))
             case LengthenPad(pad):
                 self._site.lengthen_pad(self._common.broker, pad)
             case _:
                 yield from self._ask(action)
+
+    def _remark(self, actions: Sequence[Remark]) -> Steps:
+        """Note the same with pilots."""
+        pilots = [action.pilot for action in actions if self._site.remark(action)]
+        if pilots:
+            of = "" if len(pilots) == 1 else f"{len(pilots)} pilots ({folded(pilots)}): "
+            yield from self._ask(Explain("problem", f"{of}{actions[0].text}", pilots[0]))
 
     def _withdraw(self, actions: Sequence[Withdraw]) -> Steps:
         """Withdraw pilots for the same reason."""

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from adaptor.crafting.situation import Withdraw, Withhold
-from adaptor.decisions.actions import SubmitRequest
+from adaptor.decisions.actions import Remark, SubmitRequest
 from adaptor.decisions.questions import (
     Answer,
     Cancel,
@@ -193,6 +193,23 @@ def test_pilots_that_are_withdrawn_for_one_reason_are_one_line() -> None:
     assert driver.told == [("withdrawn", "3 pilots (1-2,4): needless", 1)]
     (cancel,) = (asked for asked in driver.asked if isinstance(asked, Cancel))
     assert cancel.jobs == ("job1", "job2", "job4")
+
+
+def test_what_is_wrong_with_many_pilots_is_one_line() -> None:
+    driver = driver_of(
+        *(Remark(id, "no worker has called") for id in (1, 2, 3)), Remark(4, "its node is slow")
+    )
+    for id in (1, 2, 3, 4):
+        driver.pilot(id)
+    driver.act()
+    assert driver.told == [
+        ("problem", "3 pilots (1-3): no worker has called", 1),
+        ("problem", "its node is slow", 4),
+    ]
+    assert {pilot.note for pilot in driver.site.pilots.values()} == {
+        "no worker has called",
+        "its node is slow",
+    }
 
 
 def test_pilots_of_an_array_that_end_in_one_way_are_one_line() -> None:
