@@ -344,7 +344,6 @@ class Step:
             return Answer.REFUSED
         taken, tried, reply = yield from self._sent(pilots, submit)
         if taken:
-            yield from self._ask(PilotsChanged(tuple(taken)))
             reason = submit.crafted.reason
             if len(taken) > 1:
                 reason = f"{len(taken)} pilots of {shown(submit.crafted.request)}: {reason}"
@@ -386,7 +385,9 @@ class Step:
                 site.submissions.note(self._now)
             reply = yield from self._ask(Submit(tuple(tried), submit.demand))
             if reply.answer is Answer.TAKEN:
-                taken += [site.submitted(*each) for each in zip(tried, reply.jobs, strict=True)]
+                found = [site.submitted(*each) for each in zip(tried, reply.jobs, strict=True)]
+                taken += found
+                yield from self._ask(PilotsChanged(tuple(found)))
                 if len(taken) == len(pilots):
                     return taken, [], reply
             elif reply.answer is Answer.REFUSED and len(tried) > 1:

@@ -136,10 +136,12 @@ def test_where_slurm_takes_a_part_of_an_array_that_part_does_the_work(
     lab.configure(narrow())
     lab.bag([f"{lab.hold()}; echo $ADAPTOR_TASK_ID"] * tasks)
     lab.submit("tasks.bag")
-    until(lambda: len(jobs(slurm)) == 20, "as many pilots as Slurm allows")
-    states = [pilot["state"] for pilot in lab.pilots()]
-    assert len(states) == PILOTS
-    assert states.count("refused") == PILOTS - 20
+    until(
+        lambda: [pilot["state"] for pilot in lab.pilots()].count("refused") == PILOTS - 20,
+        "as many pilots as Slurm allows, and the others refused",
+    )
+    assert len(jobs(slurm)) == 20
+    assert len(lab.pilots()) == PILOTS
     shown = lab.run("status", "--pilots").stdout.splitlines()
     assert len(shown) < 6, "an array is one line"
     assert "QOSMaxSubmitJobPerUserLimit" in lab.run("why", "--kind", "refused").stdout
