@@ -9,9 +9,12 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
+import msgspec
+
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Limits, QueueState
 from adaptor.reports import JobReport, JobState, OwnJob
+from backends.arrays import job_name, tag_of
 from backends.backend_type import BackendType
 from backends.base import Backend, PilotOrder, SchedulerError
 from backends.machines.base import Machine
@@ -19,6 +22,7 @@ from backends.machines.base import Machine
 
 class StandinBackend(Backend):
     slot_margin = 0
+    most_in_array = 1000
 
     def __init__(self, processors: int) -> None:
         self._processors = processors
@@ -32,6 +36,11 @@ class StandinBackend(Backend):
             id=order.tag, tag=order.tag, state=JobState.RUNNING, start=time.time()
         )
         return order.tag
+
+    def submit_array(self, order: PilotOrder) -> list[str]:
+        name = job_name(order)
+        tags = (tag_of(name, index) for index in range(order.pilots))
+        return [self.submit(msgspec.structs.replace(order, tag=tag)) for tag in tags]
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         return [job for tag, job in self._jobs.items() if tag in ids or tag.startswith(tag_prefix)]

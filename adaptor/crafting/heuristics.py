@@ -34,3 +34,11 @@ HEURISTICS: dict[str, Traits] = {
     "completion": Traits(assumed_runtime=60.0, replans=True, even_odds=True),
     "elastic": Traits(assumed_runtime=60.0, replans=True, narrow=True, even_odds=True),
 }
+
+
+def is_narrow(heuristic: str, pilots: int) -> bool:
+    """Whether requests are narrow where so many pilots may be in the system.
+
+    `heuristic`: a key of HEURISTICS.
+    """
+    return HEURISTICS[heuristic].narrow and pilots >= NARROW_FROM

@@ -37,6 +37,7 @@ from adaptor.crafting.situation import (
 )
 from adaptor.crafting.spreading import spread
 from adaptor.crafting.static import static
+from adaptor.crafting.submissions import SubmissionCount
 from adaptor.model import PilotState, QueueState
 from adaptor.units import counted
 
@@ -75,12 +76,15 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
     """Decisions without those that the rules of a site do not allow.
 
     No request is withdrawn for a better one where the site forbids it, or where the better one could not be
-    sent; and no more requests are sent than the site's limits and max_submissions leave.
+    sent; and no more requests are sent than the site's limits and max_submissions leave. For the latter an
+    array of equal ones counts once.
     """
-    left, submissions = view.places_left, view.submissions_left
+    left, submissions = view.places_left, SubmissionCount(view.submissions_left, view.rules.most_in_array)
     kept: list[Decision] = []
-    dropped, better, last = 0, False, None
+    dropped, better = 0, False
     for decision in wanted:
+        if not isinstance(decision, Issue):
+            submissions.interrupt()
         match decision:
             case Withdraw(recraft=True) if not view.rules.may_withdraw:
                 continue
@@ -89,14 +93,11 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
                 continue
             case Reshape() if not view.rules.may_reshape:
                 continue
-            case Issue(crafted):
-                new = decision != last  # equal neighbours are one submission
-                if left <= 0 or (new and submissions == 0):
-                    dropped += crafted.tasks
-                    continue
-                left, last = left - 1, decision
-                if new and submissions is not None:
-                    submissions -= 1
+            case Issue(crafted, demand) if left <= 0 or not submissions.holds(crafted, demand.shape):
+                dropped += crafted.tasks
+                continue
+            case Issue():
+                left -= 1
         kept.append(decision)
     if dropped and view.submissions_left == 0:
         kept.append(Withhold(hour_used_up(view, dropped)))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from adaptor.crafting.availability import Availability
-from adaptor.crafting.heuristics import HEURISTICS, NARROW_FROM
+from adaptor.crafting.heuristics import is_narrow
 from adaptor.crafting.profile import Profile
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
 from adaptor.resources import Need, Room, TaskSize
@@ -264,7 +264,7 @@ class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def narrow(self) -> bool:
         """Whether many narrow pilots are made for bags that do not pay for their own."""
-        return HEURISTICS[self.heuristic].narrow and self.rules.limits.in_system >= NARROW_FROM
+        return is_narrow(self.heuristic, self.rules.limits.in_system)
 
     @property
     def places_left(self) -> int:

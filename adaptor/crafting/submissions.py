@@ -29,6 +29,31 @@ def submission_of(crafted: CraftedRequest, shape: tuple[TaskSize, int | None]) -
     return crafted.request, crafted.partition, shape
 
 
+class SubmissionCount:
+    """How many submissions requests come to, in the order in which they are made."""
+
+    def __init__(self, most: int | None, most_in_array: int) -> None:
+        """`most`: submissions; None: no bound."""
+        self._most, self._most_in_array = most, most_in_array
+        self._count, self._in_last = 0, 0
+        self._last: tuple[object, ...] | None = None
+
+    def interrupt(self) -> None:
+        """Something else comes between two requests."""
+        self._last = None
+
+    def holds(self, crafted: CraftedRequest, shape: tuple[TaskSize, int | None]) -> bool:
+        """Count one more request, unless it were a submission too many."""
+        same = submission_of(crafted, shape)
+        if same == self._last and self._in_last < self._most_in_array:
+            self._in_last += 1
+            return True
+        if self._most is not None and self._count >= self._most:
+            return False
+        self._count, self._in_last, self._last = self._count + 1, 1, same
+        return True
+
+
 class Submissions:
     """The submissions of the last hour, those that the scheduler refused among them."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,10 +20,10 @@ log = logging.getLogger(__name__)
 KEPT = 50  # folders of ended pilots that are kept
 _END = "pilot-end.txt"
 """`STATUS TOLD BEGAN ENDED`: exit status, whether it got the order to leave (yes, no), epoch seconds."""
-_PATTERNS = ("unsent-*.msgpack", "unreachable-*.txt", "*.out", _END)
+_PATTERNS, _LOGS = ("unsent-*.msgpack", "unreachable-*.txt", _END), ("*.out",)
 _TOLD_EARLY = 15.0
 """Seconds by which a script learns of the end of its walltime early: it starts later than its job."""
-_LARGEST = 16 * 2**20  # bytes of a file that are read, its last ones
+_LARGEST, _END_OF_LOG = 16 * 2**20, 10_000  # bytes of a file that are read, its last ones
 
 _results: msgspec.msgpack.Decoder[list[Result]] = msgspec.msgpack.Decoder(list[Result])
 
@@ -57,21 +57,34 @@ def pilot_directory(home: Path, pilot: int, array: int | None = None) -> Path:
     return folder / str(pilot) if array is None else folder / str(array) / str(pilot)
 
 
-def evidence(machine: Machine, folder: Path, shared: Path | None = None) -> PilotFiles:
-    """What is in a pilot's folder. Raises SchedulerError: it cannot be read at the moment.
+def evidence(machine: Machine, folders: Mapping[Path, Path | None]) -> dict[Path, PilotFiles]:
+    """What is in the folders of pilots. Raises SchedulerError: they cannot be read at the moment.
 
-    `shared`: the folder of its array, whose log has the scheduler's words where its own has none.
+    Args:
+        folders: by folder, that of its array, whose log has the scheduler's words where its own has none.
     """
-    found = machine.read_files(folder, _PATTERNS, _LARGEST)
-    if shared is not None and not any(name.endswith(".out") and data for name, data in found.items()):
-        found |= machine.read_files(shared, ("*.out",), _LARGEST)
+    paths = list(folders)
+    found = machine.read_folders(paths, _PATTERNS, _LARGEST)
+    logs = machine.read_folders(paths, _LOGS, _END_OF_LOG)
+    silent = {folder: folders[folder] for folder in paths if not any(logs[folder].values())}
+    arrays = list(dict.fromkeys(array for array in silent.values() if array is not None))
+    shared = machine.read_folders(arrays, _LOGS, _END_OF_LOG) if arrays else {}
+    return {
+        folder: _understood(
+            folder, found[folder] | logs[folder] | shared.get(silent.get(folder) or folder, {})
+        )
+        for folder in paths
+    }
+
+
+def _understood(folder: Path, found: Mapping[str, bytes]) -> PilotFiles:
     unsent = {name: data for name, data in found.items() if name.startswith("unsent-")}
     spoken = [found[name] for name in sorted(found) if name.startswith("unreachable-")]
     logs = [found[name] for name in sorted(found) if name.endswith(".out")]
     return PilotFiles(
         results=[result for name in sorted(unsent) for result in _decoded(folder / name, unsent[name])],
         complaints=" ".join(_text(data).strip() for data in spoken),
-        last_words=last_line("\n".join(_text(data[-10_000:]) for data in logs))[:300],
+        last_words=last_line("\n".join(_text(data) for data in logs))[:300],
         own_end=_own_end(found.get(_END, b"")),
     )
 

@@ -7,9 +7,10 @@ import contextlib
 import logging
 from collections.abc import Collection, Sequence
 from functools import partial
+from pathlib import Path
 
 from adaptor.crafting.futures.run_shares import MOST
-from adaptor.daemon.evidence import evidence, own_report, prune
+from adaptor.daemon.evidence import PilotFiles, evidence, own_report, prune
 from adaptor.daemon.site import Site
 from adaptor.daemon.spool import spool_of
 from adaptor.decisions.pilot_rules import is_unheard
@@ -20,6 +21,8 @@ from adaptor.model import PilotState
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.scheduling.workers import Worker
 from backends.base import SchedulerError
+
+_READ_AT_ONCE = 50  # folders of pilots: hundreds may end at once, and their files must fit into memory
 
 
 async def look_at_pilots(site: Site) -> Reply:
@@ -39,11 +42,9 @@ async def look_at_pilots(site: Site) -> Reply:
     if site.spool is not None and any(ended):
         await site.spool.exchange()
     # What cannot be read now is read the next time: an end is judged with all that there is.
-    news = [
-        each
-        for pilot in list(site.pilots.values())
-        if pilot.submitted < asked and (each := await _news(site, pilot, found)) is not None
-    ]
+    pilots = [pilot for pilot in site.pilots.values() if pilot.submitted < asked]
+    files = await _files_of(site, [each for each in pilots if _to_read(site, each, found.of(each))])
+    news = [each for pilot in pilots if (each := _news(site, pilot, found, files.get(pilot.id))) is not None]
     known = {pilot.tag for pilot in site.pilots.values()}
     return Reply(
         now=site.core.now(),
@@ -89,18 +90,30 @@ async def look_at_nodes(site: Site) -> list[NodeReport] | None:
     return await site.ask(lambda: site.backend.nodes(jobs))
 
 
-async def _news(site: Site, pilot: Pilot, found: Found) -> PilotNews | None:
-    """With the files of one that may have ended, or is unheard; None: they cannot be read."""
-    report = found.of(pilot)
+def _to_read(site: Site, pilot: Pilot, report: JobReport | None) -> bool:
+    """Whether its files are wanted: it may have ended, or is unheard."""
     missing = report is None and pilot.state is not PilotState.SUBMITTING
     unheard = is_unheard(pilot, site.core.now()) and not pilot.note
-    if not (missing or (report is not None and report.state.ended) or unheard):
-        return PilotNews(pilot=pilot.id, report=report)
-    folder = site.folder(pilot)
-    shared = None if pilot.array is None else folder.parent
-    left = await site.ask(partial(evidence, site.machine, folder, shared))
+    return missing or (report is not None and report.state.ended is not None) or unheard
+
+
+async def _files_of(site: Site, pilots: Collection[Pilot]) -> dict[int, PilotFiles]:
+    """By pilot; without those that cannot be read at the moment."""
+    folders = {pilot.id: site.folder(pilot) for pilot in pilots}
+    arrays = [(folders[pilot.id], folders[pilot.id].parent if pilot.array else None) for pilot in pilots]
+    found: dict[Path, PilotFiles] = {}
+    for begin in range(0, len(arrays), _READ_AT_ONCE):
+        some = dict(arrays[begin : begin + _READ_AT_ONCE])
+        found |= await site.ask(partial(evidence, site.machine, some)) or {}
+    return {id: found[folder] for id, folder in folders.items() if folder in found}
+
+
+def _news(site: Site, pilot: Pilot, found: Found, left: PilotFiles | None) -> PilotNews | None:
+    """With the files that were read of it; None: they cannot be read."""
+    report = found.of(pilot)
     if left is None:
-        return None
+        wanted = _to_read(site, pilot, report)
+        return None if wanted else PilotNews(pilot=pilot.id, report=report, absence=found.absence(pilot))
     if report is None and pilot.job is not None and left.own_end is not None:
         report = own_report(pilot, left.own_end)
     return PilotNews(pilot=pilot.id, report=report, absence=found.absence(pilot), left=left)
@@ -127,6 +140,13 @@ def note_pilot(site: Site, pilot: Pilot, lost: Sequence[Worker]) -> None:
         site.core.losses[pilot.id] = outcome
     if pilot.state is PilotState.REFUSED:  # no task ran in it
         site.core.treasury.settle([pilot.id])
+
+
+def note_pilots(site: Site, pilots: Sequence[Pilot]) -> None:
+    """Write the states of pilots down, in one transaction. Raises JournalError."""
+    with site.core.journal.transaction():
+        for pilot in pilots:
+            note_pilot(site, pilot, ())
 
 
 async def charge(site: Site, pilots: Collection[int]) -> None:

@@ -15,7 +15,15 @@ from adaptor.crafting.situation import Reshape, Withhold
 from adaptor.daemon.clock import midnight
 from adaptor.daemon.core import Core
 from adaptor.daemon.ground.threads import Threads
-from adaptor.daemon.observing import charge, doubt, keep_learned, look_at_nodes, look_at_pilots, note_pilot
+from adaptor.daemon.observing import (
+    charge,
+    doubt,
+    keep_learned,
+    look_at_nodes,
+    look_at_pilots,
+    note_pilot,
+    note_pilots,
+)
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of
 from adaptor.daemon.submitting import change_request, intend, intend_change, reshape, submit
@@ -29,6 +37,7 @@ from adaptor.decisions.questions import (
     Intend,
     IntendChange,
     PilotChanged,
+    PilotsChanged,
     PilotsEnded,
     Question,
     Reply,
@@ -129,6 +138,8 @@ def _note(site: Site, question: Question) -> None:
             change_request(site, question)
         case PilotChanged(pilot, lost):
             note_pilot(site, pilot, lost)
+        case PilotsChanged(pilots):
+            note_pilots(site, pilots)
         case Withhold(reason, demand):
             site.withhold(reason, demand)
         case WithholdNodes(reason):

@@ -11,6 +11,7 @@ import msgspec
 
 from adaptor import __version__
 from adaptor.crafting.completion.beliefs import ALIKE
+from adaptor.crafting.heuristics import is_narrow
 from adaptor.daemon.core import Background, Core
 from adaptor.daemon.server import PeerMessage
 from adaptor.daemon.site import Site
@@ -30,7 +31,7 @@ from adaptor.protocol.messages import (
     says_goodbye,
 )
 from adaptor.reports import OwnJob
-from adaptor.scheduling.broker import NO_TIME
+from adaptor.scheduling.broker import NO_TIME, NO_WORK
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
 from adaptor.scheduling.lost_workers import SILENT
 from adaptor.scheduling.workers import Worker
@@ -180,9 +181,16 @@ class WorkerEndpoint:
                 self._core.broker.report(worker, message, now)
                 if self._core.broker.lacks_time(worker, now):
                     self._core.broker.tell_to_leave(worker, NO_TIME)
+                elif self._core.broker.lacks_work(worker) and self._is_narrow(worker):
+                    self._core.broker.tell_to_leave(worker, NO_WORK)
             case Goodbye():
                 self._bid_farewell(worker, message, now)
         return None
+
+    def _is_narrow(self, worker: str) -> bool:
+        """Whether another pilot is made as soon as a task waits again: so none idles until `idle_timeout`."""
+        site = self._sites.get(self._core.broker.state.workers[worker].site)
+        return site is not None and is_narrow(site.config.heuristic, site.memory.limits.in_system)
 
     def _greet(self, id: str, hello: Hello, now: float) -> ToWorker:
         site, pilot = self._find(hello.pilot)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from adaptor.crafting.situation import PilotView, ShapeAt
 from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, Request
 from adaptor.reports import JobReport, JobState
 from adaptor.shortfalls import Shortfall
-from adaptor.units import format_duration
+from adaptor.units import folded, format_duration
 
 CANCEL_AGAIN = 120.0  # seconds until a pilot that got the order to end, and is still there, gets it again
 MISSES_TO_VANISH = 3  # consecutive answers without the pilot after which it may count as vanished
@@ -249,6 +249,19 @@ def told_end(pilot: Pilot) -> str:
     """How a pilot ended, for the user."""
     ran = f" after {format_duration(pilot.ended - pilot.started)}" if pilot.started and pilot.ended else ""
     return f"{pilot.state.value}{ran}{f': {pilot.end_reason}' if pilot.end_reason else ''}"
+
+
+def told_ends(pilots: Sequence[Pilot]) -> str:
+    """How pilots ended, all of them in the same way, for the user."""
+    first = pilots[0]
+    if len(pilots) == 1:
+        return told_end(first)
+    ran = [pilot.ended - pilot.started for pilot in pilots if pilot.started and pilot.ended]
+    shortest, longest = (format_duration(f(ran)) if ran else "" for f in (min, max))
+    after = f" after {shortest if shortest == longest else f'{shortest} to {longest}'}" if ran else ""
+    why = f": {first.end_reason}" if first.end_reason else ""
+    ids = folded(pilot.id for pilot in pilots)
+    return f"{len(pilots)} pilots ({ids}) are {first.state.value}{after}{why}"
 
 
 def observe(pilot: Pilot, report: JobReport, now: float) -> Pilot:

@@ -89,6 +89,12 @@ class PilotChanged(msgspec.Struct, frozen=True):
     """The workers that ended with it."""
 
 
+class PilotsChanged(msgspec.Struct, frozen=True):
+    """As `PilotChanged`, for several, none of which has a worker that ended with it."""
+
+    pilots: tuple[Pilot, ...]
+
+
 class Commit(msgspec.Struct, frozen=True):
     """Write down what the broker has changed."""
 
@@ -168,6 +174,7 @@ Question: TypeAlias = (
     | Together
     | RequestChanged
     | PilotChanged
+    | PilotsChanged
     | Commit
     | PilotsEnded
     | Action

@@ -28,7 +28,16 @@ from adaptor.decisions.actions import (
     WithholdNodes,
 )
 from adaptor.decisions.memory import Memory
-from adaptor.decisions.pilots import Pilot, has_become, miss, moved_to, observe, request_told, told_end
+from adaptor.decisions.pilots import (
+    Pilot,
+    has_become,
+    miss,
+    moved_to,
+    observe,
+    request_told,
+    told_end,
+    told_ends,
+)
 from adaptor.decisions.questions import (
     Answer,
     Ask,
@@ -39,6 +48,7 @@ from adaptor.decisions.questions import (
     LeftBehind,
     PilotChanged,
     PilotNews,
+    PilotsChanged,
     PilotsEnded,
     Question,
     Reply,
@@ -52,7 +62,7 @@ from adaptor.decisions.site_memory import SiteMemory
 from adaptor.model import PilotState, Request
 from adaptor.reports import JobReport, OwnJob
 from adaptor.scheduling.broker import Broker
-from adaptor.units import counted, format_duration
+from adaptor.units import counted, folded, format_duration
 
 
 class Common(Protocol):
@@ -70,7 +80,12 @@ class Common(Protocol):
 
 
 def _done_with(action: Action) -> object:
-    """The same of actions that are done together: submissions for nodes, and those of equal pilots."""
+    """The same of actions that are done together: submissions for nodes or of equal pilots, withdrawals for
+    one reason, and equal remarks."""
+    if isinstance(action, Withdraw):
+        return "withdrawn", action.reason
+    if isinstance(action, Remark):
+        return "remarked", action.text
     if not isinstance(action, SubmitRequest):
         return None
     return "nodes" if action.node else action.alike
@@ -88,6 +103,7 @@ class Step:
         self._refused: set[ShapeAt] = set()
         """The shapes of tasks for which no formal request was taken, with the partition."""
         self._failed = False  # whether the scheduler failed at a formal request
+        self._ended_in_arrays: list[Pilot] = []  # seen to have ended, and not explained yet
         self._no_more_nodes = False
         self._node_problem = ""  # why a donated node could not be used; empty: all could
 
@@ -152,19 +168,25 @@ class Step:
             told = f"cancelled job {numbers}, which has a tag of this site and is no pilot any more"
             yield from self._ask(Explain("problem", told))
             yield from self._ask(Cancel(tuple(reply.strays)))
-        ended = []
+        ended, others = list[int](), list[Pilot]()
         for news in reply.pilots:
             if (pilot := self._site.pilots.get(news.pilot)) is None:
                 continue
-            yield from self._observe_pilot(pilot, news)
+            changed = yield from self._observe_pilot(pilot, news)
             if news.pilot not in self._site.pilots:
                 ended.append(news.pilot)
+            elif changed is not None:
+                others.append(changed)
+        if others:
+            yield from self._ask(PilotsChanged(tuple(others)))
+        yield from self._explain_ends()
         self._site.watch(self._common.broker, self._now)
         yield from self._ask(Commit())
         if ended:
             yield from self._ask(PilotsEnded(tuple(ended)))
 
-    def _observe_pilot(self, pilot: Pilot, news: PilotNews) -> Steps:
+    def _observe_pilot(self, pilot: Pilot, news: PilotNews) -> Generator[Question, Reply, Pilot | None]:
+        """Returns the pilot, if it is in the system and its state has yet to be written down."""
         site, broker, left = self._site, self._common.broker, news.left
         if news.report is None:
             settle_time = 2 * site.settings.command_timeout + 60
@@ -180,8 +202,9 @@ class Step:
         site.meter(broker, seen, self._common.ledger)
         if not seen.state.in_system:
             yield from self._ended(seen, left or LeftBehind())
-        elif (seen.state, seen.job, seen.started) != (pilot.state, pilot.job, pilot.started):
-            yield from self._ask(PilotChanged(seen))
+            return None
+        same = (seen.state, seen.job, seen.started) == (pilot.state, pilot.job, pilot.started)
+        return None if same else seen
 
     def _take_in_request(self, pilot: Pilot, report: JobReport) -> Generator[Question, Reply, Pilot]:
         """Take in what the scheduler says that a pilot asks for; returns the pilot as it is then."""
@@ -221,8 +244,19 @@ class Step:
         site.judge(broker, pilot, self._now)
         yield from self._ask(PilotChanged(pilot, tuple(lost)))
         if pilot.state is not PilotState.WITHDRAWN:  # that was explained with the decision
-            yield from self._ask(Explain("ended", told_end(pilot), pilot.id))
+            if pilot.array is None:
+                yield from self._ask(Explain("ended", told_end(pilot), pilot.id))
+            else:
+                self._ended_in_arrays.append(pilot)
         yield from self._ask(Wake(site.name))
+
+    def _explain_ends(self) -> Steps:
+        """One line for the pilots of an array that have ended in the same way."""
+        alike = groupby(self._ended_in_arrays, lambda pilot: (pilot.array, pilot.state, pilot.end_reason))
+        for _, pilots in alike:
+            found = list(pilots)
+            yield from self._ask(Explain("ended", told_ends(found), found[0].id))
+        self._ended_in_arrays = []
 
     # --- acting ------------------------------------------------------------------------------------
 
@@ -234,6 +268,10 @@ class Step:
                 submits = [action for action in alike if isinstance(action, SubmitRequest)]
                 if submits and submits[0].node:
                     yield from self._use_nodes(submits)
+                elif isinstance(alike[0], Remark):
+                    yield from self._remark([action for action in alike if isinstance(action, Remark)])
+                elif isinstance(alike[0], Withdraw):
+                    yield from self._withdraw([action for action in alike if isinstance(action, Withdraw)])
                 elif submits:
                     most = self._site.rules.most_in_array
                     for begin in range(0, len(submits), most):
@@ -282,20 +320,31 @@ class Step:
     def _change(self, action: Action) -> Steps:
         """Change what is remembered of the site, and say so."""
         match action:
-            case Withdraw() | WithdrawStuck() | End():
+            case WithdrawStuck() | End():
                 if self._site.withdraw(action, self._now):
                     yield from self._ask(Explain("withdrawn", action.reason, action.pilot))
             case GiveBack():
                 if self._site.give_back(self._common.broker, action):
                     yield from self._ask(Commit())
                     yield from self._ask(Explain("withdrawn", action.reason, action.pilot))
-            case Remark():
-                if self._site.remark(action):
-                    yield from self._ask(Explain("problem", action.text, action.pilot))
             case LengthenPad(pad):
                 self._site.lengthen_pad(self._common.broker, pad)
             case _:
                 yield from self._ask(action)
+
+    def _remark(self, actions: Sequence[Remark]) -> Steps:
+        """Note the same with pilots."""
+        pilots = [action.pilot for action in actions if self._site.remark(action)]
+        if pilots:
+            of = "" if len(pilots) == 1 else f"{len(pilots)} pilots ({folded(pilots)}): "
+            yield from self._ask(Explain("problem", f"{of}{actions[0].text}", pilots[0]))
+
+    def _withdraw(self, actions: Sequence[Withdraw]) -> Steps:
+        """Withdraw pilots for the same reason."""
+        pilots = [action.pilot for action in actions if self._site.withdraw(action, self._now)]
+        if pilots:
+            of = "" if len(pilots) == 1 else f"{len(pilots)} pilots ({folded(pilots)}): "
+            yield from self._ask(Explain("withdrawn", f"{of}{actions[0].reason}", pilots[0]))
 
     def _submit(self, array: Sequence[SubmitRequest]) -> Steps:
         """Submit equal pilots."""
@@ -315,8 +364,6 @@ class Step:
         if not pilots:
             return Answer.REFUSED
         taken, tried, reply = yield from self._sent(pilots, submit)
-        for pilot in taken:
-            yield from self._ask(PilotChanged(pilot))
         if taken:
             reason = submit.crafted.reason
             if len(taken) > 1:
@@ -359,7 +406,9 @@ class Step:
                 site.submissions.note(self._now)
             reply = yield from self._ask(Submit(tuple(tried), submit.demand))
             if reply.answer is Answer.TAKEN:
-                taken += [site.submitted(*each) for each in zip(tried, reply.jobs, strict=True)]
+                found = [site.submitted(*each) for each in zip(tried, reply.jobs, strict=True)]
+                taken += found
+                yield from self._ask(PilotsChanged(tuple(found)))
                 if len(taken) == len(pilots):
                     return taken, [], reply
             elif reply.answer is Answer.REFUSED and len(tried) > 1:
@@ -382,7 +431,9 @@ class Step:
         gone = pilots[len(tried) :] if uncertain else pilots
         for pilot in gone:
             site.forget(self._common.broker, pilot)
-            yield from self._ask(PilotChanged(pilot.over(PilotState.REFUSED, self._now, reply.problem)))
+        if gone:
+            over = (pilot.over(PilotState.REFUSED, self._now, reply.problem) for pilot in gone)
+            yield from self._ask(PilotsChanged(tuple(over)))
         if not uncertain:
             kind: ExplanationKind = "refused" if refused else "problem"
             told = reply.problem if len(gone) == 1 else f"{len(gone)} pilots: {reply.problem}"

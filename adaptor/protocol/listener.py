@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
+import select
 import socket
 import struct
 from collections import Counter
@@ -26,6 +27,9 @@ log = logging.getLogger(__name__)
 
 BACKLOG = 1024
 _BURST = 10
+_LOOKED_AT = 250
+"""Connections of a burst, with those that their peers have closed by now. If a thousand workers call at once,
+those that wait for longer than their patience call again: what they left behind costs no handshake."""
 _PAUSE = 0.02  # seconds between two bursts of accepted connections, at least
 _SHARE = 2.0  # seconds of pause by second of handshakes
 OUT_OF_DESCRIPTORS = 1.0
@@ -137,7 +141,10 @@ class Listener:
     def _accept(self) -> float:
         """Accept a burst of connections; seconds until the next one."""
         spent, self.spent = self.spent, 0.0
-        for _ in range(_BURST):
+        live = 0
+        for _ in range(_LOOKED_AT):
+            if live == _BURST:
+                break
             if len(self._proven) >= self._room.proven:
                 self.remark(f"there is no room for more than {self._room.proven} {self._whose} at a time")
                 return OUT_OF_DESCRIPTORS
@@ -148,6 +155,10 @@ class Listener:
             except OSError as error:
                 self.remark(f"no connection of {self._whose} can be accepted: {error.strerror}")
                 return OUT_OF_DESCRIPTORS
+            if _has_left(connection):
+                connection.close()
+                continue
+            live += 1
             self._admit(connection, address[0])
         return max(_PAUSE, _SHARE * spent)
 
@@ -224,6 +235,13 @@ class Listener:
         if now - self._remarked.get(text, -_REMARKS) >= _REMARKS:
             self._remarked[text] = now
             log.warning("%s", text)
+
+
+def _has_left(connection: socket.socket) -> bool:
+    """Whether the peer has closed a connection while it waited to be accepted."""
+    poll = select.poll()
+    poll.register(connection, select.POLLRDHUP)
+    return bool(poll.poll(0))
 
 
 def listen(interface: str, *ports: int) -> socket.socket:

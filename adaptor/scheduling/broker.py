@@ -39,7 +39,7 @@ from adaptor.scheduling.guards import (
     tell_time_limits,
     wait_until_begin,
 )
-from adaptor.scheduling.leasing import dispatch, feed, lacks_time
+from adaptor.scheduling.leasing import dispatch, feed, lacks_time, lacks_work
 from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.lost_workers import SILENT, explain_losses, remove
 from adaptor.scheduling.settling import give_up, settle
@@ -53,6 +53,8 @@ _ROUND_TRIPS = 6  # round trips added to that timeout, since a lease in a slow m
 
 ALL_ENDED = "all tasks have ended"
 """The reason in the order to leave, when no unfinished task may run in a worker's pilot."""
+NO_WORK = "no task waits"
+"""The reason in the order to leave, when the worker `lacks_work` and its pilot is narrow: it then ends."""
 NO_TIME = "its pilot ends too soon for the tasks that wait"
 """The reason in the order to leave, when the worker `lacks_time`."""
 
@@ -523,6 +525,11 @@ class Broker:
         """True if a worker holds nothing, and its pilot ends too soon for every task that waits."""
         worker = self.state.workers.get(id)
         return worker is not None and lacks_time(self.state, worker, now)
+
+    def lacks_work(self, id: str) -> bool:
+        """True if a worker holds nothing, and no task waits, or is expected, that may run in its pilot."""
+        worker = self.state.workers.get(id)
+        return worker is not None and lacks_work(self.state, worker)
 
     def _mark_started(self, worker: Worker, keys: list[AttemptKey], now: float) -> None:
         for key in keys:

@@ -91,6 +91,19 @@ def lacks_time(state: SchedulingState, worker: Worker, now: float) -> bool:
     )
 
 
+def lacks_work(state: SchedulingState, worker: Worker) -> bool:
+    """True if a worker holds nothing, and no task waits, or is expected, that may run in its pilot."""
+    return (
+        is_empty(worker)
+        and worker.pilot not in state.donated
+        and not any(
+            state.serves(worker, bag)
+            and (bag.open or bag.count(TaskState.WAITING) or bag.count(TaskState.BLOCKED))
+            for bag in state.bags.values()
+        )
+    )
+
+
 def _lease_next(
     state: SchedulingState, worker: Worker, room: Room, now: float, bags: list[Bag], *, reserve: bool = False
 ) -> bool:

@@ -29,6 +29,7 @@ from adaptor.decisions.questions import (
     Intend,
     PilotChanged,
     PilotNews,
+    PilotsChanged,
     Question,
     Reply,
     RequestChanged,
@@ -170,6 +171,9 @@ class SimulatedDriver:
                 self.ledger.change(pilot.id, asked, now, within=False)
             case PilotChanged(pilot):
                 self._charge(pilot, now)
+            case PilotsChanged(pilots):
+                for each in pilots:
+                    self._charge(each, now)
             case KeepForecast(bag, first) if first is not None:
                 self.first_forecasts.setdefault(bag, first)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.submissions import HOUR, Submissions
+from adaptor.crafting.submissions import HOUR, SubmissionCount, Submissions
+from adaptor.model import CraftedRequest, Request
+from adaptor.resources import TaskSize
 
 times = st.lists(st.integers(0, 20_000), max_size=60).map(sorted)
 
@@ -47,3 +49,21 @@ def test_a_clock_that_was_set_back_blocks_for_an_hour_at_most() -> None:
     assert known.allowance(500.0).left == 0
     assert known.allowance(500.0).again == 500.0 + HOUR
     assert known.allowance(500.0 + HOUR).left == 1
+
+
+def test_equal_neighbours_are_one_submission_as_far_as_arrays_go() -> None:
+    narrow, wide = (CraftedRequest(Request(p, 600), None, 1, "because") for p in (1, 8))
+    shape = (TaskSize(), None)
+    count = SubmissionCount(2, most_in_array=3)
+    assert [count.holds(narrow, shape) for _ in range(7)] == [True] * 6 + [False]
+    count = SubmissionCount(2, most_in_array=3)
+    assert [count.holds(each, shape) for each in (narrow, wide, narrow, wide)] == [True, True, False, True]
+    count = SubmissionCount(2, most_in_array=1)
+    assert [count.holds(narrow, shape) for _ in range(3)] == [True, True, False]
+    count = SubmissionCount(2, most_in_array=9)
+    assert count.holds(narrow, shape)
+    count.interrupt()
+    assert count.holds(narrow, shape)
+    count.interrupt()
+    assert not count.holds(narrow, shape)
+    assert SubmissionCount(None, most_in_array=1).holds(narrow, shape)

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from adaptor.config.schema import SiteConfig
+from adaptor.crafting.heuristics import HEURISTICS, NARROW_FROM, Traits
 from adaptor.daemon import worker_endpoint
 from adaptor.daemon.sites import terms_of
 from adaptor.daemon.spool import SpoolEndpoint
@@ -34,7 +35,7 @@ from adaptor.protocol.messages import (
     encode,
 )
 from adaptor.protocol.spool import Spool
-from adaptor.scheduling.broker import NO_TIME
+from adaptor.scheduling.broker import NO_TIME, NO_WORK
 from tests.daemon.fake_site import LIMITS, FakeSite
 from tests.daemon.lived_bags import endpoint_of
 
@@ -119,6 +120,26 @@ def test_a_worker_that_lacks_time_for_the_tasks_that_wait_leaves_at_once(site: F
     (orders,) = [message for message in hear(site, 6000.0, idle) if isinstance(message, Orders)]
     assert not orders.leave
     assert orders.leases
+
+
+def test_a_narrow_pilot_ends_as_soon_as_no_task_waits(
+    site: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idle = Report(free_processors=1, free_memory=1, queued=0)
+    hear(site, 6000.0, idle)  # the only task runs
+    site.submit_bag(0, replicas=0)
+    other = hello(site.state.core.now() + 6000.0)
+
+    def told() -> list[str]:
+        messages = say(site, other, idle, worker="2-n2-1")
+        return [message.leave for message in messages if isinstance(message, Orders) and message.leave]
+
+    assert not told(), "a wide pilot waits for `idle_timeout`"
+    monkeypatch.setitem(HEURISTICS, "adaptive", Traits(narrow=True))
+    assert not told(), "as where few pilots are allowed"
+    memory = site.state.memory
+    memory.know_limits(msgspec.structs.replace(memory.limits, max_pilots=NARROW_FROM))
+    assert told() == [NO_WORK]
 
 
 def lost(site: FakeSite, silent_for: float) -> bool:

@@ -26,6 +26,7 @@ from adaptor.decisions.questions import (
     LeftBehind,
     PilotChanged,
     PilotNews,
+    PilotsChanged,
     PilotsEnded,
     Question,
     Reply,
@@ -282,7 +283,7 @@ def test_a_request_that_is_taken_is_a_pilot() -> None:
     assert driver.asked == [
         Intend((submit(),), Request(2, 600)),
         asked,
-        PilotChanged(pilot),
+        PilotsChanged((pilot,)),
         Explain("issued", "asks", 1, (1,)),
     ]
 
@@ -295,8 +296,9 @@ def test_what_the_scheduler_has_not_taken_is_no_pilot(answer: Answer, kind: str)
     driver.answers = partial(_always, answer)
     driver.act()
     assert not driver.site.pilots
-    (changed,) = (question for question in driver.asked if isinstance(question, PilotChanged))
-    assert (changed.pilot.state, changed.pilot.end_reason) == (PilotState.REFUSED, "said so")
+    (changed,) = (question for question in driver.asked if isinstance(question, PilotsChanged))
+    (pilot,) = changed.pilots
+    assert (pilot.state, pilot.end_reason) == (PilotState.REFUSED, "said so")
     assert driver.told == [(kind, "said so", 1)]
 
 

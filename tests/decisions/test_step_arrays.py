@@ -6,9 +6,20 @@ import msgspec
 import pytest
 
 from adaptor.crafting.situation import Withdraw, Withhold
-from adaptor.decisions.actions import SubmitRequest
-from adaptor.decisions.questions import Answer, Intend, PilotChanged, Question, Submit
+from adaptor.decisions.actions import Remark, SubmitRequest
+from adaptor.decisions.questions import (
+    Answer,
+    Cancel,
+    Intend,
+    LeftBehind,
+    PilotNews,
+    PilotsChanged,
+    Question,
+    Submit,
+)
+from adaptor.decisions.step import Step
 from adaptor.model import PilotState, Request
+from adaptor.reports import JobReport, JobState
 from tests.decisions.test_step import OTHER, Driver, submit
 
 
@@ -50,7 +61,7 @@ def test_equal_pilots_are_one_intent_and_one_submission() -> None:
         (id, f"job{id}", 1) for id in range(1, 41)
     ]
     assert {pilot.state for pilot in pilots} == {PilotState.QUEUED}
-    assert [asked.pilot for asked in driver.asked if isinstance(asked, PilotChanged)] == pilots
+    assert PilotsChanged(tuple(pilots)) in driver.asked
     assert driver.told == [("issued", "40 pilots of 2 × 10m: asks", 1)]
     assert not driver.site.submitting
 
@@ -117,9 +128,11 @@ def test_where_the_scheduler_takes_fewer_the_rest_is_refused_with_its_reason(mos
     assert len(driver.site.pilots) == most
     assert len(driver.submitted) <= 14
     refused = [
-        asked.pilot.id
+        pilot.id
         for asked in driver.asked
-        if isinstance(asked, PilotChanged) and asked.pilot.state is PilotState.REFUSED
+        if isinstance(asked, PilotsChanged)
+        for pilot in asked.pilots
+        if pilot.state is PilotState.REFUSED
     ]
     assert refused == list(range(most + 1, 41))
     issued = "asks" if most == 1 else f"{most} pilots of 2 × 10m: asks"
@@ -170,3 +183,56 @@ def test_after_a_failure_nothing_of_an_array_stays() -> None:
     driver.act()
     assert not driver.site.pilots
     assert driver.told == [("problem", "40 pilots: said so", 1)]
+
+
+def test_pilots_that_are_withdrawn_for_one_reason_are_one_line() -> None:
+    driver = driver_of(Withdraw(1, "needless"), Withdraw(2, "needless"), Withdraw(4, "needless"))
+    for id in (1, 2, 4):
+        driver.pilot(id)
+    driver.act()
+    assert driver.told == [("withdrawn", "3 pilots (1-2,4): needless", 1)]
+    (cancel,) = (asked for asked in driver.asked if isinstance(asked, Cancel))
+    assert cancel.jobs == ("job1", "job2", "job4")
+
+
+def test_what_is_wrong_with_many_pilots_is_one_line() -> None:
+    driver = driver_of(
+        *(Remark(id, "no worker has called") for id in (1, 2, 3)), Remark(4, "its node is slow")
+    )
+    for id in (1, 2, 3, 4):
+        driver.pilot(id)
+    driver.act()
+    assert driver.told == [
+        ("problem", "3 pilots (1-3): no worker has called", 1),
+        ("problem", "its node is slow", 4),
+    ]
+    assert {pilot.note for pilot in driver.site.pilots.values()} == {
+        "no worker has called",
+        "its node is slow",
+    }
+
+
+def test_pilots_of_an_array_that_end_in_one_way_are_one_line() -> None:
+    driver = driver_of(*array(40))
+    driver.submit_bag()
+    driver.act()
+    driver.asked.clear()
+
+    def news(pilot: int, state: JobState, start: float, end: float) -> PilotNews:
+        ended = {"start": start, "end": end}
+        return PilotNews(
+            pilot=pilot,
+            report=JobReport(id=f"job{pilot}", tag="tag", state=state, **ended),
+            left=LeftBehind(),
+        )
+
+    driver.news = [
+        *(news(id, JobState.COMPLETED, 10.0, 70.0 + id) for id in range(1, 31)),
+        news(31, JobState.FAILED, 10.0, 20.0),
+    ]
+    driver.run(Step(driver, driver.site, 100.0).observe_pilots())
+    assert driver.told == [
+        ("ended", "30 pilots (1-30) are completed after 1m 1s to 1m 30s", 1),
+        ("ended", "failed after 10s", 31),
+    ]
+    assert len(driver.site.pilots) == 9

@@ -26,6 +26,7 @@ class Scheduler:
     shrink_margin: int | None = None
     can_release = True
     can_reshape = True
+    most_in_array = 1
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, ...]] = []

@@ -107,3 +107,44 @@ def test_an_element_is_requeued_and_another_is_held(slurm: ThrowawaySlurm, lab: 
     lab.wait()
     exactly_one_result_each(lab, 1, tasks)
     until(lambda: not jobs(slurm), "no pilot is left in the queue")
+
+
+def refusing_more_than(most: int, folder: Path) -> str:
+    """A folder for PATH, in which sbatch refuses as Slurm does where a user may have so many jobs."""
+    folder.mkdir()
+    script = folder / "sbatch"
+    script.write_text(
+        "#!/bin/bash\n"
+        f"PATH=${{PATH#{folder}:}}\n"
+        "array=$(printf '%s\\n' \"$@\" | sed -n 's/^--array=0-//p')\n"
+        "there=$(squeue -h -r -t PD,R,CF --me | wc -l)\n"
+        f"if ((there + ${{array:-0}} + 1 > {most})); then\n"
+        "  echo 'sbatch: error: QOSMaxSubmitJobPerUserLimit' >&2\n"
+        '  echo "sbatch: error: Batch job submission failed: Job violates policy" >&2; exit 1\n'
+        "fi\n"
+        'exec sbatch "$@"\n'
+    )
+    script.chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def test_where_slurm_takes_a_part_of_an_array_that_part_does_the_work(
+    slurm: ThrowawaySlurm, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", refusing_more_than(20, tmp_path / "few"))
+    tasks = 200
+    lab.configure(narrow())
+    lab.bag([f"{lab.hold()}; echo $ADAPTOR_TASK_ID"] * tasks)
+    lab.submit("tasks.bag")
+    until(
+        lambda: [pilot["state"] for pilot in lab.pilots()].count("refused") == PILOTS - 20,
+        "as many pilots as Slurm allows, and the others refused",
+    )
+    assert len(jobs(slurm)) == 20
+    assert len(lab.pilots()) == PILOTS
+    shown = lab.run("status", "--pilots").stdout.splitlines()
+    assert len(shown) < 6, "an array is one line"
+    assert "QOSMaxSubmitJobPerUserLimit" in lab.run("why", "--kind", "refused").stdout
+    lab.release()
+    lab.wait(timeout=400)
+    exactly_one_result_each(lab, 1, tasks)

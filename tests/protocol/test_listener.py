@@ -85,6 +85,31 @@ def test_who_is_closed(addresses: list[str], left: list[int]) -> None:
     assert kept(*addresses) == left
 
 
+def test_connections_that_their_peers_have_closed_cost_nothing_and_stop_nobody() -> None:
+    """A thousand workers that call at once, and call again because nobody answered in time."""
+    accepting = Accepting(*[HERE] * 300)
+    for caller in accepting.callers[:-1]:
+        caller.send(b"begins its handshake")
+        caller.close()
+    made: list[Caller] = []
+
+    async def serve() -> None:
+        room = ConnectionRoom(proven=9, silent=128, begun=128)
+
+        def make(listening: Listener) -> Caller:
+            made.append(Caller(listening))
+            return made[-1]
+
+        serving = asyncio.create_task(Listener(accepting, room, "workers", make).serve())  # type: ignore[arg-type]
+        while accepting._waiting:
+            await asyncio.sleep(0)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+    asyncio.run(serve())
+    assert len(made) == 1
+
+
 def test_a_machine_answers_though_the_peer_reads_nothing() -> None:
     async def answers() -> list[bool]:
         listening = socket.create_server((HERE, 0))

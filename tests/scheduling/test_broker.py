@@ -441,6 +441,35 @@ def test_a_worker_waits_while_no_task_does(world: World) -> None:
     assert not world.broker.lacks_time("short", world.now), "a task that fails is short"
 
 
+def test_a_worker_lacks_work_where_no_task_waits_or_is_expected(world: World) -> None:
+    bag = world.submit(1, replicas=0)
+    busy = world.join("busy")
+    idle = world.join("idle")
+    assert busy.running
+    assert not idle.running
+    assert world.broker.lacks_work("idle")
+    assert not world.broker.lacks_work("busy"), "it runs a task"
+    assert not world.broker.lacks_work("unknown")
+    world.submit(1, after=[bag])
+    assert not world.broker.lacks_work("idle"), "a blocked task will wait when the first has ended"
+
+
+def test_a_worker_waits_for_the_next_tasks_of_an_open_bag(world: World) -> None:
+    bag = world.open()
+    world.join("idle")
+    assert not world.broker.lacks_work("idle")
+    world.broker.close(bag)
+    assert world.broker.lacks_work("idle")
+
+
+def test_tasks_that_wait_for_the_first_ones_of_their_bag_keep_workers(world: World) -> None:
+    world.submit(9, canary=1)
+    world.join("busy")
+    idle = world.join("idle")
+    assert not idle.running
+    assert not world.broker.lacks_work("idle")
+
+
 def test_a_pilot_that_is_given_back_starts_only_what_ends_in_time(world: World) -> None:
     world.submit(400)
     player = world.join("w", processors=2)

@@ -119,9 +119,34 @@ const Sections = (() => {
   };
   const cells = (...values) => values.map((value) => (value instanceof Node ? element("td", {}, value) : element("td", {}, value)));
 
+  const opened = new Set(); // arrays of which each pilot is listed
+
+  // The pilots of an array in one line, which opens.
+  const array = (members, show) => {
+    const key = members[0].array, ids = members.map((pilot) => pilot.id), states = new Map();
+    for (const { state } of members) states.set(state, (states.get(state) || 0) + 1);
+    const sum = (field) => members.reduce((total, pilot) => total + pilot[field], 0);
+    const first = (field) => { const known = members.map((pilot) => pilot[field]).filter((at) => at !== null); return known.length ? Math.min(...known) : null; };
+    const { site, partition, p, tr, reason } = members[0];
+    const row = element("tr", { tabIndex: 0, className: "array", title: "show or hide its pilots", data: { array: key } },
+      ...cells(`${opened.has(key) ? "▾" : "▸"} ${Math.min(...ids)}–${Math.max(...ids)}`), ...[[site, partition].filter(Boolean).join(", "), [...states].map(([state, count]) => `${count} ${state}`).join(", ")].map((text) => element("td", { className: "left" }, text)),
+      ...cells(`${members.length} × ${Words.count(p)}`, Words.duration(tr), Words.time(first("predicted_start"), show.now, true), Words.time(first("started"), show.now, true), ""),
+      element("td", { data: { field: "used" } }, Words.duration(sum("used"))), element("td", { data: { field: "wasted" } }, Words.duration(sum("wasted"))),
+      element("td", { className: "words" }, element("div", { className: "two-lines", title: reason }, reason)));
+    const toggle = () => { if (!opened.delete(key)) opened.add(key); show.again(); };
+    row.addEventListener("click", toggle);
+    row.addEventListener("keydown", (event) => { if (event.key === "Enter") toggle(); });
+    return row;
+  };
+
   const pilots = (records, now) => {
     hide("pilots-section", !records.length);
-    const rows = [...records].reverse().map((pilot) => {
+    const groups = [];
+    for (const pilot of [...records].reverse()) {
+      const last = groups[groups.length - 1];
+      if (last && pilot.array !== null && last[0].array === pilot.array) last.push(pilot); else groups.push([pilot]);
+    }
+    const one = (pilot) => {
       const words = pilot.note || pilot.end_reason || pilot.reason;
       const why = element("td", { className: "words" }, element("div", { className: "two-lines", title: words }, words));
       const row = element("tr", { tabIndex: 0, data: { pilot: pilot.id, state: pilot.state } },
@@ -134,7 +159,9 @@ const Sections = (() => {
       row.addEventListener("pointerenter", () => pick(pilot.id));
       row.addEventListener("pointerleave", () => pick(null));
       return row;
-    });
+    };
+    const show = { now, again: () => pilots(records, now) };
+    const rows = groups.flatMap((members) => members.length === 1 ? members.map(one) : [array(members, show), ...(opened.has(members[0].array) ? members.map(one) : [])]);
     const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.pilot : undefined;
     table("pilots", ["pilot", "site", "state", "processors", "walltime", "predicted", "started", "ended", "used", "wasted", "why"], rows);
     const again = focused && at("pilots").querySelector(`[data-pilot="${focused}"]`);

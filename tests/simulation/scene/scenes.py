@@ -244,6 +244,7 @@ class SceneBackend:
     time_resolution = 1
     can_release = False
     can_reshape = True
+    most_in_array = 1
     loopback = True
 
     def __init__(self, site: SimulatedSite | None) -> None:
