@@ -172,6 +172,15 @@ class PilotView(msgspec.Struct, frozen=True, kw_only=True):
         return f"pilot {self.id}" if self.job is None else self.job
 
 
+class Largest(msgspec.Struct, frozen=True):
+    """The largest request to make, where the scheduler does not take or start larger ones."""
+
+    p: int
+    tr: int
+    why: str = ""
+    """Why no larger one; empty: nothing speaks against one."""
+
+
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """The tasks of one size that a site may run."""
 
@@ -205,6 +214,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """Demands with a larger one get their requests first."""
     longest: int | None = None
     """The longest request to make now (seconds), in addition to max_tr: work after a deadline has no use."""
+    largest: Mapping[str, Largest] = {}
+    """By partition (empty: the site has only one) in which larger ones have failed: the largest to make."""
     times: TaskTimes = TaskTimes()
     """What is known of their runtimes."""
 

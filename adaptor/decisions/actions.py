@@ -16,6 +16,7 @@ from adaptor.crafting.situation import Demand, Reshape, Withdraw, Withhold
 from adaptor.forecast.calibration import Raw
 from adaptor.forecast.record import FirstForecast
 from adaptor.model import CraftedRequest
+from adaptor.reports import Remedy
 from adaptor.resources import TaskSize
 
 
@@ -43,10 +44,16 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WithdrawStuck(msgspec.Struct, frozen=True):
-    """Cancel a queued pilot that the scheduler does not start; tasks of its shape pause for a while."""
+    """Cancel a queued pilot that the scheduler does not start."""
 
     pilot: int
     reason: str
+    remedy: Remedy = Remedy.OTHER
+    """Which other request it may start instead."""
+    kept: float = 0.0
+    """Seconds for which requests as large count as impossible."""
+    last: bool = True
+    """Whether there is no smaller one to try: tasks of its shape then pause for a while."""
 
 
 class GiveUp(msgspec.Struct, frozen=True):
@@ -101,10 +108,11 @@ class Remark(msgspec.Struct, frozen=True):
     text: str
     """Empty: it is no longer so."""
     about: str = ""
-    """A node, or NODES for those without a worker; empty: the pilot, until its first worker calls."""
+    """A node, NODES for those without a worker, or WAITS; empty: the pilot, until its first worker calls."""
 
 
 NODES = "nodes without a worker"
+WAITS = "why it waits"
 
 
 class LengthenPad(msgspec.Struct, frozen=True):

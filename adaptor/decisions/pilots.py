@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from adaptor.crafting.reasons import shown
 from adaptor.crafting.situation import PilotView, ShapeAt
 from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, Request
-from adaptor.reports import JobReport, JobState
+from adaptor.reports import TURN, Hold, JobReport, JobState, Wait
 from adaptor.shortfalls import Shortfall
 from adaptor.units import format_duration
 
@@ -78,6 +78,12 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     """By node: the workers that have called since this daemon started, those that have left among them."""
     never: str = ""
     """Why the scheduler can never start it, in its words; empty: it can."""
+    wait: Wait = TURN
+    """Why it waits, by the scheduler's word at the last look; as `JobReport.wait`."""
+    limited_since: float | None = None
+    """Since when a limit of its user, account or QOS has kept it waiting; None: none does."""
+    held: int | None = None
+    """Processors that it has by the scheduler's own count, since it started; None: that is not told."""
     unheard: str | None = None
     """What workers that never reached the daemon left in its folder; None: not looked at yet."""
     wanted_since: float | None = None
@@ -202,6 +208,20 @@ def request_told(pilot: Pilot, report: JobReport, asked: Request, reserved: Requ
     return msgspec.structs.replace(asked, p=there).lasting(tr)
 
 
+def is_limit(wait: Wait) -> bool:
+    """Whether a limit of the user, account or QOS keeps a job waiting, which new requests would meet too."""
+    return wait.hold in (Hold.LIMIT, Hold.SPENT)
+
+
+def limited(pilots: Iterable[Pilot]) -> dict[str, str]:
+    """By partition in which a request waits for a limit of its user, account or QOS: which, and why."""
+    return {
+        pilot.partition: f"pilot {pilot.id} waits: {pilot.wait.said}"
+        for pilot in pilots
+        if pilot.state is PilotState.QUEUED and is_limit(pilot.wait) and not pilot.leaving
+    }
+
+
 def has_become(report: JobReport, told: Request, known: Request) -> str:
     """What the scheduler has made of a request, or its owner by hand."""
     started = report.state is not JobState.QUEUED
@@ -225,6 +245,9 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> Pilot:
         seen_running=not queued,
         job=report.id,
         never=report.never,
+        wait=report.wait if queued else TURN,
+        limited_since=(pilot.limited_since or now) if queued and is_limit(report.wait) else None,
+        held=report.held if pilot.held is None else pilot.held,
         started=pilot.started if report.start is None or queued else report.start,
         granted=pilot.granted if report.granted is None else report.granted,
         nodes=report.nodes if running else pilot.nodes,

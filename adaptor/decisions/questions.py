@@ -17,7 +17,7 @@ from adaptor.decisions.decide import Decision
 from adaptor.decisions.pilots import Pilot
 from adaptor.model import Limits, QueueState, Request
 from adaptor.protocol.messages import Result
-from adaptor.reports import JobReport, NodeReport
+from adaptor.reports import JobReport, NodeReport, Remedy
 from adaptor.scheduling.workers import Worker
 
 
@@ -141,6 +141,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     job: str = ""
     """The scheduler's id of a request that it has taken."""
     answer: Answer = Answer.TAKEN
+    remedy: Remedy = Remedy.OTHER
+    """Of a request that was refused: which other one the scheduler might take."""
     problem: str = ""
     """Why it was not taken, or of an intent: why a budget does not hold it, so that it is not written."""
 

@@ -12,10 +12,11 @@ from adaptor.budget.provisioning.within_budget import Purse
 from adaptor.crafting import fits
 from adaptor.crafting.fits import RequestShape, unit_of, width
 from adaptor.crafting.queues import queue_in, rules_in
-from adaptor.crafting.situation import Demand, SiteRules
+from adaptor.crafting.situation import Demand, Largest, SiteRules
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts
 from adaptor.model import QueueState, Request
+from adaptor.reports import Remedy
 from adaptor.resources import TaskSize
 from adaptor.scheduling.facts import BagFacts
 from adaptor.units import round_up
@@ -37,6 +38,31 @@ def smallest(shape: RequestShape, demand: Demand) -> Request:
     rules = shape.rules
     needed = round_up(demand.shortest + rules.pad, rules.time_resolution)
     return Request(shape.unit.processors, min(needed, round_up(rules.limits.max_tr, rules.time_resolution)))
+
+
+def is_least(request: Request, least: Request, remedy: Remedy) -> bool:
+    """Whether no smaller request is of any use, in what was too much."""
+    narrow, short = request.p <= least.p, request.tr <= least.tr
+    if remedy is Remedy.SMALLER:
+        return narrow and short
+    return {Remedy.NARROWER: narrow, Remedy.SHORTER: short}.get(remedy, True)
+
+
+def largest_by_trial(site: SiteFacts, demand: Demand) -> dict[str, Largest]:
+    """By partition in which larger requests for such tasks have failed: the largest to make now."""
+    if not site.tried:
+        return {}
+    found = {}
+    for name in site.rules.limits.partitions or [""]:
+        tried = site.tried.get((demand.task, name))
+        if tried is not None and tried.failures:
+            shape = shape_of(site, demand, name)
+            limits, resolution = shape.rules.limits, shape.rules.time_resolution
+            most = Request(shape.fit(limits.max_proc), round_up(limits.max_tr, resolution))
+            largest = tried.largest(most, smallest(shape, demand), shape.unit.processors, resolution)
+            if largest.why:
+                found[name] = largest
+    return found
 
 
 def gpus_per_processor(rules: SiteRules, queue: QueueState | None, task: TaskSize) -> float:

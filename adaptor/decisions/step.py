@@ -298,7 +298,11 @@ class Step:
             yield from self._ask(Explain("issued", action.crafted.reason, pilot.id, tuple(action.payers)))
             return reply.answer
         refused = reply.answer is Answer.REFUSED
-        site.not_submitted(pilot, reply.problem, self._now, refused=refused)
+        if refused:
+            if site.refused(pilot, action, reply.remedy, reply.problem, self._now):
+                yield from self._ask(Wake(site.name))
+        else:
+            site.not_submitted(pilot, reply.problem, self._now)
         if reply.answer is Answer.UNCERTAIN:
             note = f"whether the scheduler has it is not yet known: {reply.problem}"
             pilot = site.change(pilot, notes={"": note})

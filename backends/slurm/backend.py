@@ -8,7 +8,7 @@ from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
 from adaptor.model import EndedJob, QueueState
-from adaptor.reports import JobReport, NodeReport
+from adaptor.reports import JobReport, NodeReport, Remedy
 from backends.base import ChangeRefused, PilotOrder, SubmitRefused
 from backends.ceilings import Ceilings
 from backends.commands import only_says
@@ -225,7 +225,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         per_node = (self._site.processors_per_node or site.usual_size) if self._site.whole_nodes else None
         shape = shape_of(order, site.machines, per_node=per_node, default_memory=site.default_memory)
         if reason := misfit(shape, order.task, site.machines, site.name):
-            raise SubmitRefused(reason)
+            raise SubmitRefused(reason, Remedy.NARROWER)
         return shape
 
     def _gpus_on(self, order: PilotOrder) -> int:

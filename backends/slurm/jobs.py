@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
-from adaptor.reports import JobReport, JobState
+from adaptor.reports import TURN, JobReport, JobState
 from backends.base import SchedulerError
 from backends.slurm.questions import Questions
-from backends.slurm.reasons import job_state, never
+from backends.slurm.reasons import job_state, never, wait_of
 from backends.slurm.rows import AccountingRow, QueueRow
 
 log = logging.getLogger(__name__)
@@ -76,11 +76,12 @@ class OwnSlurmJobs:
 
 
 def latest(rows: Iterable[AccountingRow]) -> list[AccountingRow]:
-    """One row per job: sacct has one for each size that a job had, the last one last."""
+    """One row per job: sacct has one for each size that a job had, the last one last. It counts with what it
+    held at first: nodes that it gave back are charged apart."""
     found: dict[str, AccountingRow] = {}
     for row in rows:
-        start = found[row.id].start if row.id in found else row.start
-        found[row.id] = msgspec.structs.replace(row, start=start)
+        first = found.get(row.id, row)
+        found[row.id] = msgspec.structs.replace(row, start=first.start, processors=first.processors)
     return list(found.values())
 
 
@@ -102,6 +103,8 @@ def _of_queue(row: QueueRow, preempted: bool) -> JobReport:
         nodes=row.nodes,
         reason="" if row.reason == "None" else row.reason,
         never=never(row.state, row.reason) if queued else "",
+        wait=wait_of(row.state, row.reason) if queued else TURN,
+        held=None if queued or not row.nodes else row.processors,
     )
 
 
@@ -119,6 +122,7 @@ def _of_accounting(row: AccountingRow) -> JobReport:
         start=row.start if row.nodes else None,
         end=row.end if state.ended else None,
         nodes=row.nodes,
+        held=row.processors if row.nodes else None,
     )
 
 

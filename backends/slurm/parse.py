@@ -104,7 +104,7 @@ OF_ITS_KIND = (
 FREE_TEXTS = ("Name", "Account", "WCKey")
 PREEMPTED_FORMAT = "JobID:24,PreemptTime:32"  # `squeue -h -a --me -t CD,F -O`
 NODE_FORMAT = "%P|%a|%N|%T|%C|%m"  # `sinfo -h -a -N -o`
-ACCOUNTING_FIELDS = "JobIDRaw,State,Start,End,NodeList,JobName"
+ACCOUNTING_FIELDS = "JobIDRaw,State,Start,End,NodeList,AllocCPUS,JobName"
 """`sacct -X -n -P -o`, with a `--delimiter` that no job can know."""
 
 RECORD_FIELDS = "User,TimelimitRaw,ElapsedRaw,JobName"
@@ -294,7 +294,7 @@ def _node_row(line: str) -> NodeRow:
 
 
 def _accounting_row(line: str, delimiter: str) -> AccountingRow:
-    id, state, start, end, nodes, name = line.split(delimiter, 5)
+    id, state, start, end, nodes, processors, name = line.split(delimiter, 6)
     return AccountingRow(
         id=id,
         name=name,
@@ -302,6 +302,7 @@ def _accounting_row(line: str, delimiter: str) -> AccountingRow:
         start=parse_time(start),
         end=parse_time(end),
         nodes=tuple(expand(nodes)),
+        processors=parse_count(processors),
     )
 
 

@@ -33,7 +33,8 @@ from adaptor.decisions.questions import (
     Submit,
     Together,
 )
-from adaptor.decisions.site_memory import DonationSettings, SiteMemory, SiteSettings
+from adaptor.decisions.site_memory import SiteMemory
+from adaptor.decisions.site_settings import DonationSettings, SiteSettings
 from adaptor.decisions.step import LONGEST, Step
 from adaptor.donation.situation import DonationRules
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
