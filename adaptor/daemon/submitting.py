@@ -35,8 +35,7 @@ def intend(site: Site, intent: Intend) -> Reply:
             return Reply(now=now)
 
         def reserve(db: sqlite3.Connection, id: int) -> None:
-            gpus = action.gpus_per_processor
-            entry = treasury.ledger.reserve(id, site.name, asked, action.kind, action.payers, now, gpus)
+            entry = treasury.ledger.reserve(id, site.name, asked, action.kind, action.payers, now, action.per)
             write_entry(db, entry)
 
         id = core.journal.add_pilot(

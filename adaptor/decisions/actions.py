@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from adaptor.api import ExplanationKind
-from adaptor.budget.accounting.tariffs import Allocation
+from adaptor.budget.accounting.tariffs import AS_ASKED, Allocation, PerProcessor
 from adaptor.crafting.situation import Demand, Reshape, Withdraw, Withhold
 from adaptor.forecast.calibration import Raw
 from adaptor.forecast.record import FirstForecast
@@ -34,8 +34,8 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
     """By bag: its weight in the cost."""
     node: str = ""
     """The idle node that it is for; empty: a formal request."""
-    gpus_per_processor: float = 0.0
-    """That the pilot is charged for, besides its processors."""
+    per: PerProcessor = AS_ASKED
+    """What the pilot is charged for with each processor."""
 
     @property
     def kind(self) -> Allocation:

@@ -222,8 +222,8 @@ class _Step:
     def _reserve(self, site: str, submit: SubmitRequest) -> None:
         """Reserve what a request can cost, so that the next request of this step sees the rest."""
         request = billed(self._snapshot.sites[site].rules, submit.crafted.request)
-        now, gpus = self._snapshot.now, submit.gpus_per_processor
-        self._own_ledger().reserve(self._next, site, request, submit.kind, submit.payers, now, gpus)
+        now = self._snapshot.now
+        self._own_ledger().reserve(self._next, site, request, submit.kind, submit.payers, now, submit.per)
         self._next -= 1
 
     def _own_ledger(self) -> Ledger:

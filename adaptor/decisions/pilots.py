@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
+from adaptor.crafting.queues import queue_in
 from adaptor.crafting.reasons import shown
 from adaptor.crafting.situation import PilotView, ShapeAt
-from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, Request
+from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, QueueState, Request
 from adaptor.reports import TURN, Hold, JobReport, JobState, Wait
 from adaptor.shortfalls import Shortfall
 from adaptor.units import format_duration
@@ -108,6 +109,11 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     def since(self) -> float:
         """When it started, or was submitted where it has not."""
         return self.submitted if self.started is None else self.started
+
+    @property
+    def holds(self) -> int:
+        """Processors that it has by the scheduler's count, else those that it asks for."""
+        return self.request.p if self.held is None else self.held
 
     @property
     def asked(self) -> ShapeAt | None:
@@ -229,6 +235,19 @@ def has_become(report: JobReport, told: Request, known: Request) -> str:
         got = format_duration(told.tr)
         return f"started with {got}: the free slot held that much of {shown(known)}"
     return f"the scheduler has it as {shown(told)}, no longer as {shown(known)}"
+
+
+def expected_start(pilot: Pilot, queue: QueueState | None, now: float) -> float | None:
+    """When a queued pilot is expected to start (epoch seconds), by the scheduler's plan or as predicted.
+
+    None: it does not start as it is, nobody can say when, or the time has passed.
+    """
+    if pilot.started is not None or pilot.leaving or pilot.never or pilot.wait.hold is not Hold.NONE:
+        return None
+    pending = () if queue is None else queue_in(queue, pilot.partition).pending
+    plan = next((job.planned_start for job in pending if job.id == pilot.job), None)
+    due = pilot.predicted_start if plan is None else plan
+    return due if due is not None and due > now else None
 
 
 def told_end(pilot: Pilot) -> str:

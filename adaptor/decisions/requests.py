@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adaptor.budget.accounting.statements import Statements
-from adaptor.budget.accounting.tariffs import HOUR, Allocation, Tariff
+from adaptor.budget.accounting.tariffs import HOUR, Allocation, PerProcessor, Tariff
 from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.pacing import terms_for
 from adaptor.budget.provisioning.within_budget import Purse
@@ -65,17 +65,21 @@ def largest_by_trial(site: SiteFacts, demand: Demand) -> dict[str, Largest]:
     return found
 
 
-def gpus_per_processor(rules: SiteRules, queue: QueueState | None, task: TaskSize) -> float:
-    """GPUs that a request for such tasks asks for, for each of its processors."""
-    if not task.gpus:
-        return 0.0
+def per_processor(rules: SiteRules, queue: QueueState | None, task: TaskSize) -> PerProcessor:
+    """What a request for such tasks may hold with each processor that it asks for.
+
+    Where each of its tasks lies alone on its node, or on its core, each is rounded up.
+    """
     unit = unit_of(rules, queue, task)
-    return task.nodes * task.gpus_for(unit.tasks) / unit.processors
+    gpus = task.nodes * task.gpus_for(unit.tasks) / unit.processors if task.gpus else 0.0
+    if rules.granularity > 1 or task.nodes > 1:  # whole nodes are not rounded up
+        return PerProcessor(gpus)
+    return PerProcessor(gpus, round_up(unit.each, rules.given_together) / unit.each)
 
 
 def tariff_for(ledger: Statements, site: SiteFacts, task: TaskSize) -> Tariff:
     """The prices of a site for requests of such tasks. Raises BudgetError: it has none."""
-    return ledger.tariff(site.name).with_gpus(gpus_per_processor(site.rules, site.queue, task))
+    return ledger.tariff(site.name).of_pilots(per_processor(site.rules, site.queue, task))
 
 
 def known_shortest(site: SiteFacts, bag: BagFacts, demand: Demand) -> float:

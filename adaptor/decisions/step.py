@@ -10,6 +10,8 @@ from collections.abc import Generator, Mapping, Sequence
 from itertools import groupby
 from typing import Protocol
 
+import msgspec
+
 from adaptor.api import ExplanationKind
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Reshape, ShapeAt, Withdraw, Withhold
@@ -169,7 +171,9 @@ class Step:
         site.meter(broker, seen, self._common.ledger)
         if not seen.state.in_system:
             yield from self._ended(seen, left or LeftBehind())
-        elif (seen.state, seen.job, seen.started) != (pilot.state, pilot.job, pilot.started):
+        elif (seen.state, seen.job, seen.started, seen.held) != (
+            *(pilot.state, pilot.job, pilot.started, pilot.held),
+        ):
             yield from self._ask(PilotChanged(seen))
 
     def _take_in_request(self, pilot: Pilot, report: JobReport) -> Generator[Question, Reply, Pilot]:
@@ -180,12 +184,14 @@ class Step:
         rules, held = self._site.rules, Request(reserved.p, reserved.tr)
         known = billed(rules, pilot.request)
         told = request_told(pilot, report, known, held)
+        p = told.p if pilot.held is None else pilot.held
         if told != known:
             pilot = self._site.keep(pilot.reshaped_to(told, self._now))
-            yield from self._ask(RequestChanged(pilot, billed(rules, told)))
+            asked = msgspec.structs.replace(billed(rules, told), p=p)
+            yield from self._ask(RequestChanged(pilot, asked))
             yield from self._ask(Explain("state", has_become(report, told, known), pilot.id))
-        elif (told.p, told.tr) != (held.p, held.tr):
-            yield from self._ask(RequestChanged(pilot, told))
+        elif (p, told.tr) != (held.p, held.tr):
+            yield from self._ask(RequestChanged(pilot, msgspec.structs.replace(told, p=p)))
         return pilot
 
     def _ended(self, pilot: Pilot, left: LeftBehind) -> Steps:

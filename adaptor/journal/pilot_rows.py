@@ -40,6 +40,7 @@ class PilotRow(msgspec.Struct, frozen=True):
     bag: int | None  # the only bag that it serves; None: all that share their pilots
     node: str  # the donated node that it uses; empty: it is a formal request
     partition: str  # of the site, by name; empty: it has only one
+    held: int | None  # processors that it has by the scheduler's own count; None: not told
 
 
 class PilotWait(msgspec.Struct, frozen=True):

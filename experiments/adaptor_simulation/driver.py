@@ -215,7 +215,7 @@ class SimulatedDriver:
 
     def _intend(self, site: str, action: SubmitRequest, asked: Request, now: float) -> Reply:
         number = next(self._numbers)
-        self.ledger.reserve(number, site, asked, action.kind, action.payers, now, action.gpus_per_processor)
+        self.ledger.reserve(number, site, asked, action.kind, action.payers, now, action.per)
         self.crafted[number] = action.crafted
         return Reply(now=now, pilot=number, tag=f"{site}.{number}")
 

@@ -175,7 +175,7 @@ def _known_pilot(
     reserved = snapshot.ledger.open_pilots.get(pilot.id) if ahead.alone else None
     return KnownPilot(
         job=pilot.job or "",
-        p=pilot.request.p,
+        p=pilot.holds,
         tr=granted,
         slots=max(slots, len(begun)),
         started=pilot.started if running else None,

@@ -60,6 +60,7 @@ def test_what_is_said_of_each() -> None:
         processors=8,
         limit=3600,
         nodes=("n1", "n2"),
+        held=8,
     )
     assert found["4"] == JobReport(
         id="4", tag="next", state=JobState.QUEUED, planned_start=1795254085, limit=1800, reason="Resources"
@@ -94,6 +95,7 @@ def test_ended_jobs_that_squeue_forgot_are_asked_of_sacct_in_one_question(
         1795250076,
     )
     assert (found["6"].start, found["6"].end, found["6"].nodes) == (1795250082, 1795250089, ("n1",))
+    assert found["6"].held == 3, "what it had before it gave nodes back"
     questions = (tmp_path / "asked").read_text().splitlines()
     assert len([line for line in questions if " -j " in line]) == 1
 
@@ -140,7 +142,7 @@ def test_the_name_of_a_job_cannot_pass_for_a_row_of_squeue(
 @pytest.mark.parametrize("name", ["x\\n1|FAILED", "x\\n1|FAILED|1|2|n1|adaptor-7", "x\\fy", "x\\n\\n"])
 def test_the_name_of_a_job_cannot_pass_for_a_row_of_sacct(fake: Fake, tmp_path: Path, name: str) -> None:
     fake("squeue", "true")
-    rows = "1|COMPLETED|1|2|n1|adaptor-7\\n2|COMPLETED|1|2|n1|".replace("|", "${d}")
+    rows = "1|COMPLETED|1|2|n1|4|adaptor-7\\n2|COMPLETED|1|2|n1|4|".replace("|", "${d}")
     fake("sacct", f'd=${{4#--delimiter=}}; printf "{rows}{name}\\n"')
     (found,) = backend().jobs(["1"], "no such tag")
     assert (found.id, found.state) == ("1", JobState.COMPLETED)

@@ -13,7 +13,7 @@ from adaptor.budget.accounting.entries import Budget, Part
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.statements import Standing
-from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.budget.accounting.tariffs import PerProcessor, Tariff
 from adaptor.budget.errors import BudgetError, OverBudgetError
 from adaptor.model import Request
 
@@ -264,13 +264,13 @@ def test_budgets_that_cannot_be(wrong):
 
 def test_a_pilot_pays_for_its_gpus_whatever_the_price_is_when_it_ends():
     books = ledger(bag(100), tariff=msgspec.structs.replace(WHOLE, price_gpu=10.0))
-    reserved = books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON, gpus=1 / 2)
+    reserved = books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON, PerProcessor(1 / 2))
     assert (reserved.amount, reserved.gpus) == ((4 + 2 * 10) * MILLION, 2)
     books.set_price("hpc", WHOLE, NOON)
     assert books.settle(1, NOON, NOON + 60, {}, NOON + 60).amount == 24 * MILLION
     with pytest.raises(OverBudgetError):
         ledger(bag(23), tariff=msgspec.structs.replace(WHOLE, price_gpu=10.0)).reserve(
-            2, "hpc", NODE_HOURS, "explicit", ALONE, NOON, gpus=1 / 2
+            2, "hpc", NODE_HOURS, "explicit", ALONE, NOON, PerProcessor(1 / 2)
         )
 
 
