@@ -182,6 +182,8 @@ class Largest(msgspec.Struct, frozen=True):
     tr: int
     why: str = ""
     """Why no larger one; empty: nothing speaks against one."""
+    worked: bool = False
+    """Whether such a request has started since."""
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):

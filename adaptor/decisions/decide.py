@@ -30,7 +30,7 @@ from adaptor.decisions.offers import questions_of
 from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of, view_of
 from adaptor.decisions.pilot_rules import on_pilots
 from adaptor.decisions.replanning import keep_to_quotes
-from adaptor.decisions.requests import billed, largest_by_trial, shape_of
+from adaptor.decisions.requests import billed, one_trial_at_a_time, shape_of
 from adaptor.decisions.shares import answered
 from adaptor.decisions.snapshot import Snapshot
 
@@ -175,7 +175,7 @@ class _Step:
         why = why_not_for(self._snapshot.here, demand, self._snapshot.now)
         if why:
             return msgspec.structs.replace(demand, most=0, why_most=why)
-        return msgspec.structs.replace(demand, largest=largest_by_trial(self._snapshot.here, demand))
+        return one_trial_at_a_time(self._snapshot.here, demand)
 
     def _issue(self, wanted: Issue, divided: str, share: float) -> str:
         """Submit what the budgets hold. Returns the reason of the division, as long as it was not told."""

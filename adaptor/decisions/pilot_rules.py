@@ -13,7 +13,7 @@ from adaptor.decisions.actions import NODES, WAITS, Action, End, LengthenPad, Re
 from adaptor.decisions.aims import Courses, why_not_another_unit, why_tasks_start_anew
 from adaptor.decisions.giving_back import why_given_back
 from adaptor.decisions.pilots import Pilot
-from adaptor.decisions.requests import billed, is_least, shape_of, smallest
+from adaptor.decisions.requests import billed, is_least, shape_of, smallest_to_try
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.decisions.tried_sizes import KEPT, KEPT_IN_LIMITS
 from adaptor.model import PilotState, QueueState
@@ -93,7 +93,7 @@ def _is_smallest(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> bool:
     demand = next((each for each in snapshot.demands if each.shape == pilot.shape), None)
     if demand is None:
         return True
-    least = smallest(shape_of(site, demand, pilot.partition), demand)
+    least = smallest_to_try(shape_of(site, demand, pilot.partition), demand)
     return is_least(billed(site.rules, pilot.request), least, pilot.wait.remedy)
 
 

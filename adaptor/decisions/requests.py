@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.accounting.tariffs import HOUR, Allocation, PerProcessor, Tariff
 from adaptor.budget.provisioning.hosts import HostTerms
@@ -40,6 +42,15 @@ def smallest(shape: RequestShape, demand: Demand) -> Request:
     return Request(shape.unit.processors, min(needed, round_up(rules.limits.max_tr, rules.time_resolution)))
 
 
+def smallest_to_try(shape: RequestShape, demand: Demand) -> Request:
+    """The smallest request worth a try where larger ones fail; while nothing is known of the runtimes, tasks
+    may be far shorter than they are taken to be."""
+    least, rules = smallest(shape, demand), shape.rules
+    if demand.times.known or demand.times.not_enough:
+        return least
+    return Request(least.p, min(least.tr, round_up(rules.pad + 1, rules.time_resolution)))
+
+
 def is_least(request: Request, least: Request, remedy: Remedy) -> bool:
     """Whether no smaller request is of any use, in what was too much."""
     narrow, short = request.p <= least.p, request.tr <= least.tr
@@ -59,10 +70,33 @@ def largest_by_trial(site: SiteFacts, demand: Demand) -> dict[str, Largest]:
             shape = shape_of(site, demand, name)
             limits, resolution = shape.rules.limits, shape.rules.time_resolution
             most = Request(shape.fit(limits.max_proc), round_up(limits.max_tr, resolution))
-            largest = tried.largest(most, smallest(shape, demand), shape.unit.processors, resolution)
+            least = smallest_to_try(shape, demand)
+            largest = tried.largest(most, least, shape.unit.processors, resolution)
             if largest.why:
                 found[name] = largest
     return found
+
+
+def one_trial_at_a_time(site: SiteFacts, demand: Demand) -> Demand:
+    """The demand with no request larger than those that failed allow; while none of that size has started,
+    with one at a time, as equal ones would fail together."""
+    largest = largest_by_trial(site, demand)
+    if not largest:
+        return demand
+    demand = msgspec.structs.replace(demand, largest=largest)
+    untried = {name: each for name, each in largest.items() if not each.worked}
+    for pilot in site.requests:
+        trial = untried.get(pilot.partition)
+        same = pilot.shape is not None and pilot.shape[0] == demand.task
+        if trial is not None and same and pilot.started is None and not pilot.leaving:
+            why = f"pilot {pilot.id} shows first whether such a request starts: {trial.why}"
+            return msgspec.structs.replace(demand, most=0, why_most=why)
+    if untried and len(untried) == max(1, len(site.rules.limits.partitions)):
+        most = max(each.p for each in untried.values())
+        if demand.most is None or most < demand.most:
+            why = next(iter(untried.values())).why
+            return msgspec.structs.replace(demand, most=most, why_most=f"no larger one: {why}")
+    return demand
 
 
 def per_processor(rules: SiteRules, queue: QueueState | None, task: TaskSize) -> PerProcessor:

@@ -24,7 +24,7 @@ from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.held_off import why_failed
 from adaptor.decisions.pilot_rules import covering_processors
 from adaptor.decisions.pilots import LOSS_WORDS, Pilot, PilotTable, limited
-from adaptor.decisions.requests import billed, is_least, smallest
+from adaptor.decisions.requests import billed, is_least, smallest_to_try
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.shape_backoffs import ShapeBackoffs
 from adaptor.decisions.site_settings import SiteSettings
@@ -257,6 +257,8 @@ class SiteMemory:
             broker.use_node(id, self.donation.node_of(pilot))
         else:
             self.submissions.note(now)
+            if crafted.partition in submit.demand.largest:
+                broker.state.suppose_at_most(self.name, crafted.request.tr - self.rules.pad)
         return pilot
 
     def not_submitting(self, submits: Iterable[SubmitRequest]) -> None:
@@ -309,7 +311,7 @@ class SiteMemory:
         shape = RequestShape.for_demand(rules_in(self.rules, pilot.partition), queue, submit.demand)
         asked = billed(self.rules, pilot.request)
         self.sizes.failed(pilot, asked, remedy, reason, now + KEPT)
-        if last := is_least(asked, smallest(shape, submit.demand), remedy):
+        if last := is_least(asked, smallest_to_try(shape, submit.demand), remedy):
             self.refusals.failed(pilot.asked, now, reason)
         return not last
 

@@ -66,7 +66,7 @@ class TriedSizes(msgspec.Struct, frozen=True):
     def started(self, request: Request) -> TriedSizes:
         """A request has started: nothing that is no larger is impossible."""
         p, tr = request.p, request.tr
-        if not self.failures or any(p <= wide and tr <= long for wide, long in self.worked):
+        if not self.failures or self.covers(p, tr):
             return self
         failures = tuple(each for each in self.failures if not each.forbids(p, tr))
         within = tuple(each for each in self.worked if not (each[0] <= p and each[1] <= tr))
@@ -97,7 +97,11 @@ class TriedSizes(msgspec.Struct, frozen=True):
             return Largest(most.p, most.tr)
         search = _Search(self, Request(min(least.p, most.p), min(least.tr, most.tr)), step, resolution)
         p, tr = search.below(most)
-        return Largest(p, tr, why)
+        return Largest(p, tr, why, self.covers(p, tr))
+
+    def covers(self, p: int, tr: int) -> bool:
+        """Whether a request as large has started since others failed."""
+        return any(p <= wide and tr <= long for wide, long in self.worked)
 
 
 class _Search:

@@ -199,7 +199,7 @@ _REFUSED: tuple[tuple[Remedy, tuple[str, ...]], ...] = (
         Remedy.OTHER,
         (
             *("Invalid account", "Invalid qos", "Invalid partition", "not permitted", "ermission denied"),
-            *("Access", "temporarily", "Unspecified error", "Required node not available", "Invalid license"),
+            *("Access", "temporarily", "Required node not available", "Invalid license"),
             *(
                 "Invalid wckey",
                 "Invalid feature",
@@ -218,7 +218,8 @@ _REFUSED: tuple[tuple[Remedy, tuple[str, ...]], ...] = (
         ),
     ),
 )
-"""slurm_errno.c; what a submit plugin says in its own words says nothing of the size, which is then tried."""
+"""slurm_errno.c. What a submit plugin says in its own words, to which Slurm adds "Unspecified error", says
+nothing of the size: it is then tried."""
 
 
 def refused_remedy(said: str) -> Remedy:
