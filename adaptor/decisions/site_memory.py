@@ -165,9 +165,10 @@ class SiteMemory:
         return min(ends, default=math.inf)
 
     def why_failed(self, shape: TaskShape, now: float) -> str:
-        """Why no request for tasks of a shape is made now, after failures; empty: one may be made."""
+        """Why no request for tasks of a shape is made now; empty: one may be made."""
         failures = (self.refusals.holdoffs, self.stuck.holdoffs, self.fruitless.holdoffs)
-        return why_failed(self.rules, failures, limited(self.requests), shape, now)
+        why = why_failed(self.rules, failures, limited(self.requests), shape, now)
+        return why or self.submissions.why_none(now)
 
     # --- what a decision looks at ----------------------------------------------------------------
 

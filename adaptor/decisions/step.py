@@ -204,6 +204,8 @@ class Step:
             pilot = pilot.but(end_reason=f"{pilot.end_reason}: {words}" if pilot.end_reason else words)
         lost = site.ended(broker, pilot, self._now)
         site.judge(broker, pilot, self._now)
+        if pilot.state is PilotState.WITHDRAWN and not pilot.node:
+            site.submissions.take_back(pilot.submitted)
         yield from self._ask(PilotChanged(pilot, tuple(lost)))
         if pilot.state is not PilotState.WITHDRAWN:  # that was explained with the decision
             yield from self._ask(Explain("ended", told_end(pilot), pilot.id))

@@ -155,11 +155,12 @@ class SiteFuture:
                 p = min(p, math.ceil(left / self._unit.tasks) * self._unit.processors)
                 tr = max(tr, min(limits.max_tr, bounds.whole))
                 tr = tr if bounds.longest is None else min(tr, float(bounds.longest))
-            start = profile.earliest_start(p, tr, moment.now) if p > 0 else math.inf
+            made = max(moment.now, self.known.next_request)
+            start = profile.earliest_start(p, tr, made) if p > 0 else math.inf
             if start < math.inf:
                 profile.take(start, tr, p)
                 share = 1.0 if self._wait_share is None else self._wait_share
-                began = moment.now + share * (start - moment.now) + self._late
+                began = made + share * (start - made) + self._late
                 began += self.known.poll * self._draw.random()
                 found.append(self._made(began, tr, p, self._unit.slots(p)))
         return found

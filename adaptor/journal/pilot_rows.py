@@ -90,9 +90,10 @@ def pilot_waits(db: sqlite3.Connection, site: str, limit: int = WAITS) -> list[P
 
 
 def submitted_since(db: sqlite3.Connection, site: str, since: float) -> list[float]:
-    """When the requests of a site were sent."""
+    """When the requests of a site were sent, without those that were withdrawn before they started."""
     rows = db.execute(
-        "SELECT submitted FROM pilot WHERE site = ? AND donated_node = '' AND submitted > ?", (site, since)
+        "SELECT submitted FROM pilot WHERE site = ? AND donated_node = '' AND submitted > ? AND state <> ?",
+        (site, since, PilotState.WITHDRAWN.value),
     )
     return [float(at) for (at,) in rows]
 

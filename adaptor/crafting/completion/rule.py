@@ -11,6 +11,7 @@ from adaptor.crafting.reasons import (
     asked,
     better_without,
     end_about,
+    none_left,
     nothing_better,
     nothing_left,
     nothing_possible,
@@ -68,6 +69,8 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
         places = with_crafted(places, home, [request], demand)
     tasks = search.tasks + demand.coming
     nothing = nothing_better(tasks, kept.set.ends if kept.set.members else (), _end(search, kept))
+    if not wanted.allowed and view.requests_left:  # other demands of this step got them
+        nothing = none_left(wanted.limit, tasks)
     why = nothing_left(view, wanted.remaining), nothing, by_partition(reasons)
     return Made(crafted, places, "; ".join(filter(None, why)))
 
