@@ -47,3 +47,13 @@ def test_a_clock_that_was_set_back_blocks_for_an_hour_at_most() -> None:
     assert known.allowance(500.0).left == 0
     assert known.allowance(500.0).again == 500.0 + HOUR
     assert known.allowance(500.0 + HOUR).left == 1
+
+
+def test_what_was_withdrawn_before_it_started_does_not_count() -> None:
+    known = Submissions(1)
+    known.note(100.0)
+    assert known.why_none(101.0).startswith("max_submissions is 1 an hour and used up: no request until ")
+    known.take_back(100.0)
+    assert known.allowance(101.0).left == 1
+    assert known.why_none(101.0) == ""
+    known.take_back(100.0)

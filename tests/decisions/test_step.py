@@ -12,6 +12,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.situation import Demand, Reshape, SiteRules, Withdraw, Withhold
+from adaptor.crafting.submissions import Submissions
 from adaptor.decisions.actions import Explain, GiveBack, GiveUp, SubmitRequest, Wake, WithholdNodes
 from adaptor.decisions.decide import Decision
 from adaptor.decisions.memory import Memory
@@ -39,7 +40,7 @@ from adaptor.decisions.step import LONGEST, Step
 from adaptor.donation.situation import DonationRules
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
 from adaptor.protocol.messages import Hello
-from adaptor.reports import JobReport, JobState
+from adaptor.reports import JobReport, JobState, Remedy
 from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
@@ -72,6 +73,7 @@ class Driver:
         self.news: list[PilotNews] | None = []
         self.strays: list[str] = []
         self.over_budget = ""
+        self.remedy = Remedy.OTHER
         self.now = 100.0
         self.answers: Callable[[Question], Answer] = lambda _question: Answer.TAKEN
         self._decision = Decision(tuple(actions), Memory(shares_problem="kept"))  # type: ignore[arg-type]
@@ -130,6 +132,7 @@ class Driver:
             queue=QueueState(now=101.0, processors=8),
             decision=self._decision,
             answer=self.answers(question),
+            remedy=self.remedy,
         )
 
 
@@ -426,3 +429,52 @@ def test_a_pilot_is_given_back_once_and_the_broker_knows_until_when() -> None:
 
 def test_a_site_that_donates_no_nodes_withholds_none() -> None:
     assert not Driver([WithholdNodes("reserved")]).act()
+
+
+def test_a_refused_size_is_learned_and_a_smaller_request_is_made_at_once() -> None:
+    driver = Driver([submit()])
+    driver.answers = partial(_always, Answer.REFUSED)
+    driver.remedy = Remedy.NARROWER
+    driver.act()
+    assert Wake("here") in driver.asked
+    (tried,) = driver.site.sizes.at(100.0).values()
+    assert tried.why_impossible(Request(2, 600)) == "said so"
+    assert driver.site.why_failed(submit().demand.shape, 100.0) == ""
+    driver.site.know_limits(msgspec.structs.replace(LIMITS, max_proc=4))
+    assert driver.site.sizes.at(100.0) == {}
+
+
+def test_what_no_smaller_request_helps_pauses() -> None:
+    driver = Driver([submit()])
+    driver.answers = partial(_always, Answer.REFUSED)
+    driver.act()
+    assert Wake("here") not in driver.asked
+    assert "said so" in driver.site.why_failed(submit().demand.shape, 100.0)
+
+
+def test_what_the_scheduler_gave_is_written_down_once() -> None:
+    driver = Driver()
+    driver.submit_bag()
+    pilot = driver.pilot()
+    driver.reserve(pilot)
+    report = JobReport(
+        id="job1", tag="tag1", state=JobState.RUNNING, start=90.0, processors=4, held=4, limit=600
+    )
+    driver.news = [PilotNews(pilot=1, report=report)]
+    for _ in range(2):
+        driver.run()
+    changed = [each.pilot for each in driver.asked if isinstance(each, PilotChanged)]
+    assert [(each.request, each.held) for each in changed] == [(Request(2, 600), 4)]
+    assert not [each for each in driver.asked if isinstance(each, RequestChanged)][1:]
+
+
+def test_a_withdrawn_request_that_never_started_uses_up_no_submission() -> None:
+    driver = Driver()
+    driver.site.submissions = Submissions(1)
+    pilot = driver.site.change(driver.pilot(), leaving="nothing waits")
+    assert driver.site.submissions.allowance(1.0).left == 0
+    assert "max_submissions is 1 an hour" in driver.site.why_failed(submit().demand.shape, 1.0)
+    report = JobReport(id="job1", tag="tag1", state=JobState.CANCELLED)
+    driver.news = [PilotNews(pilot=pilot.id, report=report)]
+    driver.run()
+    assert driver.site.submissions.allowance(1.0).left == 1
