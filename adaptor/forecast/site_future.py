@@ -38,16 +38,24 @@ class SiteFuture:
     """A site in one future."""
 
     def __init__(
-        self, known: KnownSite, plan: Schedule | None, now: float, draw: random.Random, *, steady: bool
+        self,
+        known: KnownSite,
+        plan: Schedule | None,
+        now: float,
+        draw: random.Random,
+        *,
+        steady: bool,
+        drawn: bool = True,
     ) -> None:
-        """`plan`: of the queue, as planned; `steady`: whether the queue always looks as it does now."""
+        """`plan`: of the queue, as planned; `steady`: whether the queue always looks as it does now; `drawn`:
+        False where all goes as planned."""
         self.known, self._now, self._draw, self._steady = known, now, draw, steady
         self._plan = plan
         self._unit = unit_of(known.rules, known.queue, known.task)
         self._wait_share: float | None = None
-        self._schedule = self._future()
+        self._schedule = self._future() if drawn else plan
         self._others = self._without_own()
-        self._late = known.late * 1.5 * draw.random()
+        self._late = known.late * 1.5 * draw.random() if drawn else 0.0
         self._batches: list[list[Request]] = []
         """What was made when requests were considered for the first, the second … time in this future."""
 
