@@ -8,8 +8,8 @@ from adaptor.backoff import Holdoff
 from adaptor.crafting.fits import why_no_node_holds
 from adaptor.crafting.situation import Demand, ShapeAt, SiteRules, TaskShape
 from adaptor.decisions.actions import GiveUp
+from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.pilots import limited
-from adaptor.decisions.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.units import counted, format_clock
 

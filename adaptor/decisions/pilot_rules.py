@@ -11,11 +11,11 @@ from adaptor.crafting.fits import chunk_of
 from adaptor.crafting.queues import queue_in
 from adaptor.decisions.actions import NODES, WAITS, Action, End, LengthenPad, Remark, WithdrawStuck
 from adaptor.decisions.aims import Courses, why_not_another_unit, why_tasks_start_anew
+from adaptor.decisions.failures.tried_sizes import KEPT, KEPT_IN_LIMITS
 from adaptor.decisions.giving_back import why_given_back
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import billed, is_least, shape_of, smallest_to_try
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
-from adaptor.decisions.tried_sizes import KEPT, KEPT_IN_LIMITS
 from adaptor.model import PilotState, QueueState
 from adaptor.protocol.messages import LAST_SECONDS
 from adaptor.reports import Hold

@@ -240,7 +240,7 @@ def has_become(report: JobReport, told: Request, known: Request) -> str:
 def expected_start(pilot: Pilot, queue: QueueState | None, now: float) -> float | None:
     """When a queued pilot is expected to start (epoch seconds), by the scheduler's plan or as predicted.
 
-    None: it does not start as it is, nobody can say when, or the time has passed.
+    None: it does not start as it is, its start is unknown, or the time has passed.
     """
     if pilot.started is not None or pilot.leaving or pilot.never or pilot.wait.hold is not Hold.NONE:
         return None

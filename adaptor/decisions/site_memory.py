@@ -21,16 +21,16 @@ from adaptor.crafting.situation import Reshape, SiteRules, TaskShape, Withdraw
 from adaptor.crafting.submissions import Submissions
 from adaptor.decisions.actions import WAITS, End, GiveBack, Remark, SubmitRequest, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
+from adaptor.decisions.failures.shape_backoffs import ShapeBackoffs
+from adaptor.decisions.failures.size_memory import SizeMemory
+from adaptor.decisions.failures.tried_sizes import KEPT
 from adaptor.decisions.held_off import why_failed
 from adaptor.decisions.pilot_rules import covering_processors
 from adaptor.decisions.pilots import LOSS_WORDS, Pilot, PilotTable, limited
 from adaptor.decisions.requests import billed, is_least, smallest_to_try
 from adaptor.decisions.seen_nodes import SeenNodes
-from adaptor.decisions.shape_backoffs import ShapeBackoffs
 from adaptor.decisions.site_settings import SiteSettings
-from adaptor.decisions.size_memory import SizeMemory
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts
-from adaptor.decisions.tried_sizes import KEPT
 from adaptor.model import AttemptOutcome, Limits, PilotState, QueueState
 from adaptor.reports import NodeReport, Remedy
 from adaptor.scheduling.broker import Broker
@@ -168,7 +168,7 @@ class SiteMemory:
         """Why no request for tasks of a shape is made now; empty: one may be made."""
         failures = (self.refusals.holdoffs, self.stuck.holdoffs, self.fruitless.holdoffs)
         why = why_failed(self.rules, failures, limited(self.requests), shape, now)
-        return why or self.submissions.why_none(now)
+        return why or self.submissions.why_none(now) or self.sizes.why_smaller(shape[0], now)
 
     # --- what a decision looks at ----------------------------------------------------------------
 

@@ -16,10 +16,10 @@ from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.situation import Demand, SiteRules, TaskGroup
 from adaptor.crafting.submissions import Allowance
 from adaptor.decisions.actions import SubmitRequest
+from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
+from adaptor.decisions.failures.tried_sizes import SizeAt, TriedSizes
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Pilot
-from adaptor.decisions.shape_backoffs import ShapeHoldoffs
-from adaptor.decisions.tried_sizes import SizeAt, TriedSizes
 from adaptor.donation.idleness import Hazard, Idleness
 from adaptor.donation.situation import DonationDemand, DonationRules, DonationState, NodeView
 from adaptor.forecast.calibration import Kind

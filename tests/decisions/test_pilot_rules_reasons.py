@@ -9,14 +9,14 @@ import pytest
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Demand, Largest, TaskTimes
 from adaptor.decisions.actions import WAITS, Remark, WithdrawStuck
+from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
+from adaptor.decisions.failures.tried_sizes import KEPT, KEPT_IN_LIMITS, TriedSizes
 from adaptor.decisions.held_off import avoided_partitions, why_failed
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilot_rules import LIMITED, on_pilots
 from adaptor.decisions.pilots import Pilot, expected_start, limited, observe
 from adaptor.decisions.requests import one_trial_at_a_time, shape_of, smallest_to_try
-from adaptor.decisions.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
-from adaptor.decisions.tried_sizes import KEPT, KEPT_IN_LIMITS, TriedSizes
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request
 from adaptor.reports import Hold, JobReport, JobState, Remedy, Wait
 from adaptor.resources import TaskSize

@@ -439,7 +439,7 @@ def test_a_refused_size_is_learned_and_a_smaller_request_is_made_at_once() -> No
     assert Wake("here") in driver.asked
     (tried,) = driver.site.sizes.at(100.0).values()
     assert tried.why_impossible(Request(2, 600)) == "said so"
-    assert driver.site.why_failed(submit().demand.shape, 100.0) == ""
+    assert "said so); a smaller one is tried" in driver.site.why_failed(submit().demand.shape, 100.0)
     driver.site.know_limits(msgspec.structs.replace(LIMITS, max_proc=4))
     assert driver.site.sizes.at(100.0) == {}
 

@@ -129,7 +129,7 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
         for facts in site.pilots
         if facts.bag == owner
         and not facts.leaving
-        and not (facts.never or facts.wait.hold is not Hold.NONE)  # nobody can say when it starts
+        and not (facts.never or facts.wait.hold is not Hold.NONE)  # its start is unknown
         and (pilot := _known_pilot(ahead, site, facts, demand, snapshot)).slots
     ]
     known = KnownSite(

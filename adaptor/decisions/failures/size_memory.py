@@ -5,10 +5,11 @@ Pure: times are epoch seconds, and arguments.
 
 from __future__ import annotations
 
+from adaptor.decisions.failures.tried_sizes import SizeAt, TriedSizes
 from adaptor.decisions.pilots import Pilot
-from adaptor.decisions.tried_sizes import SizeAt, TriedSizes
 from adaptor.model import Request
 from adaptor.reports import Remedy
+from adaptor.resources import TaskSize
 
 
 class SizeMemory:
@@ -35,6 +36,13 @@ class SizeMemory:
         place = (pilot.shape[0], pilot.partition) if pilot.shape is not None else None
         if place in self._tried:
             self._tried[place] = self._tried[place].started(asked)
+
+    def why_smaller(self, task: TaskSize, now: float) -> str:
+        """Why smaller requests for such tasks are tried, of which none has started yet; empty: none are."""
+        for (size, _), tried in self.at(now).items():
+            if size == task and not tried.worked:
+                return f"the last request failed ({tried.failures[-1].why}); a smaller one is tried"
+        return ""
 
     def forget(self) -> None:
         """The limits of the site have changed."""

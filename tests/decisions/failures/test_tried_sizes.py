@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.decisions.tried_sizes import TriedSizes
+from adaptor.decisions.failures.tried_sizes import TriedSizes
 from adaptor.model import Request
 from adaptor.reports import Remedy
 
