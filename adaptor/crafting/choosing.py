@@ -249,7 +249,7 @@ def situation_in(place: Place, wanted: Wanted) -> CraftingSituation:
 
 def rules_for(rules: SiteRules, demand: Demand, partition: str) -> SiteRules:
     """The rules with the demand's own bounds on p and tr in a partition; empty: the site has only one."""
-    limits, largest = rules.limits, demand.largest.get(partition)
+    limits, largest = rules.limits, demand.largest_in(partition)
     if largest is not None:
         limits = msgspec.structs.replace(
             limits, max_proc=min(limits.max_proc, largest.p), max_tr=min(limits.max_tr, largest.tr)

@@ -219,10 +219,14 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """Demands with a larger one get their requests first."""
     longest: int | None = None
     """The longest request to make now (seconds), in addition to max_tr: work after a deadline has no use."""
-    largest: Mapping[str, Largest] = {}
+    largest: tuple[tuple[str, Largest], ...] = ()
     """By partition (empty: the site has only one) in which larger ones have failed: the largest to make."""
     times: TaskTimes = TaskTimes()
     """What is known of their runtimes."""
+
+    def largest_in(self, partition: str) -> Largest | None:
+        """The largest request to make in a partition; None: no larger one has failed there."""
+        return next((largest for name, largest in self.largest if name == partition), None)
 
     @property
     def shape(self) -> TaskShape:

@@ -83,7 +83,7 @@ def one_trial_at_a_time(site: SiteFacts, demand: Demand) -> Demand:
     largest = largest_by_trial(site, demand)
     if not largest:
         return demand
-    demand = msgspec.structs.replace(demand, largest=largest)
+    demand = msgspec.structs.replace(demand, largest=tuple(largest.items()))
     untried = {name: each for name, each in largest.items() if not each.worked}
     for pilot in site.requests:
         trial = untried.get(pilot.partition)

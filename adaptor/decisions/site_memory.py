@@ -258,7 +258,7 @@ class SiteMemory:
             broker.use_node(id, self.donation.node_of(pilot))
         else:
             self.submissions.note(now)
-            if crafted.partition in submit.demand.largest:
+            if submit.demand.largest_in(crafted.partition) is not None:
                 broker.state.suppose_at_most(self.name, crafted.request.tr - self.rules.pad)
         return pilot
 

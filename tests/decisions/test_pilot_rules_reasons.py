@@ -146,7 +146,7 @@ def test_a_report_says_since_when_a_limit_holds_and_what_it_got() -> None:
 def test_while_nothing_of_a_size_has_started_one_request_tries_it() -> None:
     tried = TriedSizes().failed(Request(8, 3600), Remedy.NARROWER, "too wide", NOW + KEPT)
     found = one_trial_at_a_time(snapshot(tried=tried).here, DEMAND)
-    assert found.largest == {"": Largest(4, 3600, "too wide")}
+    assert found.largest == (("", Largest(4, 3600, "too wide")),)
     assert (found.most, "too wide" in found.why_most) == (4, True)
     waiting = pilot(WAITING, request=Request(4, 3600), wait=Wait())
     found = one_trial_at_a_time(snapshot(waiting, tried=tried).here, DEMAND)

@@ -178,7 +178,7 @@ def _rules(site: SiteFacts, demand: Demand) -> SiteRules:
     if len(largest) < max(1, len(partitions)):
         return site.rules
     most = Largest(max(each.p for each in largest.values()), max(each.tr for each in largest.values()))
-    return rules_for(site.rules, msgspec.structs.replace(demand, largest={"": most}), "")
+    return rules_for(site.rules, msgspec.structs.replace(demand, largest=(("", most),)), "")
 
 
 def _is_limited(site: SiteFacts) -> bool:
