@@ -214,7 +214,9 @@ def _long_enough(places: list[Place], demand: Demand, reasons: dict[str, str]) -
             able.add(place.name)
         else:
             may_need, lasts = format_duration(need), format_duration(rules.limits.max_tr)
-            reasons[place.name] = f"a task may need {may_need}, and a request lasts {lasts} at most"
+            why = f"a task may need {may_need}, and a request lasts {lasts} at most"
+            largest = demand.largest_in(place.name)
+            reasons[place.name] = f"{why}: {largest.why}" if largest is not None else why
     return able
 
 

@@ -266,7 +266,9 @@ def pilots(
     def sums(row: dict[str, Any]) -> dict[str, Any]:
         came_to = used.get(row["id"], 0.0) + row["past_used"]
         wasted = max(0.0, _held(row, now) - came_to)
-        return {"used": came_to, "wasted": wasted, "workers": 0, "note": "", "expected": None}
+        due = row["predicted_start"] if row["started"] is None and row["ended"] is None else None
+        expected = due if due is not None and due > now else None
+        return {"used": came_to, "wasted": wasted, "workers": 0, "note": "", "expected": expected}
 
     records = database.select(
         db,
