@@ -312,8 +312,8 @@ class SiteMemory:
         shape = RequestShape.for_demand(rules_in(self.rules, pilot.partition), queue, submit.demand)
         asked = billed(self.rules, pilot.request)
         self.sizes.failed(pilot, asked, remedy, reason, now + KEPT)
-        if last := is_least(asked, smallest_to_try(shape, submit.demand), remedy):
-            self.refusals.failed(pilot.asked, now, reason)
+        last = is_least(asked, smallest_to_try(shape, submit.demand), remedy)
+        self.refusals.failed(pilot.asked, now, reason, pauses=last)
         return not last
 
     def forget(self, broker: Broker, pilot: Pilot) -> None:
