@@ -56,6 +56,42 @@ class OwnJob(msgspec.Struct, frozen=True):
     """What the scheduler keeps for us: the name, a comment or a variable of the job."""
 
 
+class Remedy(enum.Enum):
+    """Which other request a scheduler might start in the place of one that it does not."""
+
+    SHORTER = "shorter"
+    NARROWER = "narrower"
+    """With fewer processors."""
+    SMALLER = "smaller"
+    """Shorter, narrower or both: the scheduler does not say which."""
+    OTHER = "other"
+    """No smaller one: it takes other words, a person, or the end of other jobs."""
+
+
+class Hold(enum.Enum):
+    """What keeps a waiting job from being considered, besides the jobs before it."""
+
+    NONE = "none"
+    ITS_OWN = "its own"
+    """Something about this job alone: a person holds it, or it begins later."""
+    LIMIT = "limit"
+    """A limit of its user, account, group or QOS, until other jobs end: it holds for new requests too."""
+    SPENT = "spent"
+    """A limit of the same kind that the end of no job lifts: the time of an allocation is used up."""
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Why a waiting job does not start, by the scheduler's word."""
+
+    said: str = ""
+    """One sentence with that word and what the user can do; empty: it takes its turn among other jobs."""
+    hold: Hold = Hold.NONE
+    remedy: Remedy = Remedy.OTHER
+
+
+TURN = Wait()  # it waits as every job does
+
+
 class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     """What the scheduler knows of one job of our user."""
 
@@ -85,6 +121,10 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     """The scheduler's own word for why it waits or ended."""
     never: str = ""
     """Why it can never start as it stands, one sentence; empty when it can."""
+    wait: Wait = TURN
+    """Why it waits; of one that can never start only the remedy counts."""
+    held: int | None = None
+    """Processors that it has by the scheduler's own count; None: it has not started, or that is not told."""
 
     @property
     def own(self) -> OwnJob:

@@ -13,7 +13,7 @@ import msgspec
 
 from adaptor.errors import AdaptorError
 from adaptor.model import EndedJob, Limits, QueueState, Request
-from adaptor.reports import JobReport, NodeReport, OwnJob
+from adaptor.reports import JobReport, NodeReport, OwnJob, Remedy
 from adaptor.resources import TaskSize
 from backends.ceilings import Ceilings
 from backends.traits import Traits
@@ -31,6 +31,11 @@ class PartitionClosed(SchedulerError):
 
 class SubmitRefused(SchedulerError):
     """The scheduler said no: the request is certainly not in its queue."""
+
+    def __init__(self, problem: str, remedy: Remedy = Remedy.SMALLER) -> None:
+        """`remedy`: which other request it might take."""
+        super().__init__(problem)
+        self.remedy = remedy
 
 
 class SubmitUncertain(SchedulerError):

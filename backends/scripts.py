@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor.private_files import write_private
+from adaptor.reports import Remedy
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandAnswer, CommandHung, Commands
 from backends.machines.base import Machine
@@ -83,6 +84,11 @@ def submit(
         raise SubmitUncertain(str(error)) from error
 
 
+def any_smaller(said: str) -> Remedy:  # noqa: ARG001
+    """What is not known to speak of anything else may speak of the size."""
+    return Remedy.SMALLER
+
+
 class Submitter(msgspec.Struct, frozen=True, kw_only=True):
     """A scheduler's submit command, and how to read its answers."""
 
@@ -94,6 +100,8 @@ class Submitter(msgspec.Struct, frozen=True, kw_only=True):
     never_arrived: tuple[str, ...]  # words of an answer after which the request is certainly not queued
     no_answer: tuple[str, ...] = ()  # words after which it may be, whatever else is said
     hint: str = ""
+    remedy: Callable[[str], Remedy] = any_smaller
+    """Which other request the scheduler might take, by what it said of one that it refuses."""
 
     def accepted_id(self, answer: CommandAnswer) -> str:
         """The job's id.
@@ -115,7 +123,10 @@ class Submitter(msgspec.Struct, frozen=True, kw_only=True):
             raise SchedulerError(problem)
         if answer.status < 0 or not self.refused(answer):
             raise SubmitUncertain(problem)
-        raise SubmitRefused(f"{self.scheduler} refused the request: {answer.complaint}{self.hint}")
+        raise SubmitRefused(
+            f"{self.scheduler} refused the request: {answer.complaint}{self.hint}",
+            self.remedy(f"{answer.errors}\n{answer.output}"),
+        )
 
 
 def last_line_with(pattern: str) -> Callable[[str], str | None]:

@@ -18,6 +18,8 @@ class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
     state: StateName  # a word of `PilotState`
     p: int
     tr: WholeSeconds
+    held: int | None = None
+    """Processors that it has, or had, by the scheduler's own count; None: not known, p then."""
     bag: int | None = None  # the only one that it serves; None: all that share pilots
     array: int | None = None  # the first pilot of the array with which it was decided; None: it was alone
     node: str  # the donated node; empty: a formal request
@@ -34,6 +36,13 @@ class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
     wasted: Seconds  # processor-seconds that it held without that
     workers: int  # workers connected now
     note: str  # what the user should know of it now, for instance that no worker has reached the daemon
+    expected: Time | None = None
+    """When one that is queued is expected to start; None: that cannot be said, or it has started."""
+
+    @property
+    def holds(self) -> int:
+        """Processors that it has, or asks for."""
+        return self.p if self.held is None else self.held
 
 
 class GetPilots(Question[list[PilotRecord]], frozen=True):

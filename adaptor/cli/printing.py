@@ -83,14 +83,14 @@ def pilots_line(pilots: Sequence[api.PilotRecord], now: float | None = None) -> 
     queued = [pilot for pilot in pilots if pilot.state in ("queued", "submitting")]
     parts = []
     if running:
-        processors = sum(pilot.p for pilot in running)
+        processors = sum(pilot.holds for pilot in running)
         parts.append(f"{len(running)} running ({plural(processors, 'processor')})")
     if queued:
         parts.append(f"{len(queued)} queued")
         starts = [
-            pilot.predicted_start
+            pilot.expected
             for pilot in queued
-            if pilot.predicted_start is not None and not any(_follows(pilot, other) for other in running)
+            if pilot.expected is not None and not any(_follows(pilot, other) for other in running)
         ]
         if starts:
             parts.append(f"expected to start by {clock(min(starts), now)}")
@@ -104,7 +104,7 @@ _LAST = 0.9  # of a pilot's time, after which another is planned behind it
 def _follows(queued: api.PilotRecord, running: api.PilotRecord) -> bool:
     """Whether a pilot is expected to start when a running one of the same bags ends."""
     end = (running.started or running.submitted) + _LAST * running.tr
-    return (queued.site, queued.bag) == (running.site, running.bag) and (queued.predicted_start or 0) >= end
+    return (queued.site, queued.bag) == (running.site, running.bag) and (queued.expected or 0) >= end
 
 
 class NumberCell(str):

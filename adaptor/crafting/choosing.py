@@ -205,16 +205,18 @@ def throughput(crafted: CraftedRequest, shape: RequestShape, start: float, now: 
 
 def _long_enough(places: list[Place], demand: Demand, reasons: dict[str, str]) -> set[str]:
     """Those whose longest request holds a task; where none does, those with the longest requests."""
-    longest = max((rules_for(place.rules, demand).limits.max_tr for place in places), default=0)
+    longest = max((rules_for(place.rules, demand, place.name).limits.max_tr for place in places), default=0)
     able = set()
     for place in places:
-        rules = rules_for(place.rules, demand)
+        rules = rules_for(place.rules, demand, place.name)
         need = demand.runtime + rules.pad
         if rules.limits.max_tr >= min(need, longest):
             able.add(place.name)
         else:
             may_need, lasts = format_duration(need), format_duration(rules.limits.max_tr)
-            reasons[place.name] = f"a task may need {may_need}, and a request lasts {lasts} at most"
+            why = f"a task may need {may_need}, and a request lasts {lasts} at most"
+            largest = demand.largest_in(place.name)
+            reasons[place.name] = f"{why}: {largest.why}" if largest is not None else why
     return able
 
 
@@ -234,7 +236,7 @@ def within(crafted: list[CraftedRequest], demand: Demand) -> list[CraftedRequest
 
 def situation_in(place: Place, wanted: Wanted) -> CraftingSituation:
     """What a heuristic looks at in a place."""
-    rules = rules_for(place.rules, wanted.demand)
+    rules = rules_for(place.rules, wanted.demand, place.name)
     part = min(wanted.allowed, place.allowed) if place.name else wanted.allowed
     return CraftingSituation(
         queue=place.queue,
@@ -247,9 +249,13 @@ def situation_in(place: Place, wanted: Wanted) -> CraftingSituation:
     )
 
 
-def rules_for(rules: SiteRules, demand: Demand) -> SiteRules:
-    """The rules with the demand's own bounds on p and tr."""
-    limits = rules.limits
+def rules_for(rules: SiteRules, demand: Demand, partition: str) -> SiteRules:
+    """The rules with the demand's own bounds on p and tr in a partition; empty: the site has only one."""
+    limits, largest = rules.limits, demand.largest_in(partition)
+    if largest is not None:
+        limits = msgspec.structs.replace(
+            limits, max_proc=min(limits.max_proc, largest.p), max_tr=min(limits.max_tr, largest.tr)
+        )
     if demand.most is not None:
         limits = msgspec.structs.replace(limits, max_proc=min(limits.max_proc, demand.most))
     if demand.longest is not None:

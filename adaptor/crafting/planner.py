@@ -11,6 +11,7 @@ from adaptor.crafting.choosing import Plan, Wanted, by_free_slots, one_by_one
 from adaptor.crafting.completion.rule import by_completion
 from adaptor.crafting.coverage import coverage, has_slot, holds, largest_share_first
 from adaptor.crafting.elastic.rule import by_holes, unneeded
+from adaptor.crafting.fits import unit_of
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.queues import places_of
@@ -176,11 +177,19 @@ def _requests(
         decisions += [*made.withdrawn, *(Issue(crafted, demand) for crafted in made.crafted)]
         if not made.crafted and not made.withdrawn:
             first = "" if demand.running else awaited(view.now, wanted.pilots)
-            why = filter(None, (first, demand.why_most or made.reason))
+            why = filter(None, (first, _why_none(view, demand, made.reason)))
             decisions.append(Withhold("; ".join(why) or everything_covered(view), demand))
         allowed -= len(made.crafted)
         places = made.places
     return decisions
+
+
+def _why_none(view: PlanningView, demand: Demand, reason: str) -> str:
+    """Of what bounds a demand and the reason of the heuristic, the one that leaves it without a request."""
+    if not demand.why_most or demand.most is None:
+        return reason
+    binds = demand.most < unit_of(view.rules, view.queue, demand.task).processors
+    return demand.why_most if binds or not reason or view.requests_left else reason
 
 
 def turns(

@@ -34,6 +34,9 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     """`tr` is at least this where the free slot lasts that long."""
     granularity: int = 1
     """`p` is a multiple of it: the processors per node where the site allocates whole nodes."""
+    given_together: int = 1
+    """Processors that the scheduler gives together: what a task asks for is rounded up to a multiple, which
+    the pilot holds and pays for (Slurm where cores with two threads are given whole: 2)."""
     max_submissions: int | None = None
     """Requests that may be sent in any hour; None: no bound."""
     max_withdrawals: int | None = None
@@ -175,6 +178,17 @@ class PilotView(msgspec.Struct, frozen=True, kw_only=True):
         return f"pilot {self.id}" if self.job is None else self.job
 
 
+class Largest(msgspec.Struct, frozen=True):
+    """The largest request to make, where the scheduler does not take or start larger ones."""
+
+    p: int
+    tr: int
+    why: str = ""
+    """Why no larger one; empty: nothing speaks against one."""
+    worked: bool = False
+    """Whether such a request has started since."""
+
+
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """The tasks of one size that a site may run."""
 
@@ -208,8 +222,14 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """Demands with a larger one get their requests first."""
     longest: int | None = None
     """The longest request to make now (seconds), in addition to max_tr: work after a deadline has no use."""
+    largest: tuple[tuple[str, Largest], ...] = ()
+    """By partition (empty: the site has only one) in which larger ones have failed: the largest to make."""
     times: TaskTimes = TaskTimes()
     """What is known of their runtimes."""
+
+    def largest_in(self, partition: str) -> Largest | None:
+        """The largest request to make in a partition; None: no larger one has failed there."""
+        return next((largest for name, largest in self.largest if name == partition), None)
 
     @property
     def shape(self) -> TaskShape:

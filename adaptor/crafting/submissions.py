@@ -11,6 +11,7 @@ import msgspec
 
 from adaptor.model import CraftedRequest
 from adaptor.resources import TaskSize
+from adaptor.units import format_clock
 
 HOUR = 3600.0
 
@@ -55,7 +56,8 @@ class SubmissionCount:
 
 
 class Submissions:
-    """The submissions of the last hour, those that the scheduler refused among them."""
+    """The submissions of the last hour, those that the scheduler refused among them, but none that were
+    withdrawn before they started."""
 
     def __init__(self, most: int | None, times: Iterable[float] = ()) -> None:
         """
@@ -71,6 +73,15 @@ class Submissions:
         if self._most is not None:
             self._times = [*self._last_hour(now), now]
 
+    def take_back(self, at: float) -> None:
+        """The request that was sent then was withdrawn before it started: it does not count any more.
+
+        What is withdrawn is bounded by itself (`SiteRules.max_withdrawals`), and if it counted here too,
+        requests for later would leave none for what could start at once.
+        """
+        if at in self._times:
+            self._times.remove(at)
+
     def allowance(self, now: float, coming: int = 0) -> Allowance:
         """`coming`: submissions that are decided and not sent yet."""
         if self._most is None:
@@ -81,6 +92,14 @@ class Submissions:
             return Allowance(-beyond, now)
         # The oldest ones beyond the limit, and one more, must be an hour old.
         return Allowance(0, sent[min(beyond, len(sent) - 1)] + HOUR if sent else now + HOUR)
+
+    def why_none(self, now: float) -> str:
+        """Why no request may be sent now; empty: one may be."""
+        found = self.allowance(now)
+        if found.left != 0:
+            return ""
+        again = format_clock(found.again)
+        return f"max_submissions is {self._most} an hour and used up: no request until {again}"
 
     def _last_hour(self, now: float) -> list[float]:
         """A clock that was set back makes none of them later than now."""

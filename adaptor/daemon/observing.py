@@ -134,6 +134,8 @@ def note_pilot(site: Site, pilot: Pilot, lost: Sequence[Worker]) -> None:
     `lost`: the workers that ended with it.
     """
     site.write_down(pilot)
+    if pilot.held is not None:
+        site.core.treasury.hold(pilot.id, pilot.held)
     for worker in lost:
         site.core.forget_worker(worker.id)
     if (outcome := LOSS_WORDS.get(pilot.state)) is not None:

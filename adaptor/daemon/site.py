@@ -233,6 +233,7 @@ class Site:
             ended=pilot.ended,
             end_reason=pilot.end_reason,
             yielded=pilot.yielded,
+            held=pilot.held,
         )
         log.info("pilot %d (%s) is %s %s", pilot.id, pilot.job, pilot.state.value, pilot.end_reason)
 
@@ -309,6 +310,7 @@ def _pilot(row: PilotRow, now: float) -> Pilot:
         array=row.array,
         node=row.node,
         partition=row.partition,
+        held=row.held,
         seen_running=has_started,
         wait_known=has_started,
     )

@@ -13,7 +13,7 @@ from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.spool import latency_of
-from adaptor.decisions.site_memory import DonationSettings, SiteSettings
+from adaptor.decisions.site_settings import DonationSettings, SiteSettings
 from adaptor.model import Limits
 from adaptor.protocol.messages import LAST_SECONDS
 from adaptor.scheduling.state import SiteTerms

@@ -56,6 +56,7 @@ class SiteSeen(msgspec.Struct, frozen=True, kw_only=True):
     """The record of the daemon, which this look goes on with; None: none runs."""
     wait_shares: tuple[float, ...] = ()
     ceilings: Mapping[str, Ceilings] = {}  # by partition: what the scheduler allows
+    limits: Mapping[str, str] = {}  # by partition: why requests of ours wait there that could start else
     report: JobReport | None = None  # of the job that is asked for, where it is one of our user's
 
     @property
@@ -128,6 +129,8 @@ def _of_request(seen: SiteSeen, partition: str, queue: QueueState, asked: GetSta
     never = why_never(request, queue) or _refused(request, seen.ceilings.get(partition))
     if never:
         return msgspec.structs.replace(view, never=never)
+    if why := seen.limits.get(partition):
+        return msgspec.structs.replace(view, reason=why)
     futures = QueueFutures(_known(seen, queue))
     found = futures.request(request, at)
     if seen.starts is not None:
@@ -187,7 +190,7 @@ def _not_in_queue(seen: SiteSeen, asked: str) -> StartView:
     standing: JobStanding = "running" if report.state is JobState.RUNNING else "ended"
     if report.state is JobState.QUEUED:
         said = report.reason or "it does not say why"
-        why = report.never or f"the scheduler looks for no place for it now ({said})"
+        why = report.never or report.wait.said or f"the scheduler looks for no place for it now ({said})"
         return msgspec.structs.replace(view, standing="held", reason=why, scheduler=report.planned_start)
     return msgspec.structs.replace(view, standing=standing, started=report.start, reason=report.reason)
 

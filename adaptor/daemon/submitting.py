@@ -21,6 +21,7 @@ from adaptor.errors import AdaptorError, JournalError
 from adaptor.journal.credits import write_entry
 from adaptor.model import Request
 from adaptor.processes.commands import module_command
+from adaptor.reports import Remedy
 from backends.base import ChangeRefused, PilotOrder, SubmitRefused, SubmitUncertain
 
 
@@ -38,9 +39,7 @@ def intend(site: Site, intent: Intend) -> Reply:
         try:
             write_entry(
                 db,
-                ledger.reserve(
-                    id, site.name, intent.asked, first.kind, first.payers, now, first.gpus_per_processor
-                ),
+                ledger.reserve(id, site.name, intent.asked, first.kind, first.payers, now, first.per),
             )
         except OverBudgetError as error:
             problem = str(error)
@@ -98,12 +97,14 @@ async def _order(site: Site, pool: ThreadPoolExecutor | None, call: Callable[[],
     except JournalError:
         raise
     except AdaptorError as error:
-        answer = Answer.FAILED
+        answer, remedy = Answer.FAILED, Remedy.OTHER
+        if isinstance(error, SubmitRefused):
+            remedy = error.remedy
         if isinstance(error, (SubmitRefused, ChangeRefused)):
             answer = Answer.REFUSED
         elif isinstance(error, SubmitUncertain):
             answer = Answer.UNCERTAIN
-        return Reply(now=site.core.now(), answer=answer, problem=str(error))
+        return Reply(now=site.core.now(), answer=answer, remedy=remedy, problem=str(error))
     return Reply(now=site.core.now(), jobs=jobs)
 
 

@@ -93,6 +93,13 @@ class Treasury:
             with self._journal.transaction() as db:
                 write_entry(db, self.ledger.change(pilot, request, self._clock()))
 
+    def hold(self, pilot: int, processors: int) -> None:
+        """Charge a pilot for the processors that the scheduler says it has. Raises JournalError."""
+        if pilot in self.ledger.open_pilots:
+            with self._journal.transaction() as db:
+                if entry := self.ledger.hold(pilot, processors, self._clock()):
+                    write_entry(db, entry)
+
     def change(self, db: sqlite3.Connection, pilot: int, request: Request) -> None:
         """Set aside what a pilot costs that asks for this now, in a transaction of the journal."""
         write_entry(db, self.ledger.change(pilot, request, self._clock(), within=False))

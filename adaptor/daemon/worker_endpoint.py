@@ -278,6 +278,7 @@ async def release_node(site: Site, worker: Worker) -> None:
         log.info("node %s of pilot %d was not given back: %s", worker.node, pilot.id, error)
         return
     now, treasury = site.core.now(), site.core.treasury
-    charge = partial(treasury.give_back, pilot=pilot, processors=worker.processors, at=now)
-    site.core.journal.note_freed(pilot.id, worker.processors, now, charge)
+    gone = round(worker.processors * pilot.holds / pilot.request.p)
+    charge = partial(treasury.give_back, pilot=pilot, processors=gone, at=now)
+    site.core.journal.note_freed(pilot.id, gone, now, charge)
     site.explain("state", f"gave node {worker.node} back: no task was left for it", pilot.id)

@@ -73,7 +73,7 @@ def _pilots(numbers: Numbers) -> Iterator[Metric]:
         for state in ("submitting", "queued", "running")
     }
     for pilot in numbers.pilots:
-        held[pilot.site, pilot.state].append(pilot.p)
+        held[pilot.site, pilot.state].append(pilot.holds)
     counts = ((place, len(found)) for place, found in held.items())
     yield _gauge("adaptor_pilots", "Pilots in the system.", labels, counts)
     sums = ((place, sum(found)) for place, found in held.items())
@@ -102,7 +102,7 @@ def _sites(numbers: Numbers) -> Iterator[Metric]:
     yield _gauge("adaptor_donated_nodes", "Nodes that are donated now.", ["site"], donated)
     own = Counter[str]()
     for pilot in numbers.pilots:
-        own[pilot.site] += pilot.p if pilot.state == "running" else 0
+        own[pilot.site] += pilot.holds if pilot.state == "running" else 0
     held: list[tuple[Sequence[str], float]] = []
     observed: list[tuple[Sequence[str], float]] = []
     for queue in numbers.queues:

@@ -170,7 +170,7 @@ def _site_picture(
             pilot=pilot.id,
             start=start,
             end=end,
-            p=pilot.p,
+            p=pilot.holds,
             state=pilot.state,
             latest=start + late if late and pilot.started is None else None,
             used=pilot.used,
@@ -202,7 +202,7 @@ def _times(pilot: api.PilotRecord, starts: Mapping[int, float], now: float) -> t
         return pilot.started, max(end, pilot.started + 1)
     if pilot.ended is not None or pilot.state not in ("queued", "submitting"):
         return None
-    start = starts.get(pilot.id, pilot.predicted_start)
+    start = starts.get(pilot.id, pilot.expected)
     return None if start is None else (max(start, now), max(start, now) + pilot.tr)
 
 

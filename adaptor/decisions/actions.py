@@ -11,12 +11,13 @@ from collections.abc import Mapping
 import msgspec
 
 from adaptor.api import ExplanationKind
-from adaptor.budget.accounting.tariffs import Allocation
+from adaptor.budget.accounting.tariffs import AS_ASKED, Allocation, PerProcessor
 from adaptor.crafting.situation import Demand, Reshape, Withdraw, Withhold
 from adaptor.crafting.submissions import submission_of
 from adaptor.forecast.calibration import Raw
 from adaptor.forecast.record import FirstForecast
 from adaptor.model import CraftedRequest
+from adaptor.reports import Remedy
 from adaptor.resources import TaskSize
 
 
@@ -34,8 +35,8 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
     """By bag: its weight in the cost."""
     node: str = ""
     """The idle node that it is for; empty: a formal request."""
-    gpus_per_processor: float = 0.0
-    """That the pilot is charged for, besides its processors."""
+    per: PerProcessor = AS_ASKED
+    """What the pilot is charged for with each processor."""
 
     @property
     def kind(self) -> Allocation:
@@ -47,14 +48,20 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
         """The same of pilots that one submission may ask for, if they stand next to each other."""
         payers = tuple(sorted(self.payers.items()))
         same = submission_of(self.crafted, self.demand.shape)
-        return (*same, payers, self.node, self.gpus_per_processor)
+        return (*same, payers, self.node, self.per)
 
 
 class WithdrawStuck(msgspec.Struct, frozen=True):
-    """Cancel a queued pilot that the scheduler does not start; tasks of its shape pause for a while."""
+    """Cancel a queued pilot that the scheduler does not start."""
 
     pilot: int
     reason: str
+    remedy: Remedy = Remedy.OTHER
+    """Which other request it may start instead."""
+    kept: float = 0.0
+    """Seconds for which requests as large count as impossible."""
+    last: bool = True
+    """Whether there is no smaller one to try: tasks of its shape then pause for a while."""
 
 
 class GiveUp(msgspec.Struct, frozen=True):
@@ -109,10 +116,11 @@ class Remark(msgspec.Struct, frozen=True):
     text: str
     """Empty: it is no longer so."""
     about: str = ""
-    """A node, or NODES for those without a worker; empty: the pilot, until its first worker calls."""
+    """A node, NODES for those without a worker, or WAITS; empty: the pilot, until its first worker calls."""
 
 
 NODES = "nodes without a worker"
+WAITS = "why it waits"
 
 
 class LengthenPad(msgspec.Struct, frozen=True):

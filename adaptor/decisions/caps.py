@@ -17,8 +17,8 @@ from adaptor.decisions.aims import course_of
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.requests import (
     billed,
-    gpus_per_processor,
     known_shortest,
+    per_processor,
     purse_of,
     shape_of,
     smallest,
@@ -56,8 +56,8 @@ def within_budgets(
     shape = shape_of(site, demand, wanted.crafted.partition)
     request = wanted.crafted.request
     least = smallest(shape, demand)
-    gpus = gpus_per_processor(site.rules, site.queue, demand.task)
-    whole = ledger.allowance(site.name, "explicit", payers, snapshot.now, gpus)
+    per = per_processor(site.rules, site.queue, demand.task)
+    whole = ledger.allowance(site.name, "explicit", payers, snapshot.now, per)
     allowance = _site_part(snapshot, memory, ledger, demand, whole, least)
     if allowance.amount is not None:
         allowance = _in_step(allowance, share, least)
@@ -69,7 +69,7 @@ def within_budgets(
         submit = SubmitRequest(crafted=wanted.crafted, demand=demand, payers=payers)
     else:
         submit = _cut(wanted, found, shape, payers)
-    return msgspec.structs.replace(submit, gpus_per_processor=gpus)
+    return msgspec.structs.replace(submit, per=per)
 
 
 def _site_part(

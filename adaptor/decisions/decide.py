@@ -30,7 +30,7 @@ from adaptor.decisions.offers import questions_of
 from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of, view_of
 from adaptor.decisions.pilot_rules import on_pilots
 from adaptor.decisions.replanning import keep_to_quotes
-from adaptor.decisions.requests import billed, shape_of
+from adaptor.decisions.requests import billed, one_trial_at_a_time, shape_of
 from adaptor.decisions.shares import answered
 from adaptor.decisions.snapshot import Snapshot
 
@@ -173,7 +173,9 @@ class _Step:
             self._draft.pause_bag(self._snapshot.site, demand.bag, found.paused)
         demand = within_together(self._snapshot, found.demand)
         why = why_not_for(self._snapshot.here, demand, self._snapshot.now)
-        return msgspec.structs.replace(demand, most=0, why_most=why) if why else demand
+        if why:
+            return msgspec.structs.replace(demand, most=0, why_most=why)
+        return one_trial_at_a_time(self._snapshot.here, demand)
 
     def _issue(self, wanted: Issue, divided: str, share: float) -> str:
         """Submit what the budgets hold. Returns the reason of the division, as long as it was not told."""
@@ -220,8 +222,8 @@ class _Step:
     def _reserve(self, site: str, submit: SubmitRequest) -> None:
         """Reserve what a request can cost, so that the next request of this step sees the rest."""
         request = billed(self._snapshot.sites[site].rules, submit.crafted.request)
-        now, gpus = self._snapshot.now, submit.gpus_per_processor
-        self._own_ledger().reserve(self._next, site, request, submit.kind, submit.payers, now, gpus)
+        now = self._snapshot.now
+        self._own_ledger().reserve(self._next, site, request, submit.kind, submit.payers, now, submit.per)
         self._next -= 1
 
     def _own_ledger(self) -> Ledger:

@@ -10,6 +10,7 @@ import msgspec
 
 from adaptor.budget.accounting.allowance import Allowance, afford
 from adaptor.budget.accounting.ledger import Ledger
+from adaptor.budget.accounting.tariffs import PerProcessor
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.actions import Action, End, SubmitRequest, WithholdNodes
 from adaptor.decisions.caps import too_dear, useful_tr
@@ -274,7 +275,8 @@ class _Choice:
         gpus = 0.0
         if any(demand.wanted.task.gpus for demand in wanted.demands):  # all of the node's are charged
             gpus = sum(count for _, count in node.gpus) / node.processors
-        allowance = self._ledger.allowance(self._snapshot.site, "donated", payers, now, gpus)
+        per = PerProcessor(gpus)
+        allowance = self._ledger.allowance(self._snapshot.site, "donated", payers, now, per)
         wish, allowance = Request(node.processors, tr), self._in_step(wanted, allowance, least, nodes)
         slots = wanted.tasks * self._parts.get(wanted.bag, (1, 0))[0]
         useful = useful_tr(self._snapshot, self._ledger, _demand(wanted), allowance, wish, slots)
@@ -284,9 +286,7 @@ class _Choice:
             return self.too_dear[wanted.bag]
         request = Request(node.processors, max(least.tr, round_down(found.request.tr, resolution)))
         crafted = CraftedRequest(request, None, wanted.tasks, f"node {node.name}: {decision.reason}")
-        return SubmitRequest(
-            crafted=crafted, demand=_demand(wanted), payers=payers, node=node.name, gpus_per_processor=gpus
-        )
+        return SubmitRequest(crafted=crafted, demand=_demand(wanted), payers=payers, node=node.name, per=per)
 
     def _in_step(self, wanted: _Wanted, allowance: Allowance, least: Request, nodes: int) -> Allowance:
         """What a node may cost: the nodes of a step share what their payer may spend on them.

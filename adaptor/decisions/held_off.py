@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from adaptor.backoff import Holdoff
 from adaptor.crafting.fits import why_no_node_holds
 from adaptor.crafting.situation import Demand, ShapeAt, SiteRules, TaskShape
 from adaptor.decisions.actions import GiveUp
-from adaptor.decisions.shape_backoffs import ShapeHoldoffs
+from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
+from adaptor.decisions.pilots import limited
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.units import counted, format_clock
 
@@ -21,24 +22,33 @@ def why_held_off(site: SiteFacts, now: float) -> str:
     return site.unusable or _why_failed(*all_shapes, now)
 
 
-def why_failed(rules: SiteRules, failures: Failures, shape: TaskShape, now: float) -> str:
-    """Why no request for tasks of a shape may be submitted yet in any partition, by the failures of requests:
-    those refused, those withdrawn as stuck, those without a task. Empty: one may."""
+def why_failed(
+    rules: SiteRules, failures: Failures, limits: Mapping[str, str], shape: TaskShape, now: float
+) -> str:
+    """Why no request for tasks of a shape may be submitted yet in any partition, by the failures of requests
+    (those refused, those withdrawn as stuck, those without a task), and by what limits requests that wait.
+    Empty: one may.
+
+    Args:
+        limits: as `pilots.limited`.
+    """
     names = rules.limits.partitions
     if not names:
-        return _why_avoided(failures, (shape, ""), now)
-    found = {name: _why_avoided(failures, (shape, name), now) for name in names}
+        return _why_avoided(failures, limits, (shape, ""), now)
+    found = {name: _why_avoided(failures, limits, (shape, name), now) for name in names}
     return "; ".join(f"{name}: {why}" for name, why in found.items()) if all(found.values()) else ""
 
 
 def avoided_partitions(site: SiteFacts, demands: Iterable[Demand], now: float) -> dict[ShapeAt, str]:
     """The partitions of a site in which requests for such tasks have failed lately, and how."""
     places = ((demand.shape, name) for demand in demands for name in site.rules.limits.partitions)
-    failures = (site.refused, site.stuck, site.fruitless)
-    return {place: why for place in places if (why := _why_avoided(failures, place, now))}
+    failures, limits = (site.refused, site.stuck, site.fruitless), limited(site.requests)
+    return {place: why for place in places if (why := _why_avoided(failures, limits, place, now))}
 
 
-def _why_avoided(failures: Failures, at: ShapeAt, now: float) -> str:
+def _why_avoided(failures: Failures, limits: Mapping[str, str], at: ShapeAt, now: float) -> str:
+    if why := limits.get(at[1]):
+        return why
     refused, stuck, fruitless = (each.of(at) for each in failures)
     return _why_failed(refused, stuck, fruitless, now)
 
@@ -59,7 +69,9 @@ def _why_failed(refused: Holdoff, stuck: Holdoff, fruitless: Holdoff, now: float
 def why_not_for(site: SiteFacts, demand: Demand, now: float) -> str:
     """Why a site gets no request for these tasks now; empty: nothing of theirs stands in the way."""
     failures = site.refused, site.stuck, site.fruitless
-    return why_never(site, demand) or why_failed(site.rules, failures, demand.shape, now)
+    return why_never(site, demand) or why_failed(
+        site.rules, failures, limited(site.requests), demand.shape, now
+    )
 
 
 def why_never(site: SiteFacts, demand: Demand) -> str:

@@ -11,7 +11,7 @@ from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.accounting.tariffs import Allocation, Tariff
 from adaptor.crafting.fits import RequestShape, each_kind, why_no_node_holds
 from adaptor.crafting.situation import Demand, EarlierTasks, SiteRules
-from adaptor.decisions.requests import gpus_per_processor, smallest
+from adaptor.decisions.requests import per_processor, smallest
 from adaptor.defaults import HOW_TO_ADD
 from adaptor.errors import UsageError
 from adaptor.model import QueueState, Request
@@ -37,7 +37,7 @@ def beyond_work(spec: BagSpec, sites: Rules, ledger: Statements) -> int:
 
 
 def _tariff(ledger: Statements, site: str, rules: SiteRules, spec: BagSpec) -> Tariff:
-    return ledger.tariff(site).with_gpus(gpus_per_processor(rules, None, spec.task))
+    return ledger.tariff(site).of_pilots(per_processor(rules, None, spec.task))
 
 
 def check_sites(names: Iterable[str], sites: Collection[str]) -> None:

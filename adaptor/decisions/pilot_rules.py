@@ -9,13 +9,16 @@ import msgspec
 from adaptor.crafting.availability import availability
 from adaptor.crafting.fits import chunk_of
 from adaptor.crafting.queues import queue_in
-from adaptor.decisions.actions import NODES, Action, End, LengthenPad, Remark, WithdrawStuck
+from adaptor.decisions.actions import NODES, WAITS, Action, End, LengthenPad, Remark, WithdrawStuck
 from adaptor.decisions.aims import Courses, why_not_another_unit, why_tasks_start_anew
+from adaptor.decisions.failures.tried_sizes import KEPT, KEPT_IN_LIMITS
 from adaptor.decisions.giving_back import why_given_back
 from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.requests import billed, is_least, shape_of, smallest_to_try
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import PilotState, QueueState
 from adaptor.protocol.messages import LAST_SECONDS
+from adaptor.reports import Hold
 from adaptor.shortfalls import gave_less
 from adaptor.units import format_duration
 
@@ -28,6 +31,8 @@ CUT_OFF = 900.0
 """The same where none of the site is heard: behind a cut network workers go on with their tasks."""
 OVERDUE = 900.0
 """Seconds beyond its expected start for which a request may be queued although there is room for it."""
+LIMITED = 20.0
+"""Seconds for which a limit must keep a request waiting before a smaller one is tried."""
 _DOUBLINGS = 4
 _NAMED = 5  # nodes that a remark names
 
@@ -44,8 +49,8 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
     site, now, courses = snapshot.here, snapshot.now, Courses(snapshot)
     alike = set[object]()
     for pilot in (*site.requests, *site.unsettled):
-        if pilot.never and not pilot.leaving and pilot.state is PilotState.QUEUED:
-            yield WithdrawStuck(pilot.id, f"the scheduler would never start it: {pilot.never}")
+        if stuck := why_too_large(snapshot, site, pilot):
+            yield stuck
         elif pilot.state is PilotState.QUEUED and not pilot.leaving:
             kind = pilot.asked, pilot.request
             if kind not in alike and (why := why_overdue(site, snapshot.queue, pilot)):
@@ -59,6 +64,7 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
             or why_given_back(snapshot, site, pilot)
         ):
             yield End(pilot.id, why)
+        yield from on_waiting(pilot)
         if is_unheard(pilot, now) and pilot.unheard is not None:
             yield from _unheard(snapshot, site, pilot, pilot.unheard)
         if pilot.first_hello is not None or pilot.notes:
@@ -66,6 +72,41 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
     pad = max((_overhead(site, pilot) for pilot in site.requests), default=0.0)
     if pad > site.rules.pad:
         yield LengthenPad(pad)
+
+
+def why_too_large(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> WithdrawStuck | None:
+    """Withdraws a queued request that the scheduler would never start as it is, and one that a limit of
+    several jobs keeps waiting while none of ours runs that could end: a smaller one may be within it."""
+    if pilot.state is not PilotState.QUEUED or pilot.leaving or pilot.node:
+        return None
+    since = pilot.limited_since
+    if not pilot.never and (since is None or snapshot.now - since < max(LIMITED, site.poll)):
+        return None
+    last = _is_smallest(snapshot, site, pilot)
+    if pilot.never:
+        why = f"the scheduler would never start it: {pilot.never}"
+        return WithdrawStuck(pilot.id, why, pilot.wait.remedy, KEPT, last)
+    if last or any(other.state is PilotState.RUNNING for other in site.requests):
+        return None
+    why = f"{pilot.wait.said}; a smaller request may be within it"
+    kept = KEPT if pilot.wait.hold is Hold.SPENT else KEPT_IN_LIMITS
+    return WithdrawStuck(pilot.id, why, pilot.wait.remedy, kept, last)
+
+
+def _is_smallest(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> bool:
+    """Whether there is no smaller request of any use to try in its place."""
+    demand = next((each for each in snapshot.demands if each.shape == pilot.shape), None)
+    if demand is None:
+        return True
+    least = smallest_to_try(shape_of(site, demand, pilot.partition), demand)
+    return is_least(billed(site.rules, pilot.request), least, pilot.wait.remedy)
+
+
+def on_waiting(pilot: Pilot) -> Iterator[Remark]:
+    """The scheduler's reason for a waiting request, besides the jobs before it."""
+    said = pilot.wait.said if pilot.state is PilotState.QUEUED and not pilot.leaving else ""
+    if said or WAITS in pilot.notes:
+        yield Remark(pilot.id, f"waits: {said}" if said else "", about=WAITS)
 
 
 def covering_processors(pilot: Pilot, there: int, now: float) -> int:

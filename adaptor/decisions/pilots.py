@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from adaptor.crafting.queues import queue_in
 from adaptor.crafting.reasons import shown
 from adaptor.crafting.situation import PilotView, ShapeAt
-from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, Request
-from adaptor.reports import JobReport, JobState
+from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, QueueState, Request
+from adaptor.reports import TURN, Hold, JobReport, JobState, Wait
 from adaptor.shortfalls import Shortfall
 from adaptor.units import folded, format_duration
 
@@ -98,6 +99,12 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     """By node: the workers that have called since this daemon started, those that have left among them."""
     never: str = ""
     """Why the scheduler can never start it, in its words; empty: it can."""
+    wait: Wait = TURN
+    """Why it waits, by the scheduler's word at the last look; as `JobReport.wait`."""
+    limited_since: float | None = None
+    """Since when a limit of its user, account or QOS has kept it waiting; None: none does."""
+    held: int | None = None
+    """Processors that it has by the scheduler's own count, since it started; None: that is not told."""
     unheard: str | None = None
     """What workers that never reached the daemon left in its folder; None: not looked at yet."""
     wanted_since: float | None = None
@@ -130,6 +137,11 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     def since(self) -> float:
         """When it started, or was submitted where it has not."""
         return self.submitted if self.started is None else self.started
+
+    @property
+    def holds(self) -> int:
+        """Processors that it has by the scheduler's count, else those that it asks for."""
+        return self.request.p if self.held is None else self.held
 
     @property
     def asked(self) -> ShapeAt | None:
@@ -230,6 +242,20 @@ def request_told(pilot: Pilot, report: JobReport, asked: Request, reserved: Requ
     return msgspec.structs.replace(asked, p=there).lasting(tr)
 
 
+def is_limit(wait: Wait) -> bool:
+    """Whether a limit of the user, account or QOS keeps a job waiting, which new requests would meet too."""
+    return wait.hold in (Hold.LIMIT, Hold.SPENT)
+
+
+def limited(pilots: Iterable[Pilot]) -> dict[str, str]:
+    """By partition in which a request waits for a limit of its user, account or QOS: which, and why."""
+    return {
+        pilot.partition: f"pilot {pilot.id} waits: {pilot.wait.said}"
+        for pilot in pilots
+        if pilot.state is PilotState.QUEUED and is_limit(pilot.wait) and not pilot.leaving
+    }
+
+
 def has_become(report: JobReport, told: Request, known: Request) -> str:
     """What the scheduler has made of a request, or its owner by hand."""
     started = report.state is not JobState.QUEUED
@@ -243,6 +269,19 @@ def moved_to(pilot: Pilot, report: JobReport) -> str:
     """The partition to which somebody has moved it; empty: it is where it was, as far as is known."""
     known = pilot.told_partition  # a site may call a partition by another name
     return report.partition if known and report.partition != known else ""
+
+
+def expected_start(pilot: Pilot, queue: QueueState | None, now: float) -> float | None:
+    """When a queued pilot is expected to start (epoch seconds), by the scheduler's plan or as predicted.
+
+    None: it does not start as it is, its start is unknown, or the time has passed.
+    """
+    if pilot.started is not None or pilot.leaving or pilot.never or pilot.wait.hold is not Hold.NONE:
+        return None
+    pending = () if queue is None else queue_in(queue, pilot.partition).pending
+    plan = next((job.planned_start for job in pending if job.id == pilot.job), None)
+    due = pilot.predicted_start if plan is None else plan
+    return due if due is not None and due > now else None
 
 
 def told_end(pilot: Pilot) -> str:
@@ -275,6 +314,9 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> Pilot:
         never=report.never,
         begins=report.begins if queued else None,
         told_partition=report.partition or pilot.told_partition,
+        wait=report.wait if queued else TURN,
+        limited_since=(pilot.limited_since or now) if queued and is_limit(report.wait) else None,
+        held=report.held if pilot.held is None else pilot.held,
         started=pilot.started if report.start is None or queued else report.start,
         granted=pilot.granted if report.granted is None else report.granted,
         nodes=report.nodes if running else pilot.nodes,

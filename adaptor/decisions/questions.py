@@ -17,7 +17,7 @@ from adaptor.decisions.decide import Decision
 from adaptor.decisions.pilots import LEFT_OUT, Absence, Pilot
 from adaptor.model import Limits, QueueState, Request
 from adaptor.protocol.messages import Result
-from adaptor.reports import JobReport, NodeReport, OwnJob
+from adaptor.reports import JobReport, NodeReport, OwnJob, Remedy
 from adaptor.scheduling.workers import Worker
 
 
@@ -161,6 +161,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     jobs: tuple[str, ...] = ()
     """The scheduler's ids of the pilots that it has taken."""
     answer: Answer = Answer.TAKEN
+    remedy: Remedy = Remedy.OTHER
+    """Of a request that was refused: which other one the scheduler might take."""
     problem: str = ""
     """Why it was not taken, or of an intent: why a budget does not hold more than is written down."""
 

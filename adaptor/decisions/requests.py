@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from adaptor.budget.accounting.statements import Statements
-from adaptor.budget.accounting.tariffs import HOUR, Allocation, Tariff
+from adaptor.budget.accounting.tariffs import HOUR, Allocation, PerProcessor, Tariff
 from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.pacing import terms_for
 from adaptor.budget.provisioning.within_budget import Purse
 from adaptor.crafting import fits
 from adaptor.crafting.fits import RequestShape, unit_of, width
 from adaptor.crafting.queues import queue_in, rules_in
-from adaptor.crafting.situation import Demand, SiteRules
+from adaptor.crafting.situation import Demand, Largest, SiteRules
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts
 from adaptor.model import QueueState, Request
+from adaptor.reports import Remedy
 from adaptor.resources import TaskSize
 from adaptor.scheduling.facts import BagFacts
 from adaptor.units import round_up
@@ -39,17 +42,78 @@ def smallest(shape: RequestShape, demand: Demand) -> Request:
     return Request(shape.unit.processors, min(needed, round_up(rules.limits.max_tr, rules.time_resolution)))
 
 
-def gpus_per_processor(rules: SiteRules, queue: QueueState | None, task: TaskSize) -> float:
-    """GPUs that a request for such tasks asks for, for each of its processors."""
-    if not task.gpus:
-        return 0.0
+def smallest_to_try(shape: RequestShape, demand: Demand) -> Request:
+    """The smallest request worth a try where larger ones fail; while nothing is known of the runtimes, tasks
+    may be far shorter than they are taken to be."""
+    least, rules = smallest(shape, demand), shape.rules
+    if demand.times.known or demand.times.not_enough:
+        return least
+    return Request(least.p, min(least.tr, round_up(rules.pad + 1, rules.time_resolution)))
+
+
+def is_least(request: Request, least: Request, remedy: Remedy) -> bool:
+    """Whether no smaller request is of any use, in what was too much."""
+    narrow, short = request.p <= least.p, request.tr <= least.tr
+    if remedy is Remedy.SMALLER:
+        return narrow and short
+    return {Remedy.NARROWER: narrow, Remedy.SHORTER: short}.get(remedy, True)
+
+
+def largest_by_trial(site: SiteFacts, demand: Demand) -> dict[str, Largest]:
+    """By partition in which larger requests for such tasks have failed: the largest to make now."""
+    if not site.tried:
+        return {}
+    found = {}
+    for name in site.rules.limits.partitions or [""]:
+        tried = site.tried.get((demand.task, name))
+        if tried is not None and tried.failures:
+            shape = shape_of(site, demand, name)
+            limits, resolution = shape.rules.limits, shape.rules.time_resolution
+            most = Request(shape.fit(limits.max_proc), round_up(limits.max_tr, resolution))
+            least = smallest_to_try(shape, demand)
+            largest = tried.largest(most, least, shape.unit.processors, resolution)
+            if largest.why:
+                found[name] = largest
+    return found
+
+
+def one_trial_at_a_time(site: SiteFacts, demand: Demand) -> Demand:
+    """The demand with no request larger than those that failed allow; while none of that size has started,
+    with one at a time, as equal ones would fail together."""
+    largest = largest_by_trial(site, demand)
+    if not largest:
+        return demand
+    demand = msgspec.structs.replace(demand, largest=tuple(largest.items()))
+    untried = {name: each for name, each in largest.items() if not each.worked}
+    for pilot in site.requests:
+        trial = untried.get(pilot.partition)
+        same = pilot.shape is not None and pilot.shape[0] == demand.task
+        if trial is not None and same and pilot.started is None and not pilot.leaving:
+            why = f"pilot {pilot.id} shows first whether such a request starts: {trial.why}"
+            return msgspec.structs.replace(demand, most=0, why_most=why)
+    if untried and len(untried) == max(1, len(site.rules.limits.partitions)):
+        most = max(each.p for each in untried.values())
+        if demand.most is None or most < demand.most:
+            why = next(iter(untried.values())).why
+            return msgspec.structs.replace(demand, most=most, why_most=f"no larger one: {why}")
+    return demand
+
+
+def per_processor(rules: SiteRules, queue: QueueState | None, task: TaskSize) -> PerProcessor:
+    """What a request for such tasks may hold with each processor that it asks for.
+
+    Where each of its tasks lies alone on its node, or on its core, each is rounded up.
+    """
     unit = unit_of(rules, queue, task)
-    return task.nodes * task.gpus_for(unit.tasks) / unit.processors
+    gpus = task.nodes * task.gpus_for(unit.tasks) / unit.processors if task.gpus else 0.0
+    if rules.granularity > 1 or task.nodes > 1:  # whole nodes are not rounded up
+        return PerProcessor(gpus)
+    return PerProcessor(gpus, round_up(unit.each, rules.given_together) / unit.each)
 
 
 def tariff_for(ledger: Statements, site: SiteFacts, task: TaskSize) -> Tariff:
     """The prices of a site for requests of such tasks. Raises BudgetError: it has none."""
-    return ledger.tariff(site.name).with_gpus(gpus_per_processor(site.rules, site.queue, task))
+    return ledger.tariff(site.name).of_pilots(per_processor(site.rules, site.queue, task))
 
 
 def known_shortest(site: SiteFacts, bag: BagFacts, demand: Demand) -> float:

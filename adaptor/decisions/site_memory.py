@@ -14,21 +14,26 @@ from typing import Any
 import msgspec
 
 from adaptor.budget.accounting.ledger import Ledger
+from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.multisite.waits import WaitLearner
+from adaptor.crafting.queues import queue_in, rules_in
 from adaptor.crafting.situation import Reshape, SiteRules, TaskShape, Withdraw
 from adaptor.crafting.submissions import Submissions
-from adaptor.decisions.actions import End, GiveBack, Remark, SubmitRequest, WithdrawStuck
+from adaptor.decisions.actions import WAITS, End, GiveBack, Remark, SubmitRequest, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
+from adaptor.decisions.failures.shape_backoffs import ShapeBackoffs
+from adaptor.decisions.failures.size_memory import SizeMemory
+from adaptor.decisions.failures.tried_sizes import KEPT
 from adaptor.decisions.held_off import why_failed
 from adaptor.decisions.pilot_rules import covering_processors
-from adaptor.decisions.pilots import LOSS_WORDS, Pilot, PilotTable
+from adaptor.decisions.pilots import LOSS_WORDS, Pilot, PilotTable, limited
+from adaptor.decisions.requests import billed, is_least, smallest_to_try
 from adaptor.decisions.seen_nodes import SeenNodes
-from adaptor.decisions.shape_backoffs import ShapeBackoffs
+from adaptor.decisions.site_settings import SiteSettings
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts
-from adaptor.donation.situation import DonationRules
 from adaptor.model import AttemptOutcome, Limits, PilotState, QueueState
-from adaptor.reports import NodeReport
+from adaptor.reports import NodeReport, Remedy
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.state import Meter
@@ -38,31 +43,6 @@ SLACK = 10.0
 """Seconds that a worker takes to hear that it is not needed and to leave, at most, besides its idle time."""
 _OF_ITS_OWN = frozenset({PilotState.COMPLETED, PilotState.FAILED, PilotState.VANISHED, PilotState.WALLTIME})
 """Ends without a cause from outside."""
-
-
-class DonationSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a site donates idle nodes."""
-
-    rules: DonationRules
-    preemptible: bool
-    """Whether the scheduler itself preempts our pilots there; else agents keep them outside of it."""
-    max_tr: float | None = None
-    """Seconds that a node may be used at most; None: the site's max_tr."""
-
-
-class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the configuration and the kind of scheduler say of a site."""
-
-    name: str
-    rules: SiteRules
-    """With the configured pad, and the limits as far as they are known at the start."""
-    heuristic: str
-    command_timeout: float = 60.0
-    poll: float = 15.0
-    """Seconds between two looks at the queue."""
-    idle_timeout: float = 60.0
-    """Seconds after which a worker without a task leaves."""
-    donation: DonationSettings | None = None
 
 
 class SiteMemory:
@@ -105,6 +85,7 @@ class SiteMemory:
         """Pilots in a row that the scheduler took and did not start."""
         self.fruitless = ShapeBackoffs(first=60, most=3600, tolerated=2)
         """Pilots in a row that never ran a task."""
+        self.sizes = SizeMemory()  # of formal requests that the scheduler did not take, or never starts
         self._backoffs = (self.refusals, self.stuck, self.fruitless)
         self.submissions = Submissions(settings.rules.max_submissions, submitted)
         """Of formal requests, in the last hour."""
@@ -124,6 +105,8 @@ class SiteMemory:
 
     def know_limits(self, limits: Limits) -> None:
         """The scheduler has said what its limits are."""
+        if limits != self.rules.limits:
+            self.sizes.forget()
         self.rules, self.limits_known = msgspec.structs.replace(self.rules, limits=limits), True
 
     def know_scheduler(
@@ -190,9 +173,10 @@ class SiteMemory:
         return min(ends, default=math.inf)
 
     def why_failed(self, shape: TaskShape, now: float) -> str:
-        """Why no request for tasks of a shape is made now, after failures; empty: one may be made."""
+        """Why no request for tasks of a shape is made now; empty: one may be made."""
         failures = (self.refusals.holdoffs, self.stuck.holdoffs, self.fruitless.holdoffs)
-        return why_failed(self.rules, failures, shape, now)
+        why = why_failed(self.rules, failures, limited(self.requests), shape, now)
+        return why or self.submissions.why_none(now) or self.sizes.why_smaller(shape[0], now)
 
     # --- what a decision looks at ----------------------------------------------------------------
 
@@ -214,6 +198,7 @@ class SiteMemory:
             refused=self.refusals.holdoffs,
             stuck=self.stuck.holdoffs,
             fruitless=self.fruitless.holdoffs,
+            tried=self.sizes.at(now),
             submissions=self.submissions.allowance(now, self._coming_submissions()),
             unusable=self._unusable(),
             unreachable_because=self.unreachable_because,
@@ -292,6 +277,8 @@ class SiteMemory:
             broker.own_pilot(id, bag)
         if self.donation is not None and submit.node:
             broker.use_node(id, self.donation.node_of(pilot))
+        elif submit.demand.largest_in(crafted.partition) is not None:
+            broker.state.suppose_at_most(self.name, crafted.request.tr - self.rules.pad)
         return pilot
 
     def not_submitting(self, submits: Iterable[SubmitRequest]) -> None:
@@ -325,15 +312,28 @@ class SiteMemory:
         pilot = self.change(pilot, job=job)
         return self.change(pilot, state=PilotState.QUEUED) if pilot.state is PilotState.SUBMITTING else pilot
 
-    def not_submitted(self, pilot: Pilot, reason: str, now: float, *, refused: bool) -> None:
-        """The scheduler did not take it, or gave no clear answer.
-
-        `refused`: it was asked and said no, which speaks against the request and not against the site.
-        """
+    def not_submitted(self, pilot: Pilot, reason: str, now: float) -> None:
+        """The scheduler did not take it, or gave no clear answer."""
         if pilot.node and self.donation is not None:
             self.donation.not_submitted(pilot.node, reason, now)
         else:
-            self.refusals.failed(pilot.asked if refused else None, now, reason)
+            self.refusals.failed(None, now, reason)
+
+    def refused(self, pilot: Pilot, submit: SubmitRequest, remedy: Remedy, reason: str, now: float) -> bool:
+        """The scheduler was asked and said no, which speaks against the request and not against the site.
+
+        Returns whether a smaller one is to be tried at once.
+        """
+        if pilot.node:
+            self.not_submitted(pilot, reason, now)
+            return False
+        queue = self.seen and queue_in(self.seen, pilot.partition)
+        shape = RequestShape.for_demand(rules_in(self.rules, pilot.partition), queue, submit.demand)
+        asked = billed(self.rules, pilot.request)
+        self.sizes.failed(pilot, asked, remedy, reason, now + KEPT)
+        last = is_least(asked, smallest_to_try(shape, submit.demand), remedy)
+        self.refusals.failed(pilot.asked, now, reason, pauses=last)
+        return not last
 
     def forget(self, broker: Broker, pilot: Pilot) -> None:
         """The pilot is no longer in the system, and its results were taken in."""
@@ -351,7 +351,10 @@ class SiteMemory:
         if pilot.state is PilotState.RUNNING and not isinstance(action, End):
             return False
         if isinstance(action, WithdrawStuck) and not pilot.node:
-            self.stuck.failed(pilot.asked, now, action.reason)
+            asked, until = billed(self.rules, pilot.request), now + action.kept
+            self.sizes.failed(pilot, asked, action.remedy, action.reason, until)
+            if action.last:
+                self.stuck.failed(pilot.asked, now, action.reason)
         if pilot.state is PilotState.QUEUED and not pilot.node:
             self._withdrawals.note(now)
         if isinstance(action, End) and action.avoid_node and self.donation is not None:
@@ -384,7 +387,8 @@ class SiteMemory:
             notes[action.about] = action.text
         unheard = None if action.text and not action.about else pilot.unheard
         self.change(pilot, notes=notes, unheard=unheard)
-        return bool(action.text) and action.about not in pilot.notes
+        known = pilot.notes.get(action.about)
+        return bool(action.text) and (known is None or (action.about == WAITS and known != action.text))
 
     def lengthen_pad(self, broker: Broker, pad: float) -> None:
         """Pilots start up more slowly than the pad says."""
@@ -444,6 +448,7 @@ class SiteMemory:
             self.keep(pilot.watched(now, heard=pilot.id in heard or bool(self.unreachable)))
             if pilot.state is PilotState.RUNNING:
                 self.stuck.succeeded(pilot.asked)
+                self.sizes.started(pilot, billed(self.rules, pilot.request))
 
     def meter(self, broker: Broker, pilot: Pilot, ledger: Ledger) -> None:
         """Tell the broker since when and in which units a running pilot is charged."""

@@ -16,9 +16,10 @@ from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.situation import Demand, SiteRules, TaskGroup
 from adaptor.crafting.submissions import Allowance
 from adaptor.decisions.actions import SubmitRequest
+from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
+from adaptor.decisions.failures.tried_sizes import SizeAt, TriedSizes
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Pilot
-from adaptor.decisions.shape_backoffs import ShapeHoldoffs
 from adaptor.donation.idleness import Hazard, Idleness
 from adaptor.donation.situation import DonationDemand, DonationRules, DonationState, NodeView
 from adaptor.forecast.calibration import Kind
@@ -85,6 +86,8 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Pilots in a row that the scheduler took and did not start."""
     fruitless: ShapeHoldoffs = ShapeHoldoffs()
     """Pilots in a row that ended without running a task."""
+    tried: Mapping[SizeAt, TriedSizes] = {}
+    """The sizes of requests that the scheduler did not take, or would never start."""
     submissions: Allowance = Allowance()
     """Requests that it may still be sent now."""
     unusable: str = ""

@@ -10,6 +10,8 @@ from collections.abc import Generator, Mapping, Sequence
 from itertools import groupby
 from typing import Protocol
 
+import msgspec
+
 from adaptor.api import ExplanationKind
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.reasons import shown
@@ -203,8 +205,8 @@ class Step:
         if not seen.state.in_system:
             yield from self._ended(seen, left or LeftBehind())
             return None
-        same = (seen.state, seen.job, seen.started) == (pilot.state, pilot.job, pilot.started)
-        return None if same else seen
+        before = pilot.state, pilot.job, pilot.started, pilot.held
+        return None if (seen.state, seen.job, seen.started, seen.held) == before else seen
 
     def _take_in_request(self, pilot: Pilot, report: JobReport) -> Generator[Question, Reply, Pilot]:
         """Take in what the scheduler says that a pilot asks for; returns the pilot as it is then."""
@@ -214,12 +216,14 @@ class Step:
         rules, held = self._site.rules, Request(reserved.p, reserved.tr)
         known = billed(rules, pilot.request)
         told = request_told(pilot, report, known, held)
+        p = told.p if pilot.held is None else pilot.held
         if told != known:
             pilot = self._site.keep(pilot.reshaped_to(told, self._now))
-            yield from self._ask(RequestChanged(pilot, billed(rules, told)))
+            asked = msgspec.structs.replace(billed(rules, told), p=p)
+            yield from self._ask(RequestChanged(pilot, asked))
             yield from self._ask(Explain("state", has_become(report, told, known), pilot.id))
-        elif (told.p, told.tr) != (held.p, held.tr):
-            yield from self._ask(RequestChanged(pilot, told))
+        elif (p, told.tr) != (held.p, held.tr):
+            yield from self._ask(RequestChanged(pilot, msgspec.structs.replace(told, p=p)))
         return pilot
 
     def _take_in_place(self, pilot: Pilot, report: JobReport) -> Generator[Question, Reply, Pilot]:
@@ -242,6 +246,8 @@ class Step:
             pilot = pilot.but(end_reason=f"{pilot.end_reason}: {words}" if pilot.end_reason else words)
         lost = site.ended(broker, pilot, self._now)
         site.judge(broker, pilot, self._now)
+        if pilot.state is PilotState.WITHDRAWN and not pilot.node and pilot.array is None:
+            site.submissions.take_back(pilot.submitted)
         yield from self._ask(PilotChanged(pilot, tuple(lost)))
         if pilot.state is not PilotState.WITHDRAWN:  # that was explained with the decision
             if pilot.array is None:
@@ -422,7 +428,10 @@ class Step:
         """The scheduler has not taken some pilots, or it is not known of those that were tried last."""
         site, payers = self._site, tuple(submit.payers)
         refused, uncertain = reply.answer is Answer.REFUSED, reply.answer is Answer.UNCERTAIN
-        site.not_submitted(pilots[0], reply.problem, self._now, refused=refused)
+        if not refused:
+            site.not_submitted(pilots[0], reply.problem, self._now)
+        elif site.refused(pilots[0], submit, reply.remedy, reply.problem, self._now):
+            yield from self._ask(Wake(site.name))
         if uncertain:
             note = f"whether the scheduler has it is not yet known: {reply.problem}"
             for pilot in tried:

@@ -81,14 +81,41 @@ def forecast(known: KnownBag) -> Forecast:
     unseen = math.isinf(raw.ends.value)
     work = estimate(_work_left(known, case) for case in runtimes)
     least = charged + _rate(known) * max(0.0, work.low - _paid(known))
+    end = None if unseen else calibrated(raw, known.scores.get(raw.kind, ()))
     return Forecast(
-        end=None if unseen else calibrated(raw, known.scores.get(raw.kind, ())),
+        end=None if end is None else _until_planned(known, end, runtimes[len(runtimes) // 2], draw),
         raw=None if unseen else raw,
         cost=_cost(known, courses, work, charged, least) if known.pays else None,
         work=work,
         least=least,
         blind=known.blind,
     )
+
+
+def _until_planned(known: KnownBag, end: Estimate, middle: Runtimes, draw: random.Random) -> Estimate:
+    """The interval of an end; where every pilot still waits, up to the end if all goes as planned.
+
+    Other jobs mostly end early, and pilots then start before their planned starts; but none has to.
+    """
+    pilots = [pilot for site in known.sites for pilot in site.pilots]
+    if not pilots or any(pilot.started is not None for pilot in pilots):
+        return end
+    sites = [
+        SiteFuture(
+            site,
+            planned(site.queue) if site.queue is not None else None,
+            known.now,
+            draw,
+            steady=True,
+            drawn=False,
+        )
+        for site in known.sites
+    ]
+    future = SitesFuture(known, sites, iter(()))
+    latest = course_of(_work(known), future.again(), middle, future).end
+    if math.isinf(latest) or latest <= end.high:
+        return end
+    return Estimate(end.low, end.value, latest)
 
 
 def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random) -> list[Course]:

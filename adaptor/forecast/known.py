@@ -65,6 +65,8 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
     pilots: tuple[KnownPilot, ...] = ()
     open: bool = True
     """Whether requests may be made there."""
+    next_request: float = 0.0
+    """When the next request may be made there, epoch seconds."""
     late: float = 0.0
     """Seconds by which requests were late lately."""
     wait_shares: tuple[float, ...] = ()

@@ -38,16 +38,24 @@ class SiteFuture:
     """A site in one future."""
 
     def __init__(
-        self, known: KnownSite, plan: Schedule | None, now: float, draw: random.Random, *, steady: bool
+        self,
+        known: KnownSite,
+        plan: Schedule | None,
+        now: float,
+        draw: random.Random,
+        *,
+        steady: bool,
+        drawn: bool = True,
     ) -> None:
-        """`plan`: of the queue, as planned; `steady`: whether the queue always looks as it does now."""
+        """`plan`: of the queue, as planned; `steady`: whether the queue always looks as it does now; `drawn`:
+        False where all goes as planned."""
         self.known, self._now, self._draw, self._steady = known, now, draw, steady
         self._plan = plan
         self._unit = unit_of(known.rules, known.queue, known.task)
         self._wait_share: float | None = None
-        self._schedule = self._future()
+        self._schedule = self._future() if drawn else plan
         self._others = self._without_own()
-        self._late = known.late * 1.5 * draw.random()
+        self._late = known.late * 1.5 * draw.random() if drawn else 0.0
         self._batches: list[list[Request]] = []
         """What was made when requests were considered for the first, the second … time in this future."""
 
@@ -155,11 +163,12 @@ class SiteFuture:
                 p = min(p, math.ceil(left / self._unit.tasks) * self._unit.processors)
                 tr = max(tr, min(limits.max_tr, bounds.whole))
                 tr = tr if bounds.longest is None else min(tr, float(bounds.longest))
-            start = profile.earliest_start(p, tr, moment.now) if p > 0 else math.inf
+            made = max(moment.now, self.known.next_request)
+            start = profile.earliest_start(p, tr, made) if p > 0 else math.inf
             if start < math.inf:
                 profile.take(start, tr, p)
                 share = 1.0 if self._wait_share is None else self._wait_share
-                began = moment.now + share * (start - moment.now) + self._late
+                began = made + share * (start - made) + self._late
                 began += self.known.poll * self._draw.random()
                 found.append(self._made(began, tr, p, self._unit.slots(p)))
         return found

@@ -135,7 +135,20 @@ class QueueFutures:
             for number, profile in enumerate(self._profiles(asked))
         )
         before = None if planned <= at + _AT_ONCE else self._before(planned, asked)
-        return self._forecast(planned, starts, at, before)
+        return _not_before(self._certain_start(asked, at), self._forecast(planned, starts, at, before))
+
+    def _certain_start(self, asked: StartRequest, at: float) -> float:
+        """Before which a request cannot start whatever becomes of jobs: reservations and what else is no job
+        keep their time."""
+        queue = self._queue
+        fixed = msgspec.structs.replace(
+            queue,
+            running=tuple(job for job in queue.running if not is_job(job.id)),
+            pending=tuple(job for job in queue.pending if not is_job(job.id)),
+        )
+        if not (fixed.running or fixed.pending):
+            return at
+        return self._first(Availability(fixed).profile(asked.unit), asked, at)
 
     def job(self, id: str) -> StartForecast:
         """The forecast of a job that waits. Raises KeyError: none of this id does."""
@@ -291,6 +304,15 @@ class QueueFutures:
         times = [time for time, _ in free.steps() if time > self._now]
         short = bisect_left(times, True, key=lambda time: free.minimum(self._now, time) < asked.processors)
         return times[short - 1] if 0 < short < len(times) else None
+
+
+def _not_before(certain: float, found: StartForecast) -> StartForecast:
+    """The forecast without starts before one that is certain to be too early."""
+    start = found.start
+    if start is None or start.low >= certain or math.isinf(certain):
+        return found
+    low, value, high = (max(certain, each) for each in (start.low, start.value, start.high))
+    return msgspec.structs.replace(found, start=Estimate(low, value, high))
 
 
 def processors_for(unit: Need, queue: QueueState, *, all_nodes: bool = False) -> int:

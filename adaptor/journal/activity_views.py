@@ -253,7 +253,7 @@ _LOST = (AttemptOutcome.PREEMPTED, AttemptOutcome.LOST)
 def donation_of_site(db: sqlite3.Connection, site: str, now: float) -> DonationView | None:
     """All donated nodes that a site has used, those in use included; None: it never used one."""
     rows = db.execute(
-        "SELECT id, state, reclaim_time, p * MAX(0, COALESCE(ended, ?) - started) FROM pilot"
+        "SELECT id, state, reclaim_time, COALESCE(held, p) * MAX(0, COALESCE(ended, ?) - started) FROM pilot"
         " WHERE site = ? AND donated_node <> ''",
         (now, site),
     ).fetchall()

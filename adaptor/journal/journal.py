@@ -313,12 +313,14 @@ class Journal:
         ended: float | None,
         end_reason: str,
         yielded: float | None = None,
+        held: int | None = None,
     ) -> None:
+        """`held`: processors that it has by the scheduler's own count."""
         with self.transaction() as db:
             db.execute(
                 "UPDATE pilot SET state = ?, job = ?, started = ?, ended = ?, end_reason = ?,"
-                " reclaim_time = ? WHERE id = ?",
-                (state.value, job, started, ended, end_reason, yielded, pilot),
+                " reclaim_time = ?, held = ? WHERE id = ?",
+                (state.value, job, started, ended, end_reason, yielded, held, pilot),
             )
 
     def change_request(

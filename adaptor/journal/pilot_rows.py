@@ -41,6 +41,7 @@ class PilotRow(msgspec.Struct, frozen=True):
     node: str  # the donated node that it uses; empty: it is a formal request
     partition: str  # of the site, by name; empty: it has only one
     array: int | None  # the first pilot of the array with which it was submitted; None: it was alone
+    held: int | None  # processors that it has by the scheduler's own count; None: not told
 
 
 class PilotWait(msgspec.Struct, frozen=True):
@@ -124,11 +125,12 @@ def pilot_waits(db: sqlite3.Connection, site: str, limit: int = WAITS) -> list[P
 
 
 def submitted_since(db: sqlite3.Connection, site: str, since: float) -> list[float]:
-    """When requests of a site were sent; those of an array were sent together."""
+    """When the requests of a site were sent, without those that were withdrawn before they started; those of
+    an array were sent together."""
     rows = db.execute(
         "SELECT MIN(submitted) FROM pilot WHERE site = ? AND donated_node = '' AND submitted > ?"
-        " GROUP BY COALESCE(array, id)",
-        (site, since),
+        " AND state <> ? GROUP BY COALESCE(array, id)",
+        (site, since, PilotState.WITHDRAWN.value),
     )
     return [float(at) for (at,) in rows]
 

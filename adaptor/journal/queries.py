@@ -171,7 +171,7 @@ def _report(reading: QueryContext, question: api.GetReport | api.GetAdvice) -> a
             others=[other for (other,) in others] if used_by_others else [],
             wasted=wasted,
             gpu_paid=sum(
-                gpus_of_pilot(db, request.id) * (request.used + request.wasted) / request.p
+                gpus_of_pilot(db, request.id) * (request.used + request.wasted) / request.holds
                 for request in requests
             ),
             turnaround=bag.ended - bag.submitted if bag.ended is not None else None,

@@ -314,7 +314,9 @@ def pilots(
     def sums(row: dict[str, Any]) -> dict[str, Any]:
         came_to = used.get(row["id"], 0.0) + row["past_used"]
         wasted = max(0.0, _held(row, now) - came_to)
-        return {"used": came_to, "wasted": wasted, "workers": 0, "note": ""}
+        due = row["predicted_start"] if row["started"] is None and row["ended"] is None else None
+        expected = due if due is not None and due > now else None
+        return {"used": came_to, "wasted": wasted, "workers": 0, "note": "", "expected": expected}
 
     records = database.select(
         db,
@@ -324,7 +326,7 @@ def pilots(
         named={"node": "donated_node"},
         also=("freed", "freed_at_sum", "past_used"),
         made=sums,
-        of_made=("used", "wasted", "workers", "note"),
+        of_made=("used", "wasted", "workers", "note", "expected"),
     )
     return [live.pilot(record) for record in records]
 
@@ -335,7 +337,8 @@ def _held(pilot: dict[str, Any], now: float) -> float:
         return 0.0
     end = pilot["ended"] if pilot["ended"] is not None else now
     given_back = pilot["freed"] * end - pilot["freed_at_sum"]
-    return float(pilot["p"] * max(0.0, end - pilot["started"]) - given_back)
+    processors = pilot["p"] if pilot["held"] is None else pilot["held"]
+    return float(processors * max(0.0, end - pilot["started"]) - given_back)
 
 
 _MOST_BYTES = 8 * 1024 * 1024  # bytes of the answers of calls that are sent at a time

@@ -262,7 +262,17 @@ class SchedulingState:
 
     def set_longest(self, site: str, longest: float) -> None:
         """Correct the longest task of a site, in its terms and in its learners."""
-        terms = self.sites[site] = msgspec.structs.replace(self.sites[site], longest=longest)
+        self._new_terms(site, msgspec.structs.replace(self.sites[site], longest=longest))
+
+    def suppose_at_most(self, site: str, seconds: float) -> None:
+        """Lower the first estimate at a site that starts no longer requests: else no task would start in them
+        before one has finished."""
+        terms = self.sites[site]
+        if seconds < terms.initial_tr:
+            self._new_terms(site, msgspec.structs.replace(terms, initial_tr=max(SHORTEST, seconds)))
+
+    def _new_terms(self, site: str, terms: SiteTerms) -> None:
+        self.sites[site] = terms
         for (bag, where), learner in list(self.learners.items()):
             if where == site:
                 self.learners[bag, site] = self._learner_with(bag, site, learner.learned)

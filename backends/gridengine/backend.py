@@ -9,7 +9,7 @@ from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
 from adaptor.model import EndedJob, QueueState
-from adaptor.reports import JobReport, OwnJob
+from adaptor.reports import JobReport, OwnJob, Remedy
 from adaptor.units import counted
 from backends.base import TAG_START, PilotOrder, SubmitRefused
 from backends.ceilings import Ceilings
@@ -27,6 +27,11 @@ _SPREADING = ("$fill_up", "$round_robin")
 _NEVER_ARRIVED = ("unable to send message", "unable to contact qmaster", "SGE_ROOT", "cell directory")
 """The request did not reach the qmaster."""
 _SAID_NO = ("rejected", "denied", "no suitable queues", "qsub: ", "Unknown option", "does not exist")
+_NO_SIZE = (
+    *("max_jobs", "max_u_jobs", "limited to", "does not exist", "Unknown option", "access", "not allowed"),
+    *("not owner", "unknown queue", "unknown project"),
+)
+"""Of a refusal that no smaller request meets."""
 _GONE = ("does not exist", "already in deletion", "has deleted job", "registered the job")
 
 
@@ -40,7 +45,9 @@ def choose_pe(order: PilotOrder, site: SiteConfig, pes: list[Pe], nodes: SiteNod
     """
     p, each = order.request.p, order.task.processors
     if order.task.gpus:
-        raise SubmitRefused("Grid Engine has no common word for GPUs: ask by `extra_args` of the site")
+        raise SubmitRefused(
+            "Grid Engine has no common word for GPUs: ask by `extra_args` of the site", Remedy.OTHER
+        )
     chunk = p // order.spread if order.spread else 0
     if site.whole_nodes:
         chunk = site.processors_per_node or nodes.usual_size
@@ -62,7 +69,8 @@ def choose_pe(order: PilotOrder, site: SiteConfig, pes: list[Pe], nodes: SiteNod
         there = ", ".join(f"{pe.name} {pe.rule}" for pe in found) or "none for that many slots"
         raise SubmitRefused(
             f"no parallel environment of queue {nodes.name} gives {counted(p, 'processor')} with {wish}; "
-            f"there are: {there}; for requests of one host lower `limits.max_proc` of this site to its slots"
+            f"there are: {there}; for requests of one host lower `limits.max_proc` of this site to its slots",
+            Remedy.NARROWER,
         )
     return max(fitting, key=lambda pe: pe.slots)
 
@@ -85,6 +93,11 @@ def arguments_of(order: PilotOrder, site: SiteConfig, queue: str, pe: Pe | None,
     return [*options, *site.extra_args, str(script)]
 
 
+def refused_remedy(said: str) -> Remedy:
+    """Which other request Grid Engine might take in place of one that qsub says is refused."""
+    return Remedy.OTHER if any(words in said for words in _NO_SIZE) else Remedy.SMALLER
+
+
 accepted_id = Submitter(
     program="qsub",
     scheduler="Grid Engine",
@@ -92,6 +105,7 @@ accepted_id = Submitter(
     refused=lambda answer: any(words in answer.errors for words in _SAID_NO),
     never_arrived=_NEVER_ARRIVED,
     hint=" (see `qsub -w v`)",
+    remedy=refused_remedy,
 ).accepted_id
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection
 
 from adaptor.config.schema import SiteConfig
-from adaptor.reports import JobReport, JobState, OwnJob
+from adaptor.reports import TURN, Hold, JobReport, JobState, OwnJob, Wait
 from backends.gridengine import parse
 from backends.gridengine.parse import Cell, EndedRecord, GridJob
 from backends.gridengine.state import GridSeen, state_of
@@ -96,6 +96,7 @@ _BY_SIGNAL, _AT_LIMIT, _RESCHEDULED = 100, 37, (24, 25)
 """What `failed` says (sge_status(5)): ended by a signal, or at a limit; put back to run again."""
 _LONGEST = 14 * 86_400.0  # seconds before an end within which a job is taken to have started
 _ERROR = "Grid Engine could not start it, and holds it until its error is cleared (`qstat -j`, `qmod -cj`)"
+_HELD = Wait("it is held: qrls lets it go on (state h)", Hold.ITS_OWN)
 _LAG = 60.0
 """Seconds after which the record of a job that has ended is there: Grid Engine writes them in batches
 (`flush_time`, 15 s)."""
@@ -159,6 +160,8 @@ def report_of(job: GridJob) -> JobReport:
         nodes=tuple(dict.fromkeys(host for _, host in job.parts)),
         reason=f"state {job.state}" if set(job.state) & set("hE") else "",
         never=_ERROR if "E" in job.state else "",
+        wait=_HELD if waits and "h" in job.state else TURN,
+        held=None if waits else sum(job.parts.values()) or None,
     )
 
 
@@ -171,6 +174,7 @@ def ended_report(job: EndedRecord) -> JobReport:
         start=job.start or None,
         end=job.end or None,
         processors=job.slots,
+        held=job.slots if job.start else None,
         nodes=(job.host,),
         reason=f"failed {job.failed}, exit status {job.exit_status}" if job.failed else "",
     )

@@ -11,6 +11,7 @@ import msgspec
 
 from adaptor.config.schema import SiteConfig
 from adaptor.processes.devices import ids_of
+from adaptor.reports import Remedy
 from adaptor.resources import Gpus, Node, Part, TaskSize
 from adaptor.units import counted, format_size
 from backends.base import PilotOrder, SubmitRefused
@@ -87,7 +88,7 @@ def admit(order: PilotOrder, machine: LocalMachine) -> Admission:
     needs = Part(node=NODE, processors=p, memory=tasks * (task.memory or 0), gpus=_gpus(gpus))
     problem = _too_large(task, needs, gpus, machine)
     if problem:
-        raise SubmitRefused(problem)
+        raise SubmitRefused(problem, Remedy.NARROWER)
     return Admission(needs, needs.memory or machine.memory * p // machine.processors)
 
 

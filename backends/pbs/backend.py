@@ -8,7 +8,7 @@ from collections.abc import Collection
 import msgspec
 
 from adaptor.model import EndedJob, QueueState
-from adaptor.reports import JobReport, JobState, NodeReport, OwnJob, gone
+from adaptor.reports import JobReport, JobState, NodeReport, OwnJob, Remedy, gone
 from adaptor.units import counted
 from backends.arrays import script_of
 from backends.base import TAG_START, ChangeRefused, PartitionClosed, PilotOrder, SchedulerError, SubmitRefused
@@ -201,11 +201,12 @@ class PbsBackend(BatchBackend[SharedServer]):
         if request.p > site.total:
             raise SubmitRefused(
                 f"{request.p} processors were asked for, but queue {site.queue.name} has only {site.total}: "
-                "lower `limits.max_proc` of this site"
+                "lower `limits.max_proc` of this site",
+                Remedy.NARROWER,
             )
         problem = misfit(shape, site.machines, site.queue.name)
         if problem:
-            raise SubmitRefused(problem)
+            raise SubmitRefused(problem, Remedy.NARROWER)
         reasons = [refusal(each, request) for each in execution_queues(queue, terms.queues)]
         if all(reasons):
             raise SubmitRefused(

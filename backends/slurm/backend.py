@@ -10,7 +10,7 @@ import msgspec
 
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Allowed, EndedJob, QueueState
-from adaptor.reports import JobReport, NodeReport, OwnJob
+from adaptor.reports import JobReport, NodeReport, OwnJob, Remedy
 from backends.arrays import script_of
 from backends.base import ChangeRefused, PartitionClosed, PilotOrder, SchedulerError, SubmitRefused
 from backends.ceilings import Ceilings
@@ -259,7 +259,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         per_node = (self._site.processors_per_node or site.usual_size) if self._site.whole_nodes else None
         shape = shape_of(order, site, per_node=per_node)
         if reason := misfit(shape, order.task, site):
-            raise SubmitRefused(reason)
+            raise SubmitRefused(reason, Remedy.NARROWER)
         return shape
 
     def _gpus_on(self, order: PilotOrder) -> int:

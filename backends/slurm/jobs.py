@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 import msgspec
 
-from adaptor.reports import JobReport, JobState, OwnJob, gone
+from adaptor.reports import TURN, JobReport, JobState, OwnJob, gone
 from backends.arrays import tag_of
 from backends.base import TAG_START, SchedulerError
 from backends.slurm.ordering import MIN_JOB_AGE
 from backends.slurm.questions import Questions
 from backends.slurm.queue import waiting_elements
-from backends.slurm.reasons import job_state, never
+from backends.slurm.reasons import job_state, never, wait_of
 from backends.slurm.rows import AccountingRow, QueueRow
 
 log = logging.getLogger(__name__)
@@ -198,15 +198,16 @@ def _elements(rows: Iterable[AccountingRow]) -> Iterator[JobReport]:
 
 
 def latest(rows: Iterable[AccountingRow]) -> list[AccountingRow]:
-    """One row per job: sacct has one for each size that a job had, the last one last.
+    """One row per job: sacct has one for each size that a job had, the last one last. It counts with what it
+    held at first: nodes that it gave back are charged apart.
 
     A number that was given out again is another job's, which has another name.
     """
     found: dict[tuple[str, str], AccountingRow] = {}
     for row in rows:
         job = row.id, row.name
-        start = found[job].start if job in found else row.start
-        found[job] = msgspec.structs.replace(row, start=start)
+        first = found.get(job, row)
+        found[job] = msgspec.structs.replace(row, start=first.start, processors=first.processors)
     return list(found.values())
 
 
@@ -230,6 +231,8 @@ def _of_queue(row: QueueRow, preempted: bool) -> JobReport:
         nodes=row.nodes,
         reason="" if row.reason == "None" else row.reason,
         never=never(row.state, row.reason) if queued else "",
+        wait=wait_of(row.state, row.reason) if queued else TURN,
+        held=None if queued or not row.nodes else row.processors,
     )
 
 
@@ -247,6 +250,7 @@ def _of_accounting(row: AccountingRow) -> JobReport:
         start=row.start if row.nodes else None,
         end=row.end if state.ended else None,
         nodes=row.nodes,
+        held=row.processors if row.nodes else None,
     )
 
 

@@ -144,7 +144,7 @@ OWN_TEXTS = ("Name", "Account", "Comment")
 """The same of our user's jobs: of a job that the site renames, the comment has our tag."""
 PREEMPTED_FORMAT = "JobArrayID:40,PreemptTime:32"  # `squeue -h -a --me -t CD,F -O`
 NODE_FORMAT = "%P|%a|%N|%T|%C|%m"  # `sinfo -h -a -N -o`
-ACCOUNTING_FIELDS = "JobID,State,Start,End,NodeList,JobName"
+ACCOUNTING_FIELDS = "JobID,State,Start,End,NodeList,AllocCPUS,JobName"
 """`sacct -X -n -P -o`, with a `--delimiter` that no job can know."""
 
 RECORD_FIELDS = "User,TimelimitRaw,ElapsedRaw,JobName"
@@ -369,7 +369,7 @@ def _node_row(line: str) -> NodeRow:
 
 
 def _accounting_row(line: str, delimiter: str) -> AccountingRow:
-    id, state, start, end, nodes, name = line.split(delimiter, 5)
+    id, state, start, end, nodes, processors, name = line.split(delimiter, 6)
     return AccountingRow(
         id=id,
         name=name,
@@ -377,6 +377,7 @@ def _accounting_row(line: str, delimiter: str) -> AccountingRow:
         start=parse_time(start),
         end=parse_time(end),
         nodes=tuple(expand(nodes)),
+        processors=parse_count(processors),
     )
 
 

@@ -71,6 +71,8 @@ class AccountingRow(msgspec.Struct, frozen=True, kw_only=True):
     start: float | None
     end: float | None
     nodes: tuple[str, ...]
+    processors: int
+    """That it held; of one that waits, 0."""
 
 
 class Partition(msgspec.Struct, frozen=True, kw_only=True):

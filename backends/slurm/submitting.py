@@ -18,6 +18,7 @@ from backends.slurm.parse import job_id_of
 from backends.slurm.placing.gres import gres_counts
 from backends.slurm.placing.restriction import options
 from backends.slurm.placing.shape import SlurmShape
+from backends.slurm.reasons import refused_remedy
 
 _NEVER_ARRIVED = ("connect failure", "Connection refused", "Name or service not known")
 """The request did not reach slurmctld."""
@@ -150,6 +151,7 @@ accepted_id = Submitter(
     refused=lambda answer: "sbatch" in answer.errors,
     never_arrived=_NEVER_ARRIVED,
     no_answer=_NO_ANSWER,
+    remedy=refused_remedy,
 ).accepted_id
 
 

@@ -221,7 +221,7 @@ class SimulatedDriver:
         numbers = []
         for each in submits:
             numbers.append(number := next(self._numbers))
-            self.ledger.reserve(number, site, asked, each.kind, each.payers, now, each.gpus_per_processor)
+            self.ledger.reserve(number, site, asked, each.kind, each.payers, now, each.per)
             self.crafted[number] = each.crafted
         return Reply(now=now, pilot=numbers[0], tags=tuple(f"{site}.{number}" for number in numbers))
 

@@ -12,7 +12,7 @@ from adaptor.decisions.actions import Action, SubmitRequest
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.seen_nodes import SeenNodes
-from adaptor.decisions.site_memory import DonationSettings, SiteSettings
+from adaptor.decisions.site_settings import DonationSettings, SiteSettings
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.donation.fitting import DAY
 from adaptor.model import Request

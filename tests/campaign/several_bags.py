@@ -23,7 +23,7 @@ import numpy as np
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.situation import SiteRules
-from adaptor.decisions.site_memory import SiteSettings
+from adaptor.decisions.site_settings import SiteSettings
 from adaptor.model import Limits
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker

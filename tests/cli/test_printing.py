@@ -123,15 +123,15 @@ def test_the_pilots_in_a_line() -> None:
     now = time.time()
     pilots = [
         pilot_view(1, state="running", p=6, started=now),
-        pilot_view(2, state="queued", predicted_start=now + 60),
-        pilot_view(3, state="submitting", predicted_start=None),
+        pilot_view(2, state="queued", expected=now + 60),
+        pilot_view(3, state="submitting"),
     ]
     assert pilots_line(pilots, now).startswith(
         "3 pilots: 1 running (6 processors), 2 queued, expected to start by "
     )
     ends = now - 10 + 86_400
     first = pilot_view(1, state="running", p=6, bag=4, started=now - 10, tr=86_400)
-    after = [pilot_view(2, state="queued", bag=bag, predicted_start=ends - 5) for bag in (4, None)]
+    after = [pilot_view(2, state="queued", bag=bag, expected=ends - 5) for bag in (4, None)]
     told = "2 pilots: 1 running (6 processors), 1 queued"
     assert pilots_line([first, after[0]], now) == told, "its bag does not wait for it"
     assert pilots_line([first, after[1]], now) == f"{told}, expected to start by {clock(ends - 5, now)}"

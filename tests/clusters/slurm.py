@@ -171,6 +171,8 @@ class ThrowawaySlurm(Throwaway):
         return self.root / name
 
     def _write_files(self) -> None:
+        if self.options.job_submit:
+            (self.root / "job_submit.lua").write_text(self.options.job_submit, encoding="utf-8")
         host, user = socket.gethostname().split(".")[0], getpass.getuser()
         controller, accounting, *nodes = free_ports(self.options.nodes + 2)
         ports = Ports(controller, accounting, tuple(nodes))
@@ -207,6 +209,8 @@ class ThrowawaySlurm(Throwaway):
         self.start_accounting()
         cluster = ["sacctmgr", "-i", "add", "cluster", "throwaway"]
         self._until(lambda: bool(self.run(cluster)), "slurmdbd takes no cluster")
+        for words in self.options.accounts:
+            self.run(["sacctmgr", "-i", *words.split()])
 
     def start_accounting(self) -> None:
         self._spawn("slurmdbd", ["slurmdbd", "-D"])

@@ -48,6 +48,10 @@ class ClusterOptions:
     """Lines of gres.conf."""
     accounting: bool = False
     """Whether a slurmdbd keeps the records of all jobs."""
+    accounts: tuple[str, ...] = ()
+    """With accounting: what `sacctmgr -i` is told before slurmctld starts."""
+    job_submit: str = ""
+    """The text of a job_submit.lua that slurmctld asks of every job; empty: none."""
 
     @property
     def node_names(self) -> tuple[str, ...]:
@@ -152,6 +156,8 @@ def _general_lines(options: ClusterOptions, root: Path, host: str, user: str, po
         "JobAcctGatherType": "jobacct_gather/none",
         "AccountingStorageType": "accounting_storage/none",
     }
+    if options.job_submit:
+        settings["JobSubmitPlugins"] = "lua"
     if options.accounting:
         settings |= slurm_conf_lines(root, ports.accounting)
     return [f"{key}={value}" for key, value in settings.items()]

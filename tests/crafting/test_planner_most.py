@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, PlanningView, SiteRules, Withhold
+from adaptor.crafting.situation import Demand, Issue, Largest, PlanningView, SiteRules, Withhold
 from adaptor.model import Limits, QueueState
 from adaptor.resources import TaskSize
 
@@ -65,3 +65,26 @@ def test_no_request_is_longer_than_may_be_asked_for(heuristic: str, longest: int
     ]
     assert issued
     assert max(each.crafted.request.tr for each in issued) <= min(longest, 3600)
+
+
+def test_of_two_bounds_the_one_that_binds_is_said() -> None:
+    """Six slots may be asked for, and no submission is left of the hour: that is why none is."""
+    seen = msgspec.structs.replace(view(6, "completion"), submissions_left=0, next_submission=1000.0)
+    (found,) = plan(seen)
+    assert isinstance(found, Withhold)
+    assert "max_submissions" in found.reason
+    assert WHY not in found.reason
+    (found,) = plan(msgspec.structs.replace(seen, demands=view(0).demands))
+    assert isinstance(found, Withhold)
+    assert WHY in found.reason
+
+
+@pytest.mark.parametrize("heuristic", ["static", "adaptive", "completion"])
+@given(p=st.integers(1, 20), tr=st.integers(60, 4000))
+def test_no_request_is_larger_than_those_that_failed_allow(heuristic: str, p: int, tr: int) -> None:
+    seen = view(None, heuristic)
+    demand = msgspec.structs.replace(seen.demands[0], largest=(("", Largest(p, tr, "too large")),))
+    decisions = plan(msgspec.structs.replace(seen, demands=(demand,)))
+    requests = [each.crafted.request for each in decisions if isinstance(each, Issue)]
+    assert requests
+    assert all(request.p <= p and request.tr <= tr for request in requests)

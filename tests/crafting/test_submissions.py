@@ -67,3 +67,13 @@ def test_equal_neighbours_are_one_submission_as_far_as_arrays_go() -> None:
     count.interrupt()
     assert not count.holds(narrow, shape)
     assert SubmissionCount(None, most_in_array=1).holds(narrow, shape)
+
+
+def test_what_was_withdrawn_before_it_started_does_not_count() -> None:
+    known = Submissions(1)
+    known.note(100.0)
+    assert known.why_none(101.0).startswith("max_submissions is 1 an hour and used up: no request until ")
+    known.take_back(100.0)
+    assert known.allowance(101.0).left == 1
+    assert known.why_none(101.0) == ""
+    known.take_back(100.0)

@@ -19,7 +19,7 @@ from adaptor.journal.pilot_rows import pilots_in_system
 from adaptor.journal.queries import answer
 from adaptor.journal.views import tasks
 from adaptor.model import Request
-from adaptor.reports import JobState
+from adaptor.reports import JobState, Remedy
 from adaptor.shortfalls import Shortfall
 from adaptor.units import format_duration
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
@@ -74,7 +74,7 @@ def test_never_more_requests_than_allowed(site: FakeSite) -> None:
 
 
 def test_a_refused_request_is_told_and_not_repeated_at_once(site: FakeSite) -> None:
-    site.backend.on_submit = SubmitRefused("invalid partition")
+    site.backend.on_submit = SubmitRefused("invalid partition", Remedy.OTHER)
     site.submit_bag(500)
     steps(site, 3)
     assert site.states() == ["refused"]
@@ -99,7 +99,8 @@ def test_a_scheduler_that_refuses_every_shape_is_left_in_peace(site: FakeSite) -
     for number in range(1, 30):
         site.submit_bag(1, memory=number * GIB)
     steps(site, 5)
-    assert len(site.backend.orders) == 4, "two in each step, until three have failed in a row"
+    sizes = [(order.task, order.request) for order in site.backend.orders]
+    assert len(sizes) == len(set(sizes)) == 8, "two in each step, until three shapes have failed in a row"
     assert "next try at" in site.told("withheld")[-1]
 
 

@@ -50,7 +50,7 @@ def picture() -> api.Picture:
 
 PILOTS = [
     pilot_view(1, state="running", p=6, tr=500, started=NOW - 50, ended=None, predicted_start=NOW - 55),
-    pilot_view(2, state="queued", p=8, tr=600, started=None, ended=None, predicted_start=NOW + 1100),
+    pilot_view(2, state="queued", p=8, tr=600, started=None, ended=None, expected=NOW + 1100),
 ]
 LINE = api.CreditLine(bag=7, budget=10.0, used=1.5, wasted=0.25, reserved=0.5, left=8.0)
 SUMS = TaskSums(

@@ -15,9 +15,9 @@ from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Issue, PlanningView, Withhold
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
+from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Pilot
-from adaptor.decisions.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import PilotState
 from adaptor.scheduling.state import SiteTerms

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from adaptor.backoff import Holdoff
 from adaptor.crafting.situation import SiteRules, TaskShape
 from adaptor.decisions.actions import NODES
+from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.pilot_rules import (
     ARRIVAL,
     CUT_OFF,
@@ -22,7 +23,6 @@ from adaptor.decisions.pilot_rules import (
     why_overdue,
 )
 from adaptor.decisions.pilots import Arrival, Pilot
-from adaptor.decisions.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.snapshot import SiteFacts
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize

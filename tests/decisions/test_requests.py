@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from adaptor.budget.accounting.tariffs import PerProcessor
 from adaptor.crafting.situation import SiteRules
-from adaptor.decisions.requests import gpus_per_processor
+from adaptor.decisions.requests import per_processor
 from adaptor.model import Limits, QueueState
 from adaptor.resources import Node, TaskSize
 
@@ -25,4 +26,4 @@ QUEUE = QueueState(now=0.0, processors=128, nodes=NODES)
     ],
 )
 def test_gpus_of_a_request(task: TaskSize, gpus: float) -> None:
-    assert gpus_per_processor(RULES, QUEUE, task) == gpus
+    assert per_processor(RULES, QUEUE, task) == PerProcessor(gpus)

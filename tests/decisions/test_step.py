@@ -12,6 +12,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.situation import Demand, Reshape, SiteRules, Withdraw, Withhold
+from adaptor.crafting.submissions import Submissions
 from adaptor.decisions.actions import Explain, GiveBack, GiveUp, SubmitRequest, Wake, WithholdNodes
 from adaptor.decisions.decide import Decision
 from adaptor.decisions.memory import Memory
@@ -35,12 +36,13 @@ from adaptor.decisions.questions import (
     Submit,
     Together,
 )
-from adaptor.decisions.site_memory import DonationSettings, SiteMemory, SiteSettings
+from adaptor.decisions.site_memory import SiteMemory
+from adaptor.decisions.site_settings import DonationSettings, SiteSettings
 from adaptor.decisions.step import LONGEST, Step
 from adaptor.donation.situation import DonationRules
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
 from adaptor.protocol.messages import Hello
-from adaptor.reports import JobReport, JobState, OwnJob
+from adaptor.reports import JobReport, JobState, OwnJob, Remedy
 from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
@@ -75,6 +77,7 @@ class Driver:
         self.over_budget = ""
         self.held = 0
         """Pilots that budgets hold nevertheless."""
+        self.remedy = Remedy.OTHER
         self.now = 100.0
         self.answers: Callable[[Question], Answer] = lambda _question: Answer.TAKEN
         self._decision = Decision(tuple(actions), Memory(shares_problem="kept"))  # type: ignore[arg-type]
@@ -133,6 +136,7 @@ class Driver:
             queue=QueueState(now=101.0, processors=8),
             decision=self._decision,
             answer=self.answers(question),
+            remedy=self.remedy,
         )
 
     def _tags(self, question: Question) -> tuple[str, ...]:
@@ -458,3 +462,52 @@ def test_a_pilot_that_was_moved_to_another_partition_is_told_of_and_counts_there
         asked = driver.run()
         assert [each.text for each in asked if isinstance(each, Explain) and "partition" in each.text] == told
         assert driver.site.pilots[1].partition == counts
+
+
+def test_a_refused_size_is_learned_and_a_smaller_request_is_made_at_once() -> None:
+    driver = Driver([submit()])
+    driver.answers = partial(_always, Answer.REFUSED)
+    driver.remedy = Remedy.NARROWER
+    driver.act()
+    assert Wake("here") in driver.asked
+    (tried,) = driver.site.sizes.at(100.0).values()
+    assert tried.why_impossible(Request(2, 600)) == "said so"
+    assert "said so); a smaller one is tried" in driver.site.why_failed(submit().demand.shape, 100.0)
+    driver.site.know_limits(msgspec.structs.replace(LIMITS, max_proc=4))
+    assert driver.site.sizes.at(100.0) == {}
+
+
+def test_what_no_smaller_request_helps_pauses() -> None:
+    driver = Driver([submit()])
+    driver.answers = partial(_always, Answer.REFUSED)
+    driver.act()
+    assert Wake("here") not in driver.asked
+    assert "said so" in driver.site.why_failed(submit().demand.shape, 100.0)
+
+
+def test_what_the_scheduler_gave_is_written_down_once() -> None:
+    driver = Driver()
+    driver.submit_bag()
+    pilot = driver.pilot()
+    driver.reserve(pilot)
+    report = JobReport(
+        id="job1", tag="tag1", state=JobState.RUNNING, start=90.0, processors=4, held=4, limit=600
+    )
+    driver.news = [PilotNews(pilot=1, report=report)]
+    for _ in range(2):
+        driver.run()
+    changed = [each.pilot for each in driver.asked if isinstance(each, PilotChanged)]
+    assert [(each.request, each.held) for each in changed] == [(Request(2, 600), 4)]
+    assert not [each for each in driver.asked if isinstance(each, RequestChanged)][1:]
+
+
+def test_a_withdrawn_request_that_never_started_uses_up_no_submission() -> None:
+    driver = Driver()
+    driver.site.submissions = Submissions(1)
+    pilot = driver.site.change(driver.pilot(), leaving="nothing waits")
+    assert driver.site.submissions.allowance(1.0).left == 0
+    assert "max_submissions is 1 an hour" in driver.site.why_failed(submit().demand.shape, 1.0)
+    report = JobReport(id="job1", tag="tag1", state=JobState.CANCELLED)
+    driver.news = [PilotNews(pilot=pilot.id, report=report)]
+    driver.run()
+    assert driver.site.submissions.allowance(1.0).left == 1

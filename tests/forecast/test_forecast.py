@@ -16,7 +16,7 @@ from adaptor.crafting.situation import SiteRules
 from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.forecast import forecast
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
-from adaptor.model import Limits, QueueState, RunningJob
+from adaptor.model import Limits, PendingJob, QueueState, RunningJob
 from adaptor.resources import Node, TaskSize
 from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
 from adaptor.runtimes.possible import RuntimeKnowledge
@@ -177,3 +177,13 @@ def test_tasks_of_which_few_fit_on_a_node_get_few_slots() -> None:
     few, more = (end_of(known(at=each, finished=alike(100))) for each in (shaped, counted))
     assert few.value > 1.1 * more.value
     assert few.holds(160 * 600 / 4)
+
+
+def test_an_interval_reaches_the_end_as_planned_where_every_pilot_waits() -> None:
+    """Waits of earlier pilots, which were nearly nothing, do not promise that this one starts as soon."""
+    held = RunningJob("9", 16, 10_000.0)
+    waits = PendingJob("1", 16, 3600.0, 10_000.0)
+    queue = QueueState(now=0.0, processors=16, running=(held,), pending=(waits,))
+    pilot = KnownPilot(job="1", p=16, tr=3600.0, slots=16, started=None, predicted=10_000.0)
+    found = end_of(known(16, site(queue, pilots=(pilot,), wait_shares=(0.01,) * 20, run_shares=(0.01,))))
+    assert found.low < 10_000 < found.high

@@ -291,3 +291,13 @@ def test_what_earlier_starts_have_shown_makes_the_interval() -> None:
     assert sure is not None
     assert late is not None
     assert sure.high - sure.low < new.high - new.low < late.high - late.low
+
+
+def test_no_start_is_forecast_before_a_reservation_lets_it() -> None:
+    """Jobs may end early; a reservation does not."""
+    held = RunningJob("reservation maint", 8, NOW + 7200)
+    queue = QueueState(now=NOW, processors=8, running=(held,), pending=(PendingJob("3", 8, 36_000.0),))
+    found = futures(queue).request(request(8, 600.0))
+    assert found.start is not None
+    assert found.start.low >= NOW + 7200
+    assert found.planned > NOW + 7200

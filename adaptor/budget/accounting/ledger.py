@@ -24,7 +24,7 @@ from adaptor.budget.accounting.entries import (
     Settled,
 )
 from adaptor.budget.accounting.statements import RECENT, JointStanding, Statements, settled_pilot
-from adaptor.budget.accounting.tariffs import Allocation, Tariff, held_seconds
+from adaptor.budget.accounting.tariffs import AS_ASKED, Allocation, PerProcessor, Tariff, held_seconds
 from adaptor.budget.errors import BudgetError, OverBudgetError, TooManyProcessorsError
 from adaptor.model import Request
 from adaptor.units import format_duration
@@ -128,11 +128,11 @@ class Ledger(Statements):
         return self._written(Priced(site, tariff, now))
 
     def allowance(
-        self, site: str, kind: Allocation, shares: Shares, now: float, gpus: float = 0.0
+        self, site: str, kind: Allocation, shares: Shares, now: float, per: PerProcessor = AS_ASKED
     ) -> Allowance:
         """What a pilot that these bags share may cost at most.
 
-        `gpus`: that it holds for each processor.
+        `per`: what it holds with each processor.
 
         Raises:
             BudgetError: the site has no prices.
@@ -145,7 +145,7 @@ class Ledger(Statements):
         ]
         amount, name = min(rooms, default=(None, ""))
         return Allowance(
-            tariff=self.tariff(site).with_gpus(gpus),
+            tariff=self.tariff(site).of_pilots(per),
             kind=kind,
             amount=amount,
             budget=name,
@@ -160,11 +160,11 @@ class Ledger(Statements):
         kind: Allocation,
         shares: Shares,
         now: float,
-        gpus: float = 0.0,
+        per: PerProcessor = AS_ASKED,
     ) -> Reserved:
         """Set the full p × tr of a pilot aside, before it is submitted.
 
-        `gpus`: that it holds for each processor.
+        `per`: what it holds with each processor.
 
         Raises:
             OverBudgetError: a budget does not hold it; nothing is changed.
@@ -172,7 +172,7 @@ class Ledger(Statements):
         """
         if pilot in self.open_pilots:
             raise BudgetError(f"pilot {pilot} is reserved already")
-        tariff = self.tariff(site).with_gpus(gpus)
+        tariff = self.tariff(site).of_pilots(per)
         parts = _parts(tariff.reservation(kind, request.p, request.tr), shares)
         self._check_rooms(site, parts, request, now)
         return self._written(
@@ -204,6 +204,20 @@ class Ledger(Statements):
         if within:
             self.without(pilot)._check_rooms(known.site, parts, request, now)
         return self._written(msgspec.structs.replace(changed, parts=parts))
+
+    def hold(self, pilot: int, processors: int, now: float) -> Reserved | None:
+        """Charge a pilot that has started for the processors that the scheduler says it has, whatever the
+        budgets hold: it has them. None: for no others than before.
+
+        Raises:
+            KeyError: the pilot has no reservation.
+        """
+        known = self.open_pilots[pilot]
+        tariff = known.tariff.of_pilots(PerProcessor(known.gpus / processors))
+        if (known.p, known.tariff) == (processors, tariff):
+            return None
+        changed = msgspec.structs.replace(known, p=processors, tariff=tariff, at=max(now, self._latest))
+        return self._written(msgspec.structs.replace(changed, parts=_parts(changed.most, known.shares)))
 
     def check_held(self, pilot: int, request: Request) -> None:
         """Raises OverBudgetError: a pilot that asks for this holds more than the limit of a key leaves."""

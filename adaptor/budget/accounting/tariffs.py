@@ -16,6 +16,17 @@ Allocation = Literal["explicit", "donated"]
 HOUR = 3600  # seconds; the longest charging unit, and the time for which prices are given
 
 
+class PerProcessor(msgspec.Struct, frozen=True):
+    """What a pilot holds, and pays for, with each processor that it asks for."""
+
+    gpus: float = 0.0
+    held: float = 1.0
+    """Processors, at most: the scheduler may round what it gives up, to whole cores for instance."""
+
+
+AS_ASKED = PerProcessor()
+
+
 class Tariff(msgspec.Struct, frozen=True, kw_only=True):
     """The prices of a site (A²HA §3: time is paid in units, begun ones whole)."""
 
@@ -27,6 +38,8 @@ class Tariff(msgspec.Struct, frozen=True, kw_only=True):
     """Credits per GPU-hour of formal requests; on donated nodes it is cheaper as processors are."""
     gpus: float = 0.0
     """GPUs that a pilot holds for each of its processors: it pays for them with its processors."""
+    rounding: float = 1.0
+    """Processors that a pilot may hold for each that it asks for; 1 as soon as it is known what it holds."""
     charging_unit: int = 1
     """Seconds, 1 to 3600: the time step that is billed."""
     grace: int = 0
@@ -51,19 +64,21 @@ class Tariff(msgspec.Struct, frozen=True, kw_only=True):
             raise BudgetError(f"price_gpu must be a number of 0 or more, not {self.price_gpu!r}")
         if not (math.isfinite(self.gpus) and self.gpus >= 0):
             raise BudgetError(f"gpus for each processor must be a number of 0 or more, not {self.gpus!r}")
+        if not (math.isfinite(self.rounding) and self.rounding >= 1):
+            raise BudgetError(f"rounding must be a number of 1 or more, not {self.rounding!r}")
         if not 1 <= self.charging_unit <= HOUR:
             raise BudgetError(f"charging_unit must be from 1 s to 1 h, not {self.charging_unit} s")
         if self.grace < 0:
             raise BudgetError(f"grace must be 0 s or more, not {self.grace} s")
 
-    def with_gpus(self, gpus: float) -> Tariff:
-        """Of pilots with this number of GPUs for each processor."""
-        return msgspec.structs.replace(self, gpus=gpus)
+    def of_pilots(self, per: PerProcessor) -> Tariff:
+        """Of pilots that hold this with each processor."""
+        return msgspec.structs.replace(self, gpus=per.gpus, rounding=per.held)
 
     def price(self, kind: Allocation) -> int:
-        """Millionths of a credit per processor-hour, with the GPUs that go with a processor."""
+        """Millionths of a credit per processor-hour that is asked for, with all that goes with it."""
         named = self.price_explicit if kind == "explicit" else self.price_donated
-        with_gpus = named * (1 + self.gpus * self.price_gpu / self.price_explicit)
+        with_gpus = named * (self.rounding + self.gpus * self.price_gpu / self.price_explicit)
         return millionths(with_gpus, f"price_{kind}")
 
     def charged_seconds(self, seconds: float) -> int:

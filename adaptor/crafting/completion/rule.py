@@ -11,6 +11,7 @@ from adaptor.crafting.reasons import (
     asked,
     better_without,
     end_about,
+    none_left,
     nothing_better,
     nothing_left,
     nothing_possible,
@@ -68,6 +69,8 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
     limit, ends = nothing_left(view, wanted.remaining), kept.set.ends if kept.set.members else ()
     # Where a limit leaves no request, it is the reason: the tasks could run.
     nothing = nothing_better(tasks, ends, _end(search, kept)) if ends or not limit else ""
+    if not wanted.allowed and view.requests_left:  # other demands of this step got them
+        nothing = none_left(wanted.limits, tasks)
     why = limit, nothing, by_partition(reasons)
     return Made(crafted, places, "; ".join(filter(None, why)))
 

@@ -39,7 +39,9 @@ class Look:
         runtime = max(1.0, self._need.hole)
         self._shapes = {
             place.name: RequestShape.for_demand(
-                rules_for(place.rules, demand), place.queue, msgspec.structs.replace(demand, runtime=runtime)
+                rules_for(place.rules, demand, place.name),
+                place.queue,
+                msgspec.structs.replace(demand, runtime=runtime),
             )
             for place in self._places
         }

@@ -21,6 +21,7 @@ from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Background
 from adaptor.daemon.removed_sites import removed_pilots, view_of
 from adaptor.daemon.server import ClientIdentity, PeerMessage
+from adaptor.decisions.pilots import expected_start
 from adaptor.errors import AdaptorError, JournalError, UsageError
 from adaptor.journal.queries import answer
 from adaptor.journal.views import Live
@@ -126,7 +127,10 @@ class LiveDaemon(Live):
         site = self._sites.get(record.site)
         pilot = site.pilots.get(record.id) if site else None
         workers = len(self._core.broker.of_pilot(record.id))
-        return msgspec.structs.replace(record, workers=workers, note=pilot.note if pilot else "")
+        expected = expected_start(pilot, site.memory.seen, self._core.now()) if site and pilot else None
+        return msgspec.structs.replace(
+            record, workers=workers, note=pilot.note if pilot else "", expected=expected
+        )
 
     def removed(self) -> list[api.RemovedPilotView]:
         return [view_of(pilot) for pilot in removed_pilots(self._core)]

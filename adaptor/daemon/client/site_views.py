@@ -43,7 +43,7 @@ def site_view(site: Site) -> SiteView:
         observed=max(read, default=None),
         problem=memory.problem,
         since=memory.problem_since,
-        held=sum(pilot.request.p for pilot in running),
+        held=sum(pilot.holds for pilot in running),
         late=memory.waits.worst(site.core.now()),
         partitions=[_partition(site, name) for name in site.config.partitions],
         donation=_donation(site),
@@ -64,7 +64,7 @@ def _partition(site: Site, name: str) -> PartitionView:
         max_tr=float(limits.max_tr) if limits else None,
         queued=len(own) - len(running),
         running=len(running),
-        held=sum(pilot.request.p for pilot in running),
+        held=sum(pilot.holds for pilot in running),
         processors=queue.processors if queue else None,
         closed=memory.seen.closed.get(name, "") if memory.seen else "",
     )

@@ -14,6 +14,7 @@ from adaptor.daemon import start_view
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.site import Site
 from adaptor.decisions.new_bags import check_sites
+from adaptor.decisions.pilots import limited
 from adaptor.journal.pilot_rows import pilot_waits
 from adaptor.model import QueueState
 
@@ -51,6 +52,7 @@ async def _at(site: Site, asked: api.GetStart) -> list[StartView]:
         waits=site.core.journal.read(pilot_waits, site.name),
         wait_shares=memory.waits.shares,
         starts=site.starts,
+        limits=limited(memory.requests),
         ceilings=await site.ask(lambda: start_view.ceilings_of(backend, config), patient=False) or {},
         report=await site.ask(asks_scheduler, patient=False) if asks_scheduler else None,
     )

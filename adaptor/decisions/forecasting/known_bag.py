@@ -10,15 +10,24 @@ import msgspec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.provisioning.presets import preset_of
+from adaptor.crafting.choosing import rules_for
 from adaptor.crafting.coverage import slots_in
 from adaptor.crafting.fits import unit_of
-from adaptor.crafting.situation import Demand
+from adaptor.crafting.situation import Demand, Largest, SiteRules
 from adaptor.decisions.held_off import why_held_off
-from adaptor.decisions.pilots import Pilot
-from adaptor.decisions.requests import charges_whole_units, end_takes, ends_with_units, host_terms, tariff_for
+from adaptor.decisions.pilots import Pilot, limited
+from adaptor.decisions.requests import (
+    charges_whole_units,
+    end_takes,
+    ends_with_units,
+    host_terms,
+    largest_by_trial,
+    tariff_for,
+)
 from adaptor.decisions.snapshot import BagAhead, SiteFacts, Snapshot
 from adaptor.forecast.known import KnownAims, KnownBag, KnownPilot, KnownSite
 from adaptor.model import PilotState
+from adaptor.reports import Hold
 from adaptor.runtimes.possible import RuntimeKnowledge
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.scheduling.bag import idle_costs
@@ -120,11 +129,12 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
         for facts in site.pilots
         if facts.bag == owner
         and not facts.leaving
+        and not (facts.never or facts.wait.hold is not Hold.NONE)  # its start is unknown
         and (pilot := _known_pilot(ahead, site, facts, demand, snapshot)).slots
     ]
     known = KnownSite(
         name=site.name,
-        rules=site.rules,
+        rules=_rules(site, demand),
         heuristic=site.heuristic,
         poll=site.poll,
         queue=site.queue,
@@ -135,7 +145,8 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
         earlier=bag.earlier.get(site.name),
         ended_after=bag.spec.ended_after,
         pilots=tuple(pilots),
-        open=bag.spec.allocation != "transparent" and not why_held_off(site, now),
+        open=bag.spec.allocation != "transparent" and not (why_held_off(site, now) or _is_limited(site)),
+        next_request=site.submissions.again if site.submissions.left == 0 else now,
         late=site.waits.lateness(site.rules.limits.max_proc, now),
         wait_shares=site.waits.shares,
         run_shares=site.jobs.known,
@@ -161,6 +172,21 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
     )
 
 
+def _rules(site: SiteFacts, demand: Demand) -> SiteRules:
+    """The rules of a site, with no larger requests than those that failed allow."""
+    largest, partitions = largest_by_trial(site, demand), site.rules.limits.partitions
+    if len(largest) < max(1, len(partitions)):
+        return site.rules
+    most = Largest(max(each.p for each in largest.values()), max(each.tr for each in largest.values()))
+    return rules_for(site.rules, msgspec.structs.replace(demand, largest=(("", most),)), "")
+
+
+def _is_limited(site: SiteFacts) -> bool:
+    """Whether requests wait in every partition for a limit that new ones would meet too."""
+    names = limited(site.requests)
+    return bool(names) and all(name in names for name in site.rules.limits.partitions or [""])
+
+
 def _known_pilot(
     ahead: BagAhead, site: SiteFacts, pilot: Pilot, demand: Demand, snapshot: Snapshot
 ) -> KnownPilot:
@@ -175,7 +201,7 @@ def _known_pilot(
     reserved = snapshot.ledger.open_pilots.get(pilot.id) if ahead.alone else None
     return KnownPilot(
         job=pilot.job or "",
-        p=pilot.request.p,
+        p=pilot.holds,
         tr=granted,
         slots=max(slots, len(begun)),
         started=pilot.started if running else None,

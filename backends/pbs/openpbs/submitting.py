@@ -11,6 +11,7 @@ from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefus
 from backends.commands import CommandAnswer
 from backends.pbs.constraints import PbsShape
 from backends.pbs.openpbs.jobs import GPU_TYPES, TAG
+from backends.pbs.reasons import refused_remedy
 from backends.pbs.rows import Preemption
 from backends.scripts import Submitter, last_line_with
 
@@ -129,4 +130,5 @@ accepted_id = Submitter(
     # The exit status is PBS's error number modulo 256.
     refused=lambda answer: answer.status not in _UNCERTAIN and "qsub:" in answer.errors,
     never_arrived=_NEVER_ARRIVED,
+    remedy=refused_remedy,
 ).accepted_id

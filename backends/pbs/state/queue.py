@@ -14,12 +14,13 @@ from typing import Literal
 import msgspec
 
 from adaptor.model import Allowed, QueueState
-from adaptor.reports import JobReport, JobState
+from adaptor.reports import TURN, JobReport, JobState
 from adaptor.resources import Need
 from backends.observed.rows import NOTHING, JobRow, ReservationRow
 from backends.observed.state import LINGER, KnownJobs, Observation
 from backends.observed.state import queue_state as state_of
 from backends.pbs.openpbs.jobs import GPU_TYPES
+from backends.pbs.reasons import is_considered, never, wait_of
 from backends.pbs.rows import WAITING, PbsChunk, PbsJob, PbsQueue
 from backends.pbs.state.nodes import QueueNodes
 
@@ -182,15 +183,6 @@ def _wanting(row: JobRow, job: PbsJob, needs: PbsNeeds) -> JobRow:
     return msgspec.structs.replace(row, need=need)
 
 
-_NEVER = re.compile(r"Can Never Run:?\s*(.*)", re.DOTALL)
-_HELD = "too many failed attempts to run"
-_NOTHING_IS_KEPT = re.compile(
-    r"limit|would exceed|Queue not started|not an execution queue|[Dd]edicated time|primetime"
-    r"|zero shares|does not exist|Job held|PBS Error|Not in queued state"
-)
-"""Waits for the end of other jobs of the same user, for a person, or for the clock."""
-
-
 _RAN = re.compile(r"(?<=^Job run at )([^(]*?) on (?:\+?\([^()]*(?:\)|$))+")
 """When a job ran, and all chunks that it got, which may be hundreds."""
 
@@ -198,23 +190,6 @@ _RAN = re.compile(r"(?<=^Job run at )([^(]*?) on (?:\+?\([^()]*(?:\)|$))+")
 def sentence(comment: str) -> str:
     """The comment of a job without the list of its chunks."""
     return _RAN.sub(r"\1", comment)
-
-
-def never(job: PbsJob) -> str:
-    """Why a waiting job can never start as it stands, one sentence; empty when it can."""
-    impossible = _NEVER.match(job.comment)
-    if impossible:
-        return f"PBS says that it can never run: {impossible[1].strip() or 'no reason given'}"
-    if job.state == "H" and _HELD in job.comment:
-        return "PBS could not start it and holds it until a person releases it"
-    return ""
-
-
-def is_considered(job: PbsJob) -> bool:
-    """Whether the scheduler looks for a place for this job at the moment."""
-    if job.state not in ("Q", "B") or never(job):
-        return False
-    return not _NOTHING_IS_KEPT.search(job.comment)
 
 
 def was_put_back_to_yield(job: PbsJob, state: JobState) -> bool:
@@ -239,4 +214,11 @@ def report_of(job: PbsJob, state: JobState) -> JobReport:
         nodes=job.hosts,
         reason="" if put_back else sentence(job.comment),  # of a job put back: why it does not start again
         never=never(job) if waits else "",
+        wait=wait_of(job) if waits else TURN,
+        held=None if waits else held_by(job),
     )
+
+
+def held_by(job: PbsJob) -> int | None:
+    """Processors that a job holds, or held, by its `exec_vnode`; None: it tells none."""
+    return sum(amounts.processors for amounts in job.nodes.values()) or None

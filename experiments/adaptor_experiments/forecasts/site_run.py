@@ -22,7 +22,7 @@ from adaptor.decisions.aims import why_paused
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.forecasting.told import bags_ahead, forecast_of
 from adaptor.decisions.seen_nodes import SeenNodes
-from adaptor.decisions.site_memory import DonationSettings, SiteSettings
+from adaptor.decisions.site_settings import DonationSettings, SiteSettings
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.donation.idleness import Idleness
 from adaptor.donation.situation import DonationRules

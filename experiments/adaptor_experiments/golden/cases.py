@@ -15,7 +15,7 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import Reshape, SiteRules, Withdraw
 from adaptor.decisions.actions import End, SubmitRequest
-from adaptor.decisions.site_memory import DonationSettings, SiteSettings
+from adaptor.decisions.site_settings import DonationSettings, SiteSettings
 from adaptor.donation.situation import DonationRules
 from adaptor.model import Limits
 from adaptor.resources import TaskSize

@@ -17,7 +17,7 @@ from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import rules_in
 from adaptor.crafting.situation import SiteRules
-from adaptor.decisions.site_memory import SiteSettings
+from adaptor.decisions.site_settings import SiteSettings
 from adaptor.model import QueueState, Request
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.resources import TaskSize

@@ -18,6 +18,7 @@ from backends.commands import CommandAnswer, Commands, chunks, only_says
 from backends.pbs.constraints import HOST, PbsShape
 from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION, PbsDialect
 from backends.pbs.fields import number_of, selected_ids, unknown_ids
+from backends.pbs.reasons import refused_remedy
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.state.nodes import machines_of
 from backends.scripts import Submitter, last_line_with
@@ -92,6 +93,7 @@ accepted_id = Submitter(
     scheduler="Torque",
     id_in=last_line_with(r"\d+(\[\])?\.\S+"),
     refused=_refused,
+    remedy=refused_remedy,
     never_arrived=_NEVER_ARRIVED,
 ).accepted_id
 

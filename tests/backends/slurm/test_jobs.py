@@ -61,6 +61,7 @@ def test_what_is_said_of_each() -> None:
         limit=3600,
         partition="batch",
         nodes=("n1", "n2"),
+        held=8,
     )
     assert found["4"] == JobReport(
         id="4",
@@ -102,6 +103,7 @@ def test_ended_jobs_that_squeue_forgot_are_asked_of_sacct_in_one_question(
         1795250076,
     )
     assert (found["6"].start, found["6"].end, found["6"].nodes) == (1795250082, 1795250089, ("n1",))
+    assert found["6"].held == 3, "what it had before it gave nodes back"
     questions = (tmp_path / "asked").read_text().splitlines()
     assert len([line for line in questions if " -j " in line]) == 1
 
@@ -153,7 +155,7 @@ def test_the_name_of_a_job_cannot_pass_for_a_row_of_sacct(
     fake: Fake, fake_squeue: Printing, name: str
 ) -> None:
     fake_squeue("true")
-    rows = "1|COMPLETED|1|2|n1|adaptor-7\\n2|COMPLETED|1|2|n1|".replace("|", "${d}")
+    rows = "1|COMPLETED|1|2|n1|4|adaptor-7\\n2|COMPLETED|1|2|n1|4|".replace("|", "${d}")
     fake("sacct", f'd=${{4#--delimiter=}}; printf "{rows}{name}\\n"')
     (found,) = backend().jobs(["1"], "no such tag")
     assert (found.id, found.state) == ("1", JobState.COMPLETED)

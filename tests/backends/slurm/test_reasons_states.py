@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.reports import JobState
-from backends.slurm.reasons import JOB_STATES, is_considered, job_state, never
+from adaptor.reports import TURN, Hold, JobState, Remedy, Wait
+from backends.slurm.reasons import JOB_STATES, is_considered, job_state, never, refused_remedy, wait_of
 
 ALL = [
     "BOOT_FAIL",
@@ -89,6 +89,8 @@ def test_an_unknown_word_is_no_end(word: str) -> None:
         "InvalidAccount",
         "InvalidQOS",
         "(launch failed requeued held)",
+        "(user env retrieval failed requeued held)",
+        "Job's QOS not permitted to use this partition",
         "DependencyNeverSatisfied",
         "ReservationInvalid",
     ],
@@ -135,6 +137,73 @@ def test_reasons_that_only_time_cures_keep_no_place(reason: str) -> None:
 def test_reasons_of_jobs_that_the_scheduler_considers(reason: str) -> None:
     assert never("PENDING", reason) == ""
     assert is_considered("PENDING", reason)
+
+
+@pytest.mark.parametrize(
+    ("reason", "hold", "remedy"),
+    [
+        ("AssocGrpCpuLimit", Hold.LIMIT, Remedy.NARROWER),
+        ("QOSMaxCpuPerUserLimit", Hold.LIMIT, Remedy.NARROWER),
+        ("QOSMaxJobsPerUserLimit", Hold.LIMIT, Remedy.OTHER),
+        ("AssocMaxJobsLimit", Hold.LIMIT, Remedy.OTHER),
+        ("AssocGrpCPURunMinutesLimit", Hold.LIMIT, Remedy.SMALLER),
+        ("AssocGrpCPUMinutesLimit", Hold.SPENT, Remedy.SMALLER),
+        ("QOSGrpCPUMinutesLimit", Hold.SPENT, Remedy.SMALLER),
+        ("AssocGrpGRESMinutes", Hold.SPENT, Remedy.SMALLER),
+        ("AssocGrpWallLimit", Hold.SPENT, Remedy.SMALLER),
+        ("AccountingPolicy", Hold.LIMIT, Remedy.NARROWER),
+        ("JobHeldUser", Hold.ITS_OWN, Remedy.OTHER),
+        ("BeginTime", Hold.ITS_OWN, Remedy.OTHER),
+        ("Licenses", Hold.NONE, Remedy.OTHER),
+        ("ReqNodeNotAvail, UnavailableNodes:n1", Hold.NONE, Remedy.OTHER),
+        ("SomethingOfTomorrow", Hold.NONE, Remedy.OTHER),
+    ],
+)
+def test_what_a_wait_says_and_what_would_help(reason: str, hold: Hold, remedy: Remedy) -> None:
+    found = wait_of("PENDING", reason)
+    assert reason.split(",")[0] in found.said
+    assert (found.hold, found.remedy) == (hold, remedy)
+
+
+@pytest.mark.parametrize("reason", ["None", "(Priority)", "Resources", ""])
+def test_a_turn_in_the_queue_needs_no_words(reason: str) -> None:
+    assert wait_of("PENDING", reason) == TURN
+
+
+@pytest.mark.parametrize(
+    ("reason", "remedy"),
+    [
+        ("PartitionTimeLimit", Remedy.SHORTER),
+        ("QOSMaxWallDurationPerJobLimit", Remedy.SHORTER),
+        ("PartitionConfig", Remedy.SMALLER),
+        ("QOSMaxCpuMinutesPerJobLimit", Remedy.SMALLER),
+        ("MaxCPUsPerNode", Remedy.NARROWER),
+        ("QOSMaxCpuPerJobLimit", Remedy.NARROWER),
+        ("QOSMinCpuNotSatisfied", Remedy.OTHER),
+        ("AccountNotAllowed", Remedy.OTHER),
+    ],
+)
+def test_what_would_help_a_request_that_never_starts(reason: str, remedy: Remedy) -> None:
+    assert wait_of("PENDING", reason) == Wait(remedy=remedy)
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        (
+            "sbatch: error: AssocMaxSubmitJobLimit\nsbatch: error: Job violates accounting/QOS policy",
+            Remedy.OTHER,
+        ),
+        ("sbatch: error: QOSMaxWallDurationPerJobLimit", Remedy.SHORTER),
+        ("sbatch: error: QOSMaxCpuPerJobLimit", Remedy.NARROWER),
+        ("sbatch: error: Requested time limit is invalid (missing or exceeds some limit)", Remedy.SHORTER),
+        ("sbatch: error: Requested node configuration is not available", Remedy.NARROWER),
+        ("sbatch: error: Invalid account or account/partition combination specified", Remedy.OTHER),
+        ("sbatch: error: lab policy: ask the helpdesk", Remedy.SMALLER),
+    ],
+)
+def test_what_would_help_a_request_that_is_refused(said: str, remedy: Remedy) -> None:
+    assert refused_remedy(said) is remedy
 
 
 def test_a_held_state_says_so() -> None:

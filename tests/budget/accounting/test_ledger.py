@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.credits import MILLION
-from adaptor.budget.accounting.entries import Budget, Part
+from adaptor.budget.accounting.entries import Budget, Budgeted, Part
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.statements import Standing
-from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.budget.accounting.tariffs import PerProcessor, Tariff
 from adaptor.budget.errors import BudgetError, OverBudgetError
 from adaptor.model import Request
 
@@ -264,13 +264,13 @@ def test_budgets_that_cannot_be(wrong):
 
 def test_a_pilot_pays_for_its_gpus_whatever_the_price_is_when_it_ends():
     books = ledger(bag(100), tariff=msgspec.structs.replace(WHOLE, price_gpu=10.0))
-    reserved = books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON, gpus=1 / 2)
+    reserved = books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON, PerProcessor(1 / 2))
     assert (reserved.amount, reserved.gpus) == ((4 + 2 * 10) * MILLION, 2)
     books.set_price("hpc", WHOLE, NOON)
     assert books.settle(1, NOON, NOON + 60, {}, NOON + 60).amount == 24 * MILLION
     with pytest.raises(OverBudgetError):
         ledger(bag(23), tariff=msgspec.structs.replace(WHOLE, price_gpu=10.0)).reserve(
-            2, "hpc", NODE_HOURS, "explicit", ALONE, NOON, gpus=1 / 2
+            2, "hpc", NODE_HOURS, "explicit", ALONE, NOON, PerProcessor(1 / 2)
         )
 
 
@@ -290,3 +290,25 @@ def test_an_alteration_beyond_the_budget_counts_and_nothing_more_is_given():
     assert shown(books) == [(0, 16, -6)]
     with pytest.raises(OverBudgetError, match="bag 1 has 0 left"):
         books.reserve(2, "hpc", NODE_HOURS, "explicit", ALONE, NOON)
+
+
+def test_what_the_scheduler_may_round_up_is_reserved_and_what_it_gave_is_charged():
+    books = ledger(bag(16), tariff=msgspec.structs.replace(WHOLE, price_gpu=1.0))
+    reserved = books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON, PerProcessor(1 / 2, held=3.0))
+    assert (reserved.p, reserved.amount) == (4, (12 + 2) * MILLION)
+    held = books.hold(1, 8, NOON)
+    assert held is not None
+    assert (held.p, held.gpus, held.amount) == (8, 2, (8 + 2) * MILLION)
+    assert books.hold(1, 8, NOON) is None
+    copy = Ledger([*[Budgeted(bag(16), NOON)], reserved, held])
+    assert copy.open_pilots == books.open_pilots
+    assert books.settle(1, NOON, NOON + 60, {1: Use(useful=240)}, NOON + 60).amount == 10 * MILLION
+
+
+def test_a_pilot_that_got_more_than_a_budget_holds_is_charged_for_it():
+    books = ledger(bag(4))
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON)
+    books.hold(1, 8, NOON)
+    assert books.budget_of(1).left == -4 * MILLION
+    with pytest.raises(OverBudgetError):
+        books.reserve(2, "hpc", Request(1, HOUR), "explicit", ALONE, NOON)

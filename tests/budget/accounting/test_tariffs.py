@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.accounting.credits import MILLION, format_credits, in_credits, millionths
-from adaptor.budget.accounting.tariffs import Tariff, held_seconds
+from adaptor.budget.accounting.tariffs import PerProcessor, Tariff, held_seconds
 from adaptor.budget.errors import BudgetError
 from adaptor.errors import UsageError
 
@@ -126,11 +126,11 @@ def test_credits_come_in_millionths():
 
 
 def test_gpus_are_paid_with_the_processors_that_go_with_them():
-    with_gpus = tariff(price_gpu=20.0).with_gpus(1 / 4)
+    with_gpus = tariff(price_gpu=20.0).of_pilots(PerProcessor(1 / 4))
     assert with_gpus.charge("explicit", 8, 3600) == (8 + 2 * 20) * MILLION
     assert with_gpus.charge("donated", 8, 3600) == (8 + 2 * 20) * MILLION // 4
     assert tariff(price_gpu=20.0).charge("explicit", 8, 3600) == 8 * MILLION
-    assert tariff().with_gpus(1.0).charge("explicit", 8, 3600) == 8 * MILLION
+    assert tariff().of_pilots(PerProcessor(1.0)).charge("explicit", 8, 3600) == 8 * MILLION
 
 
 @given(
@@ -145,7 +145,9 @@ def test_a_pilot_costs_what_its_processors_and_its_gpus_cost(
     given_tariff, price, gpus, processors, units, seconds
 ):
     with_price = msgspec.structs.replace(given_tariff, price_gpu=price)
-    together = with_price.with_gpus(gpus / processors).charge("explicit", units * processors, seconds)
+    together = with_price.of_pilots(PerProcessor(gpus / processors)).charge(
+        "explicit", units * processors, seconds
+    )
     hours = with_price.charged_seconds(seconds) / 3600
     expected = units * (processors * given_tariff.price_explicit + gpus * price) * hours * MILLION
     assert together == pytest.approx(expected, abs=1 + units * processors * hours)

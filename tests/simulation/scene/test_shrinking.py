@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adaptor.config.schema import Duration, SiteConfig
 from adaptor.crafting.situation import SiteRules
 from adaptor.decisions.actions import SubmitRequest
-from adaptor.decisions.site_memory import SiteSettings
+from adaptor.decisions.site_settings import SiteSettings
 from adaptor.model import Limits, Request
 from adaptor.reports import JobReport, JobState
 from adaptor.resources import TaskSize

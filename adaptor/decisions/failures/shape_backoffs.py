@@ -43,9 +43,14 @@ class ShapeBackoffs:
         self._in_a_row: set[TaskShape] = set()
         """The shapes that failed since the last success, where it was not the site that failed."""
 
-    def failed(self, shape: ShapeAt | None, now: float, reason: str) -> None:
-        """`shape` is None where the failure says nothing of the tasks, or where they are not known."""
-        if shape is not None:
+    def failed(self, shape: ShapeAt | None, now: float, reason: str, *, pauses: bool = True) -> None:
+        """`shape` is None where the failure says nothing of the tasks, or where they are not known.
+
+        `pauses`: False where a smaller request for such tasks may be made at once, while few shapes fail.
+        """
+        if shape is not None and not pauses:
+            self._in_a_row.add(shape[0])
+        elif shape is not None:
             self._by_shape.setdefault(shape, Backoff(*self._terms)).failed(now, reason)
             self._in_a_row.add(shape[0])
         if shape is None or len(self._in_a_row) >= SHAPES_IN_A_ROW:

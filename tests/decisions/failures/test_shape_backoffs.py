@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.situation import ShapeAt, TaskShape
-from adaptor.decisions.shape_backoffs import SHAPES_IN_A_ROW, ShapeBackoffs
+from adaptor.decisions.failures.shape_backoffs import SHAPES_IN_A_ROW, ShapeBackoffs
 from adaptor.resources import TaskSize
 
 ONE: ShapeAt = ((TaskSize(), None), "")
