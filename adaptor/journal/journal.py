@@ -81,7 +81,7 @@ class Journal:
                     database.set_synchronous(self.connection, database.SOON)
 
     def check_files(self) -> None:
-        """Raises JournalError: the journal is not in its place any more, or nothing can be told of that."""
+        """Raises JournalError: the journal is not in its place, or that cannot be seen."""
         with database.guarded(self.path):
             self._files.check(self.connection)
 
