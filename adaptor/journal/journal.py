@@ -107,7 +107,7 @@ class Journal:
         return True
 
     def keep_copy(self, now: float) -> Path:
-        """Keep what this daemon has written beside a file in the journal's place. Raises JournalError."""
+        """Keep what this daemon has written next to a file in the journal's place. Raises JournalError."""
         with database.guarded(self.path):
             try:
                 copy = copy_beside(self.connection, self.path, now)

@@ -79,7 +79,7 @@ class OwnFiles:
 
 
 def copy_beside(db: sqlite3.Connection, path: Path, now: float) -> Path:
-    """Keep what the open journal holds in a file beside it, and return its path.
+    """Keep what the open journal holds in a file next to it, and return its path.
 
     Raises OSError, sqlite3.Error.
     """
