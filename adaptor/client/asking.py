@@ -206,7 +206,7 @@ class DaemonConnection:
             if path.name != CLIENT_ACCESS:
                 raise
             silence = no_daemon(self._directory, problem=str(problem))
-            if isinstance(silence, NoDaemonError) or not path.exists():  # the next one writes it anew
+            if isinstance(silence, NoDaemonError) or not path.exists():  # the next one writes another
                 raise silence from problem
             raise LostAccessError(
                 f"{problem}; the daemon that runs writes it again within seconds: if not, end it: adaptor"

@@ -117,7 +117,7 @@ class DaemonLock:
     def displaced(self) -> str:
         """Why the state directory is not this daemon's any more; empty: it is.
 
-        Raises OSError: nothing can be told now.
+        Raises OSError: the file cannot be looked at now.
         """
         try:
             found = self._path.lstat()

@@ -82,7 +82,7 @@ class Journal:
                     database.set_synchronous(self.connection, database.SOON)
 
     def check_files(self) -> None:
-        """Raises JournalError: the journal is not in its place any more, or nothing can be told of that."""
+        """Raises JournalError: the journal is not in its place, or that cannot be seen."""
         with database.guarded(self.path):
             self._files.check(self.connection)
 
@@ -108,7 +108,7 @@ class Journal:
         return True
 
     def keep_copy(self, now: float) -> Path:
-        """Keep what this daemon has written beside a file in the journal's place. Raises JournalError."""
+        """Keep what this daemon has written next to a file in the journal's place. Raises JournalError."""
         with database.guarded(self.path):
             try:
                 copy = copy_beside(self.connection, self.path, now)

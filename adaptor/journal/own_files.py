@@ -1,7 +1,7 @@
 """Whether the journal that a daemon writes is still the one in its state directory.
 
 SQLite writes into the files that it has open, whatever has become of their names: what it commits after
-somebody removed or replaced them is lost with the process. So each commit is followed by a look at the names.
+they were removed or replaced is lost with the process. So each commit is followed by a look at the names.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class OwnFiles:
 
 
 def copy_beside(db: sqlite3.Connection, path: Path, now: float) -> Path:
-    """Keep what the open journal holds in a file beside it, and return its path.
+    """Keep what the open journal holds in a file next to it, and return its path.
 
     Raises OSError, sqlite3.Error.
     """
@@ -105,7 +105,7 @@ def write_copy(db: sqlite3.Connection, target: Path) -> Path:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """None: there is no such file. Raises OSError: nothing can be told."""
+    """None: there is no such file. Raises OSError: it cannot be looked at."""
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):

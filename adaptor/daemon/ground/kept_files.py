@@ -1,4 +1,4 @@
-"""Small files that the daemon writes and others need: written again if somebody removes or changes them."""
+"""Small files that the daemon writes and others need: written again if they were removed or changed."""
 
 from __future__ import annotations
 
