@@ -318,8 +318,8 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
         return self.unit.slots(processors)
 
     def processors_for(self, tasks: int) -> int:
-        """The least p on which `tasks` run at the same time, regardless of the limits."""
-        return max(self.least, math.ceil(tasks / self.unit.tasks) * self.unit.processors)
+        """The least p on which `tasks` run at the same time, regardless of the limits; 0 for none."""
+        return tasks and max(self.least, math.ceil(tasks / self.unit.tasks) * self.unit.processors)
 
     def rounds(self, tr: float) -> int:
         """Tasks that each slot of a request can run one after another in tr seconds."""

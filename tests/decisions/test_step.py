@@ -496,7 +496,8 @@ def test_what_the_scheduler_gave_is_written_down_once() -> None:
     driver.news = [PilotNews(pilot=1, report=report)]
     for _ in range(2):
         driver.run()
-    changed = [each.pilot for each in driver.asked if isinstance(each, PilotChanged)]
+    asked = [each for each in driver.asked if isinstance(each, PilotsChanged)]
+    changed = [pilot for each in asked for pilot in each.pilots]
     assert [(each.request, each.held) for each in changed] == [(Request(2, 600), 4)]
     assert not [each for each in driver.asked if isinstance(each, RequestChanged)][1:]
 
@@ -505,6 +506,7 @@ def test_a_withdrawn_request_that_never_started_uses_up_no_submission() -> None:
     driver = Driver()
     driver.site.submissions = Submissions(1)
     pilot = driver.site.change(driver.pilot(), leaving="nothing waits")
+    driver.site.submissions.note(pilot.submitted)
     assert driver.site.submissions.allowance(1.0).left == 0
     assert "max_submissions is 1 an hour" in driver.site.why_failed(submit().demand.shape, 1.0)
     report = JobReport(id="job1", tag="tag1", state=JobState.CANCELLED)
