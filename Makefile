@@ -16,13 +16,14 @@ QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/t
 # Files one by one, in the order of tests/conftest.py: what a file makes for all of its tests is made once.
 FILES  := --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo quick test compiled nightly releases campaign lint bench derose golden snakemake clients slurm pbs gridengine install dev dist pex docs clean
+.PHONY: help demo quick test compiled nightly search releases campaign lint bench derose golden snakemake clients slurm pbs gridengine install dev dist pex reference docs clean
 
 help:
 	@echo "make demo    render a picture in 100 parts on this machine: the whole way of a bag"
 	@echo "make quick   lint, types, the rules and one bag on this machine, in under two minutes"
 	@echo "make test    lint, and the tests of every change, on a real Slurm too"
-	@echo "make nightly the longer tests: packages, browsers, fuzzing, a short campaign, the commands of the experiments"
+	@echo "make nightly the longer tests: packages, browsers, a short campaign, the commands of the experiments, and make search"
+	@echo "make search  all properties with random examples; SEARCH='--hypothesis-seed 7 tests/budget'"
 	@echo "make releases the tests on a real Slurm, with Slurm and Python of three releases of Debian (needs root); RELEASES='--on sid tests/e2e'"
 	@echo "make campaign bags on real clusters under 500 random faults, a million hostile inputs: hours; CAMPAIGN='--seed 7'"
 	@echo "make lint    ruff and mypy --strict"
@@ -36,6 +37,7 @@ help:
 	@echo "make install the adaptor command in $(BIN)"
 	@echo "make dist    wheels and source distributions in dist/"
 	@echo "make pex     dist/adaptor.pex: the adaptor and its libraries in one file; EXTRAS=quotes,web adds extras"
+	@echo "make reference the keys, options and commands of docs/reference/, from the code"
 	@echo "make docs    this documentation as pages and manual pages in build/docs"
 
 install: $(VENV)/installed
@@ -79,8 +81,14 @@ nightly: dev
 	./tests/clusters/install-slurm --accounting
 	./tests/clusters/install-gridengine
 	./tests/dashboard/install-chromium
-	$(BIN)/python -m pytest -m nightly -n 4 --maxschedchunk 1 --durations=10
+	$(BIN)/python -m pytest -m 'nightly and not hypothesis' -n 4 --maxschedchunk 1 --durations=10
+	$(MAKE) --no-print-directory search
 	if [ -d ../shared/traces ]; then $(MAKE) --no-print-directory derose; fi
+
+# All properties with other examples in each run, where `make test` has the same ones in every run. Hypothesis writes
+# what it finds as a patch that adds it to the tests. SEARCH holds arguments of pytest.
+search: dev
+	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=search -n 4 $(SEARCH)
 
 # RELEASES holds arguments of `python -m tests.clusters.releases`.
 releases:
@@ -146,8 +154,12 @@ pex: dist
 	$(BIN)/python -m pex "request-adaptor[$(EXTRAS)] @ file://$(CURDIR)/$$(echo dist/request_adaptor-*.whl)" \
 		--console-script adaptor --venv --output-file dist/adaptor.pex
 
+# The keys, options and commands in docs/reference/, which are read without a build too.
+reference: dev
+	$(BIN)/python docs/_ext/reference_pages.py
+
 # A warning is an error: a page that nothing links to, a link that leads nowhere, a key without its sentence.
-docs: dev
+docs: dev reference
 	$(BIN)/python -m sphinx -b html -E -a -n -W --keep-going -q docs build/docs/html
 	$(BIN)/python -m sphinx -b man -E -a -n -W --keep-going -q docs build/docs/man
 	@echo "The pages: build/docs/html/index.html; the manual: man build/docs/man/adaptor.1"

@@ -31,6 +31,7 @@ from adaptor.option_kinds import (
     NUMBERS,
     PATH,
     PRIORITY,
+    SHELL,
     TIME_LIMIT,
     Kind,
 )
@@ -212,7 +213,16 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     ] = 1
     deadline: Annotated[
         float | None,
-        Option("when the bag must be done: 12h, or 2026-11-22T08:00", INSTANT, section="Places and times"),
+        Option("when the bag must be done: 12h or 2026-11-22T08:00", INSTANT, section="Places and times"),
+    ] = None
+    begin: Annotated[
+        float | None,
+        Option(
+            "when its first task may start: 22:00, 2h or 2026-11-22T22:00",
+            INSTANT,
+            default="at once",
+            section="Places and times",
+        ),
     ] = None
     prefer: Annotated[
         Preference | None,
@@ -261,6 +271,14 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         tuple[int, ...],
         Option("bags that must have ended before it starts, however", NUMBERS, default="none"),
     ] = ()
+    shell: Annotated[
+        str | None,
+        Option(
+            "shell that runs the lines: a program and its options, such as sh, zsh or 'bash -l'",
+            SHELL,
+            default="`shell` of the site, else bash where the node has it, else /bin/sh",
+        ),
+    ] = None
     cwd: Annotated[
         str, Option("folder in which the tasks run", PATH, default="the current folder", section="Output")
     ]

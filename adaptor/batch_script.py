@@ -1,7 +1,6 @@
 """A batch script whose copy the tasks of a bag run, each as an element of its array, and its output files.
 
-The words are those of sbatch(1) and qsub(1). An element has a job number of its own, as in a real array; it
-names no job of any scheduler, so that a `scancel` in a script cannot meet one.
+The words are those of sbatch(1) and qsub(1). An element has a job number of its own, as in a real array.
 """
 
 from __future__ import annotations
@@ -12,6 +11,8 @@ from typing import Literal
 
 import msgspec
 
+from adaptor.defaults import FIRST_JOB
+
 Dialect = Literal["slurm", "pbs", "gridengine"]
 
 INDEX: dict[Dialect, tuple[str, ...]] = {
@@ -21,8 +22,7 @@ INDEX: dict[Dialect, tuple[str, ...]] = {
 }
 """The variables of a task that have its index in the array: of Slurm, OpenPBS and Torque, Grid Engine."""
 _NO_INDEX = "4294967294"  # what sbatch writes for `%a` without an array
-_NUMBERS = 100_000_000
-"""Job numbers of a bag: more than it has tasks, and above Slurm's largest job id (67,043,328)."""
+_NUMBERS = 2**27  # job numbers of a bag, of which its tasks have at most the upper half
 _PATTERN = re.compile(r"%(?:(?P<width>\d{1,2})?(?P<letter>[AaNj])|%)")
 
 
@@ -88,6 +88,14 @@ def script_of(script: BatchScript, environment: Mapping[str, str] | None) -> Bat
     return found
 
 
+def job_number(bag: int, task: int) -> int:
+    """The number by which a task is a job; it names no job of any scheduler.
+
+    Slurm's commands keep 32 bits of a number: these are above its largest job id (67,043,328), too.
+    """
+    return FIRST_JOB + (bag - 1) * _NUMBERS + task
+
+
 class Element(msgspec.Struct, frozen=True):
     """One task of a script."""
 
@@ -101,7 +109,7 @@ class Element(msgspec.Struct, frozen=True):
     @property
     def job(self) -> int:
         """Its own number."""
-        return self.bag * _NUMBERS + self.task + 1
+        return job_number(self.bag, self.task)
 
     @property
     def array_job(self) -> int:
@@ -111,19 +119,16 @@ class Element(msgspec.Struct, frozen=True):
         return self.bag if self.place is None else self.job - self.place
 
 
-FIRST_JOB = _NUMBERS + 1  # the smallest number of an element
-
-
 def place_of(job: int) -> tuple[int, int]:
-    """The bag and the task of an element's own number.
+    """The bag and the task of a job number.
 
     Raises:
-        ValueError: no element has this number; a scheduler may have given it.
+        ValueError: no task has this number; a scheduler may have given it.
     """
-    bag, task = divmod(job - 1, _NUMBERS)
-    if bag < 1:
-        raise ValueError(f"{job} is no number of an element")
-    return bag, task
+    bag, task = divmod(job - FIRST_JOB, _NUMBERS)
+    if bag < 0 or task >= _NUMBERS // 2:
+        raise ValueError(f"{job} is no number of a task")
+    return bag + 1, task
 
 
 def element_of(script: BatchScript, bag: int, task: int, environment: Mapping[str, str] | None) -> Element:

@@ -27,6 +27,7 @@ _TYPES = {
     "object": "a mapping of keys to values",
     "null": "nothing",
 }
+_SCALARS = ("int", "float", "bool")  # what text without quotes may be taken for
 _EXPECTED = re.compile(r"Expected `([a-z |]+)`(?: (>=|>|<=) ([\d.e+-]+))?(?:, got `([a-z]+)`)?")
 
 
@@ -39,7 +40,9 @@ def type_words(problem: str) -> str:
     wanted = " or ".join(_TYPES[kind] for kind in kinds if kind != "null" or len(kinds) == 1)
     limit = (found[3] or "").removesuffix(".0")
     bound = {">=": f" of {limit} or more", ">": f" above {limit}", "<=": f" of at most {limit}"}
-    return f"needs {wanted}{bound.get(found[2], '')}{f', not {_given(found[4], kinds)}' if found[4] else ''}"
+    quotes = ": put it in quotes" if "str" in kinds and found[4] in _SCALARS else ""
+    given = f", not {_given(found[4], kinds)}" if found[4] else ""
+    return f"needs {wanted}{bound.get(found[2], '')}{given}{quotes}"
 
 
 def _given(kind: str, wanted: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ epoch (in replay: since the start of the trace), every duration is seconds.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping
 from typing import Literal
 
@@ -34,9 +35,45 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Processors of one request."""
     max_tr: int
     """Seconds of one request."""
+    max_pilots: int = 0
+    """Pilots in the system at any instant, for a heuristic that makes many narrow ones; they count instead of
+    max_pending_requests. 0: max_pending_requests counts."""
     partitions: Mapping[str, Limits] = {}
     """What holds in each partition of a site where requests choose one; the limits above are then those of
     all requests together, and the most that any partition allows."""
+
+    def within(self, queue: QueueState) -> Limits:
+        """What the scheduler allows of them at the instant of a queue state, in each partition too."""
+        places = queue.partitions
+        each = {
+            name: limits.within(places[name]) if name in places else limits
+            for name, limits in self.partitions.items()
+        }
+        allowed = [place.allowed for place in places.values() or [queue]]
+        in_system, work = (max(getattr(known, key) for known in allowed) for key in ("in_system", "max_work"))
+        p = int(min(self.max_proc, max(known.max_proc for known in allowed)))
+        tr = int(min(self.max_tr, max(known.max_tr for known in allowed)))
+        if p * tr > work:  # both lose the same share
+            p = max(1, int(p * math.sqrt(work / (p * tr))))
+            tr = min(tr, int(work / p))
+        return msgspec.structs.replace(
+            self,
+            max_pending_requests=int(min(self.max_pending_requests, in_system)),
+            max_pilots=int(min(self.max_pilots, in_system)),
+            max_proc=p,
+            max_tr=tr,
+            partitions=each,
+        )
+
+    @property
+    def in_system(self) -> int:
+        """Pilots that may be in the system at any instant, queued or running."""
+        return self.max_pilots or self.max_pending_requests
+
+    @property
+    def in_system_key(self) -> str:
+        """The key of the configuration that `in_system` comes from."""
+        return "max_pilots" if self.max_pilots else "max_pending_requests"
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -94,6 +131,8 @@ class PendingJob(msgspec.Struct, frozen=True, gc=False):
     """What it will hold of each node from its planned start on; empty: the scheduler does not say."""
     need: Need | None = None
     """None: the processors may be on any nodes."""
+    new: bool = False
+    """Whether it is a request of ours that the scheduler may not show yet."""
 
 
 class EndedJob(msgspec.Struct, frozen=True):
@@ -105,6 +144,37 @@ class EndedJob(msgspec.Struct, frozen=True):
     """Its time limit in seconds."""
     ran: float
     """Seconds."""
+
+
+class SharedBound(msgspec.Struct, frozen=True, kw_only=True):
+    """Processors that the jobs of a user, an account or a QOS may hold together at any instant."""
+
+    most: int
+    held: tuple[tuple[float, int], ...] = ()
+    """By job that runs: until when it holds how many, on whichever nodes."""
+    waiting: frozenset[str] = frozenset()
+    """Ids of the jobs that count once they start; new requests of the site count in addition."""
+    source: str = ""
+    """For people: `GrpTRES of account lab`."""
+
+
+class Allowed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a scheduler lets the requests of a site have at the instant of a queue state."""
+
+    max_proc: float = math.inf
+    """Processors of one request."""
+    max_tr: float = math.inf
+    """Seconds of one request."""
+    in_system: float = math.inf
+    """Requests in the system, queued or running."""
+    max_work: float = math.inf
+    """Processors times seconds of one request."""
+    min_proc: int = 1
+    """Processors of one request at least."""
+    min_parts: int = 1
+    """Parts of one request at least, each on one node: the scheduler spreads it on as many nodes."""
+    together: tuple[SharedBound, ...] = ()
+    """What may run at the same time."""
 
 
 class QueueState(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +203,12 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     it."""
     memory_step: int = 1
     """Bytes: the memory of a request is counted in multiples of it for each processor (Slurm: 1 MiB)."""
+    processor_step: int = 1
+    """A request gets a multiple of these processors of each node: the threads of a core."""
+    most_memory: int | None = None
+    """Bytes for each processor of a request at most: one that needs more gets more processors. None: no
+    bound."""
+    allowed: Allowed = Allowed()
     unknown: tuple[str, ...] = ()
     """A sentence for each kind of answer that the backend does not know, and what it counts as."""
 

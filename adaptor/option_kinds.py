@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from adaptor.guard_rails import EarlySignal, MostFails, TimeLimit
 from adaptor.resources import TaskGpus
-from adaptor.units import parse_duration, parse_size, shortened
+from adaptor.units import parse_duration, parse_instant, parse_size, shortened
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -28,6 +28,8 @@ class Kind(msgspec.Struct, frozen=True):
     """True if the text is a list with commas; the command line then takes the option repeatedly too."""
 
 
+LONGEST_ARGUMENT = 128 * 1024 - 1  # bytes: MAX_ARG_STRLEN of Linux less the NUL
+
 IMPLIED = Kind("", lambda text, _now: text)  # that of the field's type
 
 
@@ -35,14 +37,20 @@ def plain_text(text: str) -> str:
     """The same text.
 
     Raises:
-        ValueError: it holds a NUL byte, or bytes that are not UTF-8 (lone surrogates in Python's eyes).
+        ValueError: it holds a NUL byte, or bytes that are not UTF-8 (lone surrogates in Python's eyes), or is
+            longer than Linux takes.
     """
     if "\0" in text:
         raise ValueError("contains a NUL byte, which no command line can carry")
     try:
-        text.encode()
+        size = len(text.encode())
     except UnicodeEncodeError:
         raise ValueError(f"{shortened(text)} is not UTF-8 text") from None
+    if size > LONGEST_ARGUMENT:
+        raise ValueError(
+            f"{shortened(text)} has {size:,} bytes, and Linux takes {LONGEST_ARGUMENT:,} in one argument or"
+            " shell line; put the data in a file, or the line in a script"
+        )
     return text
 
 
@@ -50,6 +58,16 @@ def _label(text: str, _now: float = 0.0) -> str:
     if not text.strip() or not text.isprintable():
         raise ValueError(f"{shortened(text)} is not a name: it must be printable text")
     return plain_text(text)
+
+
+def _shell(text: str, _now: float) -> str:
+    try:
+        words = shlex.split(plain_text(text))
+    except ValueError as error:
+        raise ValueError(f"{shortened(text)} is not a shell and its options: {error}") from None
+    if not words or not words[0] or not text.isprintable():
+        raise ValueError(f"{shortened(text)} names no shell; write bash, zsh or 'bash -l'")
+    return text
 
 
 def _labels(text: str, _now: float) -> tuple[str, ...]:
@@ -75,7 +93,7 @@ def _path(text: str, _now: float) -> str:
 def _memory(text: str, _now: float) -> int:
     size = parse_size(text)
     if size <= 0:
-        raise ValueError(f"{shortened(text)} is not a size above 0; write bytes, '512M' or '4G'")
+        raise ValueError(f"{shortened(text)} is not a size above 0; write '512M' or '4G'")
     return size
 
 
@@ -116,23 +134,6 @@ def _credits(text: str, _now: float) -> float:
     if not (math.isfinite(number) and number >= 1e-6):
         raise ValueError(f"{shortened(text)} is not a number of credits above 0, such as 500 or 2.5")
     return number
-
-
-def _instant(text: str, now: float) -> float:
-    """A time from now, this time tomorrow, or a time of the calendar by the local clock."""
-    if text == "tomorrow":
-        return now + 86_400.0
-    try:
-        return now + parse_duration(text)
-    except ValueError:
-        pass
-    try:
-        at = datetime.fromisoformat(text).timestamp()
-        datetime.fromtimestamp(at)  # as it will be shown
-        return at
-    except (ValueError, OverflowError, OSError):
-        shown = shortened(text)
-        raise ValueError(f"{shown} is neither a time from now, such as 12h, nor 2026-11-22T08:00") from None
 
 
 def _duration(text: str, _now: float) -> float:
@@ -218,6 +219,7 @@ def _listeners(text: str, _now: float) -> tuple[str, ...]:
 
 
 LABEL = Kind("TEXT", _label)
+SHELL = Kind("SHELL", _shell)
 LABELS = Kind("NAME", _labels, several=True)
 LISTENERS = Kind("NAME|@FILE", _listeners, several=True)
 NUMBERS = Kind("N", _numbers, several=True)
@@ -228,7 +230,7 @@ MEMORY_OR_AUTO = Kind("SIZE|auto", _memory_or_auto)  # bytes, or the word
 FACTOR = Kind("Nx", _factor)
 GPUS = Kind("[TYPE:]N", _gpus)
 CREDITS = Kind("CREDITS", _credits)
-INSTANT = Kind("TIME", _instant)  # epoch seconds
+INSTANT = Kind("TIME", parse_instant)  # epoch seconds
 DURATION = Kind("DURATION", _duration)  # seconds, above 0
 TIME_LIMIT = Kind("DURATION|N%", _time_limit)
 MOST_FAILS = Kind("N|N%", _most_fails)

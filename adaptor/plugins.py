@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 AGENTS = "request-adaptor-donation-agents"
 EXPERIMENTS = "request-adaptor-experiments"
 TORQUE = "request-adaptor-torque"
+FOLDERS = {AGENTS: "plugins/donation-agents", EXPERIMENTS: "experiments", TORQUE: "plugins/torque"}
+"""Where a clone has each package."""
 
 BACKENDS = "adaptor.backends"  # kinds of batch scheduler, by the name that sites give as their `backend`
 DONATION = "adaptor.donation"  # ways to use idle nodes outside the scheduler, by their mode of `donation`
@@ -53,5 +55,5 @@ def loaded_if_there(group: str, name: str, what: str, package: str) -> Any:
 
 
 def needs(what: str, package: str) -> str:
-    """The message where a package is missing."""
-    return f"{what} needs {package}: python -m pip install {package}"
+    """The message where a package of ours is missing; none is on an index."""
+    return f"{what} needs {package}: in a clone of the adaptor, python -m pip install ./{FOLDERS[package]}"

@@ -1,10 +1,16 @@
-"""Durations, sizes and counts as people write them, to seconds and bytes, and back."""
+"""Durations, instants, sizes and rates as people write them, to seconds and bytes, and back.
+
+What a number alone means is decided here, for options, bag files, the configuration and Python alike: seconds
+for a duration, a number in an hour for a rate. For a size or an instant it has no unit, and is refused. Batch
+scripts keep the units of their schedulers (`bagfile/scripts/values.py`).
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _UNIT_NAMES = {
@@ -15,7 +21,9 @@ _UNIT_NAMES = {
 }  # fmt: skip
 _HUMAN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)")
 _CLOCK = re.compile(r"(?:(\d+)-)?(\d+):([0-5]\d)(?::([0-5]\d))?")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+_SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[kmgt](?:i?b)?|b|)", re.ASCII | re.IGNORECASE)
+_TIME_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?", re.ASCII)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 
 
 LONGEST = 100 * 365.25 * 86400.0
@@ -116,6 +124,43 @@ def _text_seconds(text: str) -> float:
     return total
 
 
+def parse_instant(text: str, now: float) -> float:
+    """Epoch seconds of `12h` (from now), `22:00` (the next by the local clock), `tomorrow` or a date.
+
+    Raises:
+        ValueError: the text is none of these, or a number without a unit.
+    """
+    written = text.strip()
+    shown = shortened(text)
+    if written == "tomorrow":
+        return now + 86_400.0
+    if _NUMBER.fullmatch(written):
+        number = written if len(written) <= 20 else "N"
+        raise ValueError(f"{shown} is a time without a unit: write {number}h (from now) or 22:00 (the next)")
+    if clock := _TIME_OF_DAY.fullmatch(written):
+        return _next(now, *(int(part or 0) for part in clock.groups()))
+    try:
+        if ":" not in written:  # with one it is a time of day
+            return now + parse_duration(written)
+    except ValueError:
+        pass
+    try:
+        at = datetime.fromisoformat(written).timestamp()
+        datetime.fromtimestamp(at)  # as it will be shown
+        return at
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(
+            f"{shown} is not a time: write 12h (from now), 22:00 (the next) or 2026-11-22T08:00"
+        ) from None
+
+
+def _next(now: float, hour: int, minute: int, second: int) -> float:
+    """Epoch seconds of the next instant after `now` at which the local clock shows this."""
+    today = datetime.fromtimestamp(now)
+    at = today.replace(hour=hour, minute=minute, second=second, microsecond=0)
+    return (at if at.timestamp() > now else at + timedelta(days=1)).timestamp()
+
+
 def format_duration(seconds: float) -> str:
     """A short text for people: `6ms`, `8.2s`, `4m 10s`, `1h 30m`, `2d 3h`, `unlimited`."""
     if math.isinf(seconds):
@@ -140,20 +185,26 @@ def clock_duration(seconds: float) -> str:
     return f"{whole // 3600:02d}:{whole % 3600 // 60:02d}:{whole % 60:02d}"
 
 
-def parse_size(text: str | int) -> int:
-    """Bytes from a plain number of bytes or `512M`, `4G`, `1.5 GiB` (binary multiples).
+def parse_size(text: str | float) -> int:
+    """Bytes from `512M`, `4G`, `1.5 GiB` or `100B` (binary multiples).
 
     Raises:
-        ValueError: the text is not a size, or it is beyond 2^60.
+        ValueError: the text is not a size, it has no unit, or it is beyond 2^60.
     """
-    if isinstance(text, int) and not isinstance(text, bool) and text >= 0:
-        size = text
-    else:
-        match = _SIZE.fullmatch(text.strip()) if isinstance(text, str) else None
-        if match is None:
-            raise ValueError(f"{shortened(text)} is not a size; write bytes, '512M' or '4G'")
-        factor = 1024 ** " kmgt".index(match[2].lower() or " ")
-        size = int(min(float(match[1]) * factor, 2.0 * LARGEST))
+    plain = isinstance(text, (int, float)) and not isinstance(text, bool)
+    written = shortened(text) if plain else text
+    match = _SIZE.fullmatch(written.strip()) if isinstance(written, str) else None
+    if match is None:
+        raise ValueError(f"{shortened(text)} is not a size; write '512M' or '4G'")
+    if not match["unit"]:
+        if float(match["number"]) == 0:
+            return 0
+        number = match["number"] if len(match["number"]) <= 20 else "N"
+        raise ValueError(
+            f"{shortened(text)} is a size without a unit: write {number}M (megabytes) or {number}B (bytes)"
+        )
+    factor = 1024 ** "bkmgt".index(match["unit"][0].lower())
+    size = int(min(float(match["number"]) * factor, 2.0 * LARGEST))
     if size > LARGEST:
         raise ValueError(f"{shortened(text)} is too large for a size")
     return size
@@ -190,3 +241,14 @@ def format_clock(at: float) -> str:
 def format_instant(at: float) -> str:
     """The local date and time of an instant (epoch seconds): `2026-11-22 14:05:09`."""
     return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M:%S}"
+
+
+def folded(numbers: Iterable[int]) -> str:
+    """Numbers with ranges, in order: `1-3,7`."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)

@@ -57,6 +57,8 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes on which its processors lie evenly, if the scheduler can place them so; 0: wherever they fit."""
     partition: str = ""
     """By its name among the site's `partitions`; empty: the site has none, or it is for a donated node."""
+    pilots: int = 1
+    """Equal pilots that it asks for, of which all else here is the first; more than one are an array."""
 
 
 class Backend(Traits, Protocol):
@@ -82,6 +84,16 @@ class Backend(Traits, Protocol):
             SubmitUncertain: the request may be in the queue, or come into it.
             SchedulerError: it certainly is not (SubmitRefused: because the scheduler said no).
         """
+
+    def submit_array(self, order: PilotOrder) -> list[str]:
+        """The scheduler's ids of the jobs of equal pilots, in the order of their numbers.
+
+        All of them or none, up to `most_in_array`. Each job finds its own number and folder
+        (`backends.arrays`), and `jobs` reports each with its own tag.
+
+        Raises: as `submit`.
+        """
+        return [self.submit(order)]
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """One bulk question: our user's jobs with these ids, and all whose tag starts with `tag_prefix`.
@@ -153,6 +165,9 @@ class InFront(Backend):
 
     def submit(self, order: PilotOrder) -> str:
         return self._behind.submit(order)
+
+    def submit_array(self, order: PilotOrder) -> list[str]:
+        return self._behind.submit_array(order)
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         return self._behind.jobs(ids, tag_prefix)

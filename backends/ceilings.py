@@ -7,13 +7,17 @@ import math
 import msgspec
 
 from adaptor.config.policy import Policy
-from adaptor.model import Limits
+from adaptor.model import Allowed, Limits, SharedBound
 
 POLITE = 4
 """Requests in the system where nothing else is configured: sites allow far more than is neighbourly."""
 SHARE = 0.5
 """Of a site's processors that all its requests together hold where nothing is configured: a request that
 starts in a free slot delays no job that is planned, but it can keep one waiting that comes later."""
+PILOTS = 500
+"""Pilots in the system where the scheduler sets no limit on jobs: a twentieth of the 10,000 jobs that Slurm
+holds by default (MaxJobCount), and few enough for one daemon."""
+SHARE_OF_JOBS = 0.5  # of the jobs that a user may submit: the rest is left for jobs by hand
 FEWEST = 16  # processors of a request at least, where the scheduler allows it: smaller ones are of little use
 LONGEST = 86_400
 """Seconds of a request where there is no limit: schedulers plan no further ahead than a day or so."""
@@ -34,6 +38,24 @@ class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
     seconds: Bound
     whole: int  # processors of the nodes on which the site's requests run
     node: int  # of the largest of them
+    least: Bound = Bound(1, "no limit")
+    """Processors of a request at least."""
+    parts: int = 1
+    """Nodes of a request at least."""
+    work: Bound = Bound(math.inf, "no limit")
+    """Processors times seconds of a request."""
+
+    def allowed(self, together: tuple[SharedBound, ...] = ()) -> Allowed:
+        """The same as a queue state says it."""
+        return Allowed(
+            max_proc=self.processors.value,
+            max_tr=self.seconds.value,
+            in_system=self.requests.value,
+            max_work=self.work.value,
+            min_proc=int(self.least.value),
+            min_parts=self.parts,
+            together=together,
+        )
 
 
 _CEILINGS = {"max_pending_requests": "requests", "max_proc": "processors", "max_tr": "seconds"}
@@ -57,9 +79,19 @@ def limits_of(known: Ceilings, requests: int | None = None) -> Limits:
     pending = int(min(known.requests.value, requests or POLITE))
     return Limits(
         max_pending_requests=pending,
+        max_pilots=int(polite_pilots(known).value),
         max_proc=int(polite_processors(known, pending).value),
         max_tr=int(min(known.seconds.value, LONGEST)),
     )
+
+
+def polite_pilots(known: Ceilings) -> Bound:
+    """Pilots in the system for a heuristic that makes many narrow ones."""
+    jobs = known.requests.value
+    if jobs * SHARE_OF_JOBS >= PILOTS:
+        return Bound(PILOTS, "few enough for one daemon")
+    share = f"{SHARE_OF_JOBS:.0%} of the {jobs:g} jobs that it lets a user submit"
+    return Bound(max(1, math.floor(jobs * SHARE_OF_JOBS)), share)
 
 
 def polite_processors(known: Ceilings, requests: int) -> Bound:

@@ -11,8 +11,18 @@ import yaml
 
 from adaptor.config.loading import read_policy
 from adaptor.config.policy import Policy
+from adaptor.config.yaml_lines import read_yaml
 from adaptor.units import clock_duration, counted, format_duration, format_size, parse_duration
-from backends.ceilings import LONGEST, POLITE, Bound, Ceilings, limits_of, polite_processors, within_policy
+from backends.ceilings import (
+    LONGEST,
+    POLITE,
+    Bound,
+    Ceilings,
+    limits_of,
+    polite_pilots,
+    polite_processors,
+    within_policy,
+)
 from backends.observed.site import SiteNodes
 
 
@@ -67,16 +77,23 @@ def _site_lines(site: Described, policy: Policy) -> list[str]:
     known, name, scheduler = within_policy(site.known, policy), site.nodes.name, site.scheduler
     limits = limits_of(known)
     requests = _source(known.requests, POLITE, scheduler)
+    pilots = polite_pilots(known)
+    pilots = Bound(pilots.value, _source(known.requests, int(pilots.value), scheduler, pilots.source))
+    if (most := policy.keys.limits.max_pilots) is not None and most < pilots.value:
+        pilots = Bound(most, policy.at("limits.max_pilots"))
     polite = polite_processors(known, limits.max_pending_requests)
     processors = _source(known.processors, limits.max_proc, scheduler, polite.source)
+    count = len(site.nodes.sizes)
+    each = "" if count == 1 else " each"
     lines = [
         f"  {site_name(name, site.backend)}:",
-        f"    # {len(site.nodes.sizes)} nodes in service with {_kinds(site.nodes)} each{site.remarks}",
+        f"    # {counted(count, 'node')} in service with {_kinds(site.nodes)}{each}{site.remarks}",
         f"    backend: {site.backend}",
         f"    partition: {scalar(name)}{site.note}",
         *site.choices,
         "    limits:",
         f"      max_pending_requests: {limits.max_pending_requests}  # {requests}",
+        f"      max_pilots: {int(pilots.value)}  # {pilots.source}",
         f"      max_proc: {limits.max_proc}  # {processors}",
         f"      max_tr: {_duration(limits.max_tr)}  # {_source(known.seconds, LONGEST, scheduler)}",
         f"    processors_per_node: {site.nodes.usual_size}",
@@ -136,5 +153,8 @@ def site_name(queue: str, otherwise: str) -> str:
 
 
 def scalar(text: str) -> str:
-    """As YAML writes it: a partition may be called `null` or `1e3`."""
-    return str(yaml.safe_dump(text, default_flow_style=True)).split("\n")[0]
+    """As `read_yaml` reads it back: a partition may be called `null` or `1e3`."""
+    written = str(yaml.safe_dump(text, default_flow_style=True)).split("\n")[0]
+    return (
+        written if read_yaml(written, "")[1] == text else str(yaml.safe_dump(text, default_style="'")).strip()
+    )

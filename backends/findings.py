@@ -37,6 +37,8 @@ def error(text: str) -> Finding:
 def check_limits(site: SiteConfig, known: Ceilings, scheduler: str) -> Iterator[Finding]:
     """That no request within the configured limits is beyond the scheduler's."""
     yield _within("max_pending_requests", site.limits.max_pending_requests, known.requests, scheduler)
+    pilots = limits_of(known).max_pilots
+    yield _within("max_pilots", site.limits.max_pilots, known.requests, scheduler, otherwise=pilots)
     polite = limits_of(known, site.limits.max_pending_requests).max_proc
     yield _within("max_proc", site.limits.max_proc, known.processors, scheduler, otherwise=polite)
     yield _within("max_tr", site.limits.max_tr, known.seconds, scheduler, duration=True)
@@ -48,7 +50,7 @@ def check_service(word: str, nodes: SiteNodes) -> Iterator[Finding]:
     if not serving:
         yield warning(f"{word} {nodes.name} has no node in service at the moment")
         return
-    words = [f"{len(nodes.sizes)} nodes in service", f"{nodes.processors} processors"]
+    words = [f"{counted(len(nodes.sizes), 'node')} in service", f"{nodes.processors} processors"]
     words += [
         counted(count, f"{type} GPU".strip()) for type, count in total(node.has.gpus for node in serving)
     ]

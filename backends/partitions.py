@@ -46,6 +46,10 @@ class Partitions(InFront):
         """See `backends.base.Backend`. An order for no partition goes to the first."""
         return self._each.get(order.partition, self._behind).submit(order)
 
+    def submit_array(self, order: PilotOrder) -> list[str]:
+        """See `submit`."""
+        return self._each.get(order.partition, self._behind).submit_array(order)
+
     def reshape(self, id: str, order: PilotOrder) -> None:
         """See `backends.base.Backend`. The job stays in its partition."""
         self._each.get(order.partition, self._behind).reshape(id, order)
@@ -73,6 +77,7 @@ def most_of(limits: Mapping[str, Limits]) -> Limits:
     """The most that any of these partitions allows, with the limits of each."""
     return Limits(
         max_pending_requests=max(each.max_pending_requests for each in limits.values()),
+        max_pilots=max(each.max_pilots for each in limits.values()),
         max_proc=max(each.max_proc for each in limits.values()),
         max_tr=max(each.max_tr for each in limits.values()),
         partitions=dict(limits),

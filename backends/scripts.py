@@ -16,6 +16,7 @@ from backends.commands import CommandAnswer, CommandHung, Commands
 from backends.machines.base import Machine
 
 _PROLOGUE = Path(__file__).with_name("prologue.template")
+_ARRAY = Path(__file__).with_name("array.template")
 
 
 class _Template(string.Template):
@@ -32,6 +33,7 @@ def render(
     environment: Mapping[str, str],
     prologue: str,
     worker: Sequence[str],
+    index: str = "",
     **own: str,
 ) -> str:
     """The text of a script.
@@ -41,15 +43,19 @@ def render(
         environment: variables for the workers; nothing secret.
         prologue: shell lines that run once before the workers, verbatim.
         worker: the program and its arguments that run on each node.
+        index: of an array, as the shell computes the index of one of its jobs from 0 on; empty: it is none.
         own: what only this scheduler's template asks for.
     """
     # The site's lines, verbatim, and what makes their effect known.
     lines = "\n" + fill(_PROLOGUE, prologue=prologue.strip("\n")).rstrip("\n") if prologue.strip() else ""
+    exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
+    if index:
+        exports.append(fill(_ARRAY, index=index).rstrip("\n"))
     return fill(
         template,
         processors=str(processors),
         command=shlex.join(command).replace("\n", " "),
-        exports="\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items()),
+        exports="\n".join(exports),
         prologue=lines,
         worker=shlex.join(worker),
         **own,

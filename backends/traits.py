@@ -20,9 +20,11 @@ class Traits(Protocol):
     """
     can_reshape: bool = False  # whether `reshape` changes queued requests, and `jobs` tells what they ask for
     can_release: bool = False  # whether `release` gives nodes of a running pilot back
+    most_in_array: int = 1  # equal pilots that `submit_array` takes at once; 1: there are no arrays
 
     def learn(self, told: Traits) -> None:
         """Have the traits of another."""
         self.time_resolution, self.slot_margin = told.time_resolution, told.slot_margin
         self.shrink_margin = told.shrink_margin
         self.can_reshape, self.can_release = told.can_reshape, told.can_release
+        self.most_in_array = told.most_in_array

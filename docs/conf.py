@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docutils import nodes
 from pygments.lexers.special import TextLexer
 
 from adaptor import __version__
@@ -13,16 +13,13 @@ from adaptor import __version__
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-sys.path.insert(0, str(Path(__file__).parent / "_ext"))
-
 project = "Request Adaptor"
 author = "The Request Adaptor developers"
 project_copyright = "2026, The Request Adaptor developers"
 release = __version__
 version = __version__.partition("+")[0]
 
-extensions = ["myst_parser", "sphinx_click", "code_reference", "command_reference"]
-default_role = "code"  # of one backtick in the help of commands
+extensions = ["myst_parser"]
 smartquotes = False  # they would change `--option` and quoted text
 exclude_patterns = ["_ext"]
 myst_enable_extensions = ["colon_fence", "deflist"]
@@ -56,7 +53,11 @@ def _links_of_the_root(text: str) -> str:
         ("../README.md", "index.md"),
         ("../SECURITY.md", "security.md"),
         ("../CHANGELOG.md", "changelog.md"),
+        ("../CONTRIBUTING.md", "contributing.md"),
+        ("../CITATION.cff", "references.md"),
         ("](SECURITY.md", "](security.md"),
+        ("](CONTRIBUTING.md", "](contributing.md"),
+        ("](CITATION.cff", "](references.md"),
         ("](CHANGELOG.md", "](changelog.md"),
         ("](docs/", "]("),
     ):
@@ -69,6 +70,7 @@ def _on_read(_app: Sphinx, docname: str, source: list[str]) -> None:
         "index",
         "security",
         "changelog",
+        "contributing",
     ):  # which include pages of the root
         source[0] = _links_of_the_root(source[0])
 
@@ -77,8 +79,17 @@ def _on_include(_app: Sphinx, _path: Path, _docname: str, source: list[str]) -> 
     source[0] = _links_of_the_root(source[0])
 
 
+def _plain_in_the_manual(app: Sphinx, doctree: nodes.document, _docname: str) -> None:
+    """A manual page cannot follow a link to another page, so the link is its text."""
+    if app.builder.name == "man":
+        for link in list(doctree.findall(nodes.reference)):
+            if not link.get("refuri", "").startswith("http"):
+                link.replace_self(link.children)
+
+
 def setup(app: Sphinx) -> None:
     for name in _TABLES_OF_TESTS:
         app.add_lexer(name, TextLexer)
     app.connect("source-read", _on_read)
     app.connect("include-read", _on_include)
+    app.connect("doctree-resolved", _plain_in_the_manual)

@@ -1,8 +1,8 @@
 """With how many examples a property is tried: the profiles of hypothesis, and numbers that follow them.
 
-`search`, the usual one, and `quick` try other examples in each run. `ci` tries the same ones every time, so
-that a change is judged by what it changes. `campaign` is for the tests marked `fuzz`: together they try a
-million examples; with $EXAMPLES, that many each.
+`usual`, which holds unless another is named, and `quick` try the same examples in each run, so that a change
+is judged by what it changes. `search` tries other ones in each run: `make search`, each night. `campaign` is
+for the tests marked `fuzz`: together they try a million examples; with $EXAMPLES, that many each.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _CAMPAIGN = int(os.environ.get("EXAMPLES", "17000"))
 
 
 def register_profiles() -> None:
-    """Load `ci` where $CI is set, else `search`; `pytest --hypothesis-profile=NAME` loads another."""
+    """Load `usual`; `pytest --hypothesis-profile=NAME` loads another."""
     # Nothing that depends on how long an example takes: the machine may be busy.
     patient: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-    settings.register_profile("search", max_examples=_USUAL, **patient)
-    settings.register_profile("quick", max_examples=_USUAL // 5, **patient)
-    settings.register_profile("ci", max_examples=_USUAL, derandomize=True, **patient)
-    settings.register_profile("campaign", max_examples=_CAMPAIGN, **patient)
-    settings.load_profile("ci" if "CI" in os.environ else "search")
+    settings.register_profile("usual", max_examples=_USUAL, derandomize=True, **patient)
+    settings.register_profile("quick", max_examples=_USUAL // 5, derandomize=True, **patient)
+    settings.register_profile("search", max_examples=_USUAL, print_blob=True, **patient)
+    settings.register_profile("campaign", max_examples=_CAMPAIGN, print_blob=True, **patient)
+    settings.load_profile("usual")
 
 
 def examples(count: int, **others: Any) -> settings:

@@ -12,6 +12,9 @@ from typing import Any
 import psutil
 import pytest
 
+PATIENCE = 300.0
+"""Seconds after which a test gives up what an idle machine does at once; a busy one may take minutes."""
+
 
 def is_alive(process: psutil.Process | int) -> bool:
     """A zombie is as good as gone; whoever started it may take its time to notice."""
@@ -22,7 +25,7 @@ def is_alive(process: psutil.Process | int) -> bool:
 
 
 def until(
-    condition: Callable[[], Any], what: str | Callable[[], str], timeout: float = 150.0, pause: float = 0.1
+    condition: Callable[[], Any], what: str | Callable[[], str], timeout: float = PATIENCE, pause: float = 0.1
 ) -> Any:
     """The first true value of the condition; `what` says in vain for what was waited."""
     give_up = time.monotonic() + timeout
@@ -38,7 +41,7 @@ def run_text(words: Sequence[str | Path], **options: Any) -> subprocess.Complete
     return subprocess.run(words, **{"capture_output": True, "text": True, "check": False, **options})
 
 
-def is_gone(process: psutil.Process | int, seconds: float = 30.0) -> bool:
+def is_gone(process: psutil.Process | int, seconds: float = PATIENCE) -> bool:
     """Whether it ends within so many seconds: a kill takes its time where many processes want to run."""
     give_up = time.monotonic() + seconds
     while is_alive(process) and time.monotonic() < give_up:
@@ -46,7 +49,7 @@ def is_gone(process: psutil.Process | int, seconds: float = 30.0) -> bool:
     return not is_alive(process)
 
 
-def hold(process: psutil.Process, seconds: float = 30.0) -> None:
+def hold(process: psutil.Process, seconds: float = PATIENCE) -> None:
     """Stop it, and wait until it stands still: what is sent to it from then on waits, in whatever order."""
     process.suspend()
     give_up = time.monotonic() + seconds
@@ -55,7 +58,7 @@ def hold(process: psutil.Process, seconds: float = 30.0) -> None:
         time.sleep(0.01)
 
 
-def read_pids(path: Path, count: int, seconds: float = 30.0) -> list[int]:
+def read_pids(path: Path, count: int, seconds: float = PATIENCE) -> list[int]:
     """Wait until so many numbers of processes are in the file, each with its line whole."""
     give_up = time.monotonic() + seconds
     while len(lines := (path.read_text() if path.exists() else "").split("\n")) <= count:

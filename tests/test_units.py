@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 from adaptor.units import (
     clock_duration,
     format_duration,
+    format_instant,
     format_size,
     parse_duration,
+    parse_instant,
     parse_size,
     round_down,
     round_up,
@@ -101,7 +104,7 @@ def test_durations_for_people(seconds: float, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "size"),
     [
-        (0, 0), (512, 512), ("512", 512), ("512M", 512 * 2**20), ("4g", 4 * 2**30), ("4GB", 4 * 2**30),
+        (0, 0), ("0", 0), ("512B", 512), ("512M", 512 * 2**20), ("4g", 4 * 2**30), ("4GB", 4 * 2**30),
         ("1.5 GiB", 3 * 2**29), (" 1 T ", 2**40), ("100B", 100),
     ],
 )  # fmt: skip
@@ -113,6 +116,48 @@ def test_sizes_as_people_write_them(text: str | int, size: int) -> None:
 def test_other_sizes_are_refused(text: Any) -> None:
     with pytest.raises(ValueError, match="size"):
         parse_size(text)
+
+
+@pytest.mark.parametrize("text", ["4000", 4000, " 4000 ", 4000.0])
+def test_a_size_without_a_unit_is_refused_with_two_ways_to_write_it(text: Any) -> None:
+    """For sbatch 4000 are megabytes, for others bytes."""
+    number = str(text).strip()
+    with pytest.raises(ValueError, match=rf"without a unit: write {number}M \(megabytes\) or {number}B \(b"):
+        parse_size(text)
+
+
+NOW = datetime(2026, 11, 22, 14, 30).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("text", "clock"),
+    [
+        ("12h", "2026-11-23 02:30:00"),
+        ("90 min", "2026-11-22 16:00:00"),
+        ("22:00", "2026-11-22 22:00:00"),
+        ("08:15:30", "2026-11-23 08:15:30"),
+        ("14:30", "2026-11-23 14:30:00"),
+        ("0:00", "2026-11-23 00:00:00"),
+        ("tomorrow", "2026-11-23 14:30:00"),
+        ("2026-12-01", "2026-12-01 00:00:00"),
+        ("2026-12-01T08:00", "2026-12-01 08:00:00"),
+        ("2026-12-01 08:00", "2026-12-01 08:00:00"),
+    ],
+)
+def test_instants_as_people_write_them(text: str, clock: str) -> None:
+    assert format_instant(parse_instant(text, NOW)) == clock
+
+
+@pytest.mark.parametrize("text", ["", "soon", "24:00", "36:00", "1:2", "1-08:00", "2026-13-01", "1e300"])
+def test_other_instants_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a time: write 12h"):
+        parse_instant(text, NOW)
+
+
+@pytest.mark.parametrize("text", ["8", "22", "2026", "20261201", "1.5", "9" * 500])
+def test_an_instant_without_a_unit_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is a time without a unit: write .*h \(from now\) or 22:00"):
+        parse_instant(text, NOW)
 
 
 @given(st.integers(0, 2**50))

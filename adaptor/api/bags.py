@@ -9,9 +9,9 @@ import msgspec
 from adaptor.api.forecasts import ForecastView
 from adaptor.api.question import KeyAccess, Meaning, Question, Seconds, Time
 from adaptor.api.tasks import TaskInput, TaskNumber
-from adaptor.bag_spec import AtLeast0, BagSpec, Option, Priority
+from adaptor.bag_spec import AtLeast0, BagSpec, ExitCode, Option, Priority
 from adaptor.forecast.record import Record
-from adaptor.guard_rails import MostFails, TimeLimit
+from adaptor.guard_rails import EarlySignal, MostFails, TimeLimit
 from adaptor.option_kinds import CREDITS
 from adaptor.resources import OwnNeeds
 
@@ -116,14 +116,24 @@ class BagView(msgspec.Struct, frozen=True, kw_only=True):
     """Of a running bag, from the first look at the queue on; its cost, where it pays, a little later."""
 
 
+class BagCounts(msgspec.Struct, frozen=True):
+    """Bags that an answer leaves out, by what they do."""
+
+    running: int = 0  # a task of it is with a worker, or has ended
+    waiting: int = 0
+    ended: int = 0
+    failed: int = 0  # of those that have ended: with tasks that have no result
+
+
 class Bags(msgspec.Struct, frozen=True):
     bags: list[BagView]
     record: Record | None = None  # of all bags; None: it was not asked for
     others: int = 0  # bags that the selector leaves out
+    left_out: BagCounts = BagCounts()  # the same by what they do, where that was asked for
 
 
 class GetBags(Question[Bags], frozen=True):
-    """Bags by a selector: `last`, `all`, `recent`, `7`, `1-10`, `1,3,5-7`."""
+    """Bags by a selector: `last`, `all`, `recent`, `7`, `1-10`, `1,3,5-7`, or a name."""
 
     for_keys = KeyAccess.READ
     kept = True
@@ -134,7 +144,10 @@ class GetBags(Question[Bags], frozen=True):
 
 
 class GetLatestBags(Question[Bags], frozen=True):
-    """All bags that have not ended, at most `running` of the newest, and the last `ended` that have."""
+    """Bags that have not ended, at most `running`, and the last `ended` that have.
+
+    Those of which tasks run come first, then those of which tasks have ended, then the newest.
+    """
 
     kept = True
     nothing = Bags([])
@@ -159,12 +172,9 @@ class Resume(Question[list[int]], frozen=True):
     bags: list[int]
 
 
-class ChangeOptions(Question[list[int]], frozen=True, omit_defaults=True):
-    """Change options of these bags; what is left out stays."""
+class OptionChanges(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Options of a bag that replace those that it has; what is left out stays."""
 
-    writes = True
-
-    bags: list[int]
     priority: Priority | None = None
     max_running: AtLeast0 | None = None  # 0: no limit any more
     retries: AtLeast0 | None = None
@@ -174,9 +184,34 @@ class ChangeOptions(Question[list[int]], frozen=True, omit_defaults=True):
     deadline: float | None = None  # epoch seconds
     sites: tuple[str, ...] | None = None
     notify: tuple[str, ...] | None = None
+    budget: float | None = None  # credits, including what is used
+    begin: float | None = None  # epoch seconds
+    signal: EarlySignal | None = None
+    requeue_on: tuple[ExitCode, ...] | None = None
+    on_oom: float | None = None  # factor of memory
+
+
+class ChangeOptions(Question[list[int]], frozen=True, omit_defaults=True):
+    """Change options of these bags, which have not ended."""
+
+    writes = True
+
+    bags: list[int]
+    options: OptionChanges = OptionChanges()
     needs: OwnNeeds | None = None
     """What replaces that of all unfinished tasks; those that run go on with what they have."""
-    budget: float | None = None  # credits, including what is used
+
+
+class Retry(Question[int], frozen=True):
+    """Put the failed and cancelled tasks of these bags back, with fresh retries."""
+
+    writes = True
+    takes_time = True
+
+    bags: list[int]
+    tasks: list[TaskNumber] | None = None  # only these tasks
+    needs: OwnNeeds | None = None  # what replaces theirs; None in it: as before
+    options: OptionChanges = OptionChanges()  # of their bags
 
 
 class Forget(Question[int], frozen=True):

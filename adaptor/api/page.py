@@ -10,9 +10,9 @@ import msgspec
 
 from adaptor.api.question import Question
 
-AttemptUse = Literal["result", "running", "failed", "cut", "replica"]
+AttemptUse = Literal["result", "running", "failed", "cut", "cancelled", "replica"]
 """What became of an attempt: the result of its task; not ended yet; its own failure; ended from outside
-(walltime, preemption, cancellation, a lost worker); ended because another attempt was faster."""
+(walltime, preemption, a lost worker); cancelled; ended because another attempt was faster."""
 
 
 class QueueStep(msgspec.Struct, frozen=True, array_like=True):

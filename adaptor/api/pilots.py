@@ -19,6 +19,7 @@ class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
     p: int
     tr: WholeSeconds
     bag: int | None = None  # the only one that it serves; None: all that share pilots
+    array: int | None = None  # the first pilot of the array with which it was decided; None: it was alone
     node: str  # the donated node; empty: a formal request
     partition: str = ""  # in which it was submitted, by its name at the site; empty: the site has only one
     submitted: Time

@@ -37,12 +37,12 @@ class PartitionView(msgspec.Struct, frozen=True, kw_only=True):
     """One of the partitions of a site among which requests choose."""
 
     name: str
-    max_pending_requests: int | None
+    max_in_system: int | None  # own pilots, queued and running; None: not known yet
     max_proc: int | None
     max_tr: Seconds | None
-    queued: int = 0  # own requests queued, and running
+    queued: int = 0  # own pilots queued, and running
     running: int = 0
-    held: int = 0  # processors of own requests that run
+    held: int = 0  # processors of own pilots that run
     processors: int | None = None  # in service; None while its queue was never read
     closed: str = ""  # why it starts no jobs now; empty: it does
 
@@ -53,17 +53,17 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     backend: str
     heuristic: str
-    max_pending_requests: int | None
+    max_in_system: int | None  # own pilots, queued and running; None: not known yet
     max_proc: int | None
     max_tr: Seconds | None
-    queued: int  # own requests queued, and running
+    queued: int  # own pilots queued, and running
     running: int
     processors: int | None  # in service at the site; None while its queue was never read
     gpus: list[GpuTotals] = []
     observed: Time | None  # when the queue was last read; it is, while tasks wait
     problem: str  # empty, or why the site cannot be used now
     since: Time | None = None  # since when it has not answered; None: it does, or is not asked
-    held: int = 0  # processors of own requests that run
+    held: int = 0  # processors of own pilots that run
     late: Seconds | None = None
     """Seconds by which requests have lately started later than predicted; None before the first."""
     partitions: list[PartitionView] = []  # those among which requests choose; empty: the site has only one

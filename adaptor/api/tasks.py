@@ -83,7 +83,7 @@ class AppendCalls(Question[None], frozen=True):
 
 
 class JobView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A task as a job of `adaptor.shims`."""
+    """A task as a job of Slurm's commands."""
 
     number: int
     array: int | None = None  # the number of its array; None: it is no element of one
@@ -102,7 +102,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     name: str | None
     state: StateName  # waiting, running, done, failed or cancelled
     command: str
-    attempts: int  # replicas among them
+    attempts: int  # that were started, replicas among them
     replicas: int = 0
     """Attempts in addition to the one that counts: a second one on an idle processor, or one thought to be
     lost."""
@@ -122,7 +122,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     """Path of its file, or of the archive that holds it; None where the task wrote nothing. The command line
     looks for it: the daemon asks no file system."""
     stderr: str | None = None
-    job: JobView | None = None  # None: it is no job of `adaptor.shims`
+    job: JobView | None = None  # None: it is no job of `adaptor.shims`, and was not asked for by its number
 
 
 class GetTasks(Question[list[TaskView]], frozen=True):
@@ -206,17 +206,6 @@ class Cancel(Question[int], frozen=True):
     bags: list[int]
     tasks: list[TaskNumber] | None = None  # only these tasks, and an open bag stays open
     unstarted: bool = False  # only those of them that have not started
-
-
-class Retry(Question[int], frozen=True):
-    """Put the failed and cancelled tasks of these bags back, with fresh retries."""
-
-    writes = True
-    takes_time = True
-
-    bags: list[int]
-    tasks: list[TaskNumber] | None = None  # only these tasks
-    needs: OwnNeeds | None = None  # what replaces theirs; None in it: as before
 
 
 class RuntimeBin(msgspec.Struct, frozen=True, array_like=True):

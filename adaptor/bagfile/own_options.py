@@ -22,7 +22,7 @@ class OwnOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """None: as the bag says."""
 
     cpus: AtLeast1 | None = None
-    mem: str | int | None = None
+    mem: str | Number | None = None
     gpus: str | Number | None = None
     time: str | Number | None = None
     env: dict[str, str] | None = None

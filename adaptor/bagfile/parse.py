@@ -7,6 +7,7 @@ In JSON Lines `cpus`, `mem`, `gpus`, `nodes` and `time` say what one task needs 
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ import msgspec
 
 from adaptor.api import TaskInput
 from adaptor.bag_spec import AtLeast1
+from adaptor.bagfile.comments import directive_in_list
 from adaptor.bagfile.options import add_options
 from adaptor.bagfile.own_options import OwnOptions, explained
 from adaptor.errors import BagFileError
@@ -54,7 +56,8 @@ def parse_json_lines(text: str, source: str, *, more: bool = False) -> list[Task
             tasks.append(_task(_decoder.decode(line), number))
             lines.append(number)
         except (msgspec.DecodeError, ValueError) as error:
-            raise BagFileError(f"{source}:{number}: {explained(str(error), _Line)[:500]}") from None
+            problem = _lone_surrogate(line) or explained(str(error), _Line)
+            raise BagFileError(f"{source}:{number}: {problem[:500]}") from None
     try:
         own = {task.id for task in tasks}
         if more:
@@ -64,6 +67,18 @@ def parse_json_lines(text: str, source: str, *, more: bool = False) -> list[Task
     except LinkError as error:
         raise BagFileError(f"{source}:{lines[error.index]}: {error}") from None
     return tasks
+
+
+def _lone_surrogate(line: str) -> str:
+    """What is wrong with half of a character in UTF-16, which msgspec takes for the end of the line."""
+    try:
+        json.dumps(json.loads(line), ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        return f"{half} is half of a character: write both halves, or the character itself"
+    except (ValueError, RecursionError):
+        pass
+    return ""
 
 
 def _task(line: _Line, number: int) -> TaskInput:
@@ -180,16 +195,25 @@ def parse_shell_lines(text: str, source: str, now: float) -> BagFile:
         line = raw.strip()
         if not line:
             continue
+        if "\r" in line:
+            raise BagFileError(
+                f"{source}:{number}: holds a carriage return, the line end of old Macs; convert the file:"
+                " tr '\\r' '\\n'"
+            )
+        if (why := directive_in_list(line, _AS_SCRIPT)) is not None:
+            shown = line.split()[0] if line.startswith("#") else shortened(line)
+            raise BagFileError(f"{source}:{number}: {shown} {why}")
         if not line.startswith("#"):
             if (why := script_part(line)) is not None:
                 raise BagFileError(
                     f"{source}:{number}: {shortened(line)} {why}, while each line of a list is a task of its"
                     f" own; join what belongs to one task by &&, or {_AS_SCRIPT}"
                 )
-            tasks.append(TaskInput(line))
+            try:
+                tasks.append(TaskInput(plain_text(line)))
+            except ValueError as error:
+                raise BagFileError(f"{source}:{number}: {error}") from None
             continue
-        if raw.startswith(("#SBATCH", "#PBS")):
-            raise BagFileError(f"{source}:{number}: {line.split()[0]} is of a batch script; {_AS_SCRIPT}")
         directive = _DIRECTIVE.match(line)
         if directive:
             try:

@@ -234,8 +234,8 @@ def expand(template: str, axes: Sequence[Axis], *, as_parallel: bool = False) ->
             without a field all values follow the command.
 
     Raises:
-        UsageError: an unknown or unused parameter, a lone brace, too many combinations, or a value that
-            needs quoting where the template has quotes already.
+        UsageError: an unknown or unused parameter, a lone brace, too many combinations, a line that is too
+            long, or a value that needs quoting where the template has quotes already.
     """
     if not template.strip():
         raise UsageError("--template: must not be empty; write a shell line, for instance 'render {scene}'")
@@ -263,7 +263,10 @@ def expand(template: str, axes: Sequence[Axis], *, as_parallel: bool = False) ->
         label = " ".join(
             value if key.isdecimal() else f"{key}={value}" for key, value in chosen.items() if key in used
         )
-        tasks.append(TaskInput("".join(line), label or None))
+        try:
+            tasks.append(TaskInput(plain_text("".join(line)), label or None))
+        except ValueError as error:
+            raise UsageError(f"--template: task {len(tasks)}: {error}") from None
     return tasks
 
 

@@ -54,8 +54,8 @@ def check_place(daemon: DaemonView | None, config: str | None, sites: Collection
 def _configured(daemon: DaemonView | None, config: str | None) -> bool:
     if daemon is not None:
         return bool(daemon.config_file)
-    from adaptor.config.loading import configured_place
+    from adaptor.config.loading import config_path, configured_place
     from adaptor.daemon.configured import continued
 
-    path, how = configured_place(config)
-    return bool(how) or path.is_file() or continued(state_directory(), config) is not None
+    named = bool(configured_place(config)[1])
+    return named or config_path(config) is not None or continued(state_directory(), config) is not None

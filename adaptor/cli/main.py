@@ -112,7 +112,7 @@ def program(ctx: click.Context, config: str | None) -> None:
       adaptor submit hello.bag
       adaptor watch
 
-    Bags are named by number, `last`, `all`, `recent`, or lists such as `1-10` and `1,3,5-7`.
+    Bags are named by number, name, `last`, `all`, `recent`, or lists such as `1-10` and `1,3,5-7`.
 
     Exit codes: 0 all tasks done, 1 infrastructure, 2 usage, 3 some tasks failed, 4 a bag has paused
     by itself, 124 timeout of `watch`, 130 interrupted.

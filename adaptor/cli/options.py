@@ -12,6 +12,7 @@ import click
 
 from adaptor import api
 from adaptor.client import reading
+from adaptor.defaults import HOW_TO_ADD
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import UsageError
 from adaptor.journal.selectors import WORDS, check_selector
@@ -87,7 +88,7 @@ def no_such_site(name: str, sites: Iterable[str]) -> UsageError:
     """The error for a name that is not among these sites."""
     known = list(sites)
     hint = did_you_mean(name, known, f"configured: {', '.join(known)}")
-    return UsageError(f"no site '{name}' ({hint})")
+    return UsageError(f"no site '{name}' ({hint}){HOW_TO_ADD.get(name, '')}")
 
 
 F = TypeVar("F", bound=Callable[..., object])

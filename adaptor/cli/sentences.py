@@ -13,6 +13,7 @@ from adaptor.forecast.calibration import ENOUGH
 from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.record import Record
 from adaptor.outputs.finding import Outputs, tail
+from adaptor.units import folded
 
 
 def amount(credits: float | None) -> str:
@@ -212,5 +213,12 @@ def summary(bag: api.BagView) -> str:
 
 
 def pilot_notes(pilots: Sequence[api.PilotRecord]) -> list[str]:
-    """What the user should know of pilots now."""
-    return [f"pilot {pilot.id}: {printable(pilot.note)}" for pilot in pilots if pilot.note]
+    """What the user should know of pilots now; what is so of several is one line."""
+    by_note: dict[str, list[int]] = {}
+    for pilot in pilots:
+        if pilot.note:
+            by_note.setdefault(pilot.note, []).append(pilot.id)
+    return [
+        f"{'pilot' if len(ids) == 1 else 'pilots'} {folded(ids)}: {printable(note)}"
+        for note, ids in by_note.items()
+    ]

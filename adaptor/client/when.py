@@ -28,7 +28,7 @@ def when(
     processors: int | None = None,
     time: str | float = 0.0,
     nodes: int | None = None,
-    memory: str | int | None = None,
+    memory: str | None = None,
     gpus: int = 0,
     gpu_type: str = "",
     job: str = "",
@@ -42,7 +42,7 @@ def when(
     Args:
         processors: in all; None: all of `nodes`, or one.
         time: the walltime, in seconds or as `3h`.
-        memory: of each node, in bytes or as `8G`.
+        memory: of each node, such as `8G`.
         gpus: of each node.
         job: a job that waits, by the scheduler's id; then no request is given.
         at: when the request will be made, in epoch seconds; None: now.
@@ -62,7 +62,7 @@ def request_of(
     processors: int | None,
     time: str | float,
     nodes: int | None,
-    memory: str | int | None,
+    memory: str | None,
     gpus: int,
     gpu_type: str,
 ) -> AskedRequest:

@@ -25,6 +25,7 @@ from adaptor.config.schema import (
 from adaptor.config.yaml_lines import Fail, KeyLines
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import ConfigError
+from adaptor.option_kinds import SHELL
 
 
 def failing(lines: KeyLines, name: str) -> Fail:
@@ -81,6 +82,11 @@ def _check_site(site: SiteConfig, at: str, fail: Fail) -> None:
     check_partitions(site, backend.has_partitions, at, fail)
     check_costs(site.price, site.budget, at, fail)
     _check_spool(site, at, fail)
+    if site.shell is not None:
+        try:
+            SHELL.parse(site.shell, 0.0)
+        except ValueError as error:
+            fail(f"{at}.shell", str(error))
     if "\0" in site.prologue:
         fail(f"{at}.prologue", "a script cannot contain a NUL byte")
     check_environment(site.environment, f"{at}.environment", fail)
@@ -207,12 +213,10 @@ def check_partitions(site: SiteConfig, allowed: bool, at: str, fail: Fail) -> No
 
 
 def _check_limits(site: SiteConfig, own: LimitsConfig, at: str, fail: Fail) -> None:
-    most = site.limits.max_pending_requests
-    if own.max_pending_requests and most and own.max_pending_requests > most:
-        fail(
-            f"{at}.max_pending_requests",
-            f"{own.max_pending_requests} is more than all partitions of the site have together: {most}",
-        )
+    for key in ("max_pending_requests", "max_pilots"):
+        most, part = getattr(site.limits, key), getattr(own, key)
+        if part and most and part > most:
+            fail(f"{at}.{key}", f"{part} is more than all partitions of the site have together: {most}")
     check_time(own, site.pad, at, fail)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -15,18 +17,22 @@ from adaptor.config.donation import check_hours
 from adaptor.config.locating import converted
 from adaptor.config.policy import Policy, PolicyKeys, governed, is_governed
 from adaptor.config.schema import BUILT_IN, Config
-from adaptor.config.yaml_lines import MOST_BYTES, read_yaml, too_large
+from adaptor.config.yaml_lines import MOST_BYTES, KeyLines, read_yaml, too_large
 from adaptor.errors import AdaptorError, ConfigError
 from adaptor.private_files import write_private
 
 POLICY = Path("/etc/adaptor/policy.yaml")
 """What the operator of this machine allows; only root can set it, so a user cannot choose it."""
+SITES = Path("/etc/adaptor/sites.yaml")
+"""The sites that the operator of this machine describes for its users, in the form of a configuration."""
+ROOT = 0
+"""The user id that owns the files of the operator; another one in tests only."""
 LAST = "configuration"
 """The file of the state directory with the sites of the last daemon, and the path of its configuration."""
 
 
 def config_path(option: str | None = None) -> Path | None:
-    """The file that counts: `--config`, `$ADAPTOR_CONFIG`, then the XDG place; None where there is none.
+    """The file that counts: `--config`, `$ADAPTOR_CONFIG`, the XDG place, then `SITES`; None: there is none.
 
     Raises:
         ConfigError: a file that was named does not exist.
@@ -37,7 +43,7 @@ def config_path(option: str | None = None) -> Path | None:
     if how:
         problem = "a folder, not a file" if path.is_dir() else "no such file"
         raise ConfigError(f"{path}: {problem} (given by {how})")
-    return None
+    return SITES if SITES.is_file() else None
 
 
 def configured_place(option: str | None = None) -> tuple[Path, str]:
@@ -51,6 +57,12 @@ def configured_place(option: str | None = None) -> tuple[Path, str]:
 def default_config_path() -> Path:
     base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     return Path(base).expanduser() / "adaptor" / "config.yaml"
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files of a configuration: `SITES` first, if this is the file at the XDG place, which adds to it."""
+    adds = path.absolute() == default_config_path().absolute() and SITES.is_file()
+    return [SITES, path] if adds else [path]
 
 
 def last_config(directory: Path) -> Path | None:
@@ -86,7 +98,7 @@ def remember_config(directory: Path, path: Path | None, sites: Iterable[str]) ->
         raise AdaptorError(f"{note}: cannot be written: {error.strerror}") from error
 
 
-def read_policy(path: Path = POLICY, owner: int = 0) -> Policy:
+def read_policy(path: Path = POLICY, owner: int = ROOT) -> Policy:
     """What the operator of this machine allows; `path` and `owner` (a user id) differ in tests only.
 
     Raises:
@@ -95,19 +107,26 @@ def read_policy(path: Path = POLICY, owner: int = 0) -> Policy:
     if not path.exists():
         return Policy()
     text, status = _read(path)
-    if status.st_uid != owner or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise ConfigError(
-            f"{path}: belongs to user id {status.st_uid} and has mode {status.st_mode & 0o777:o}; only root "
-            f"may write a policy: ask an administrator for: chown root {path}; chmod 644 {path}"
-        )
+    _check_owner(path, status, owner)
     lines, data = read_yaml(text, str(path))
     keys = converted({} if data is None else data, lines, str(path), PolicyKeys)
     check_hours(keys.donation.hours or (), "$.donation.hours", failing(lines, str(path)))
     return Policy(keys, lines, str(path))
 
 
+def _check_owner(path: Path, status: os.stat_result, owner: int) -> None:
+    """Raises ConfigError: another user may write a file that binds all users or runs commands as them."""
+    if status.st_uid != owner or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise ConfigError(
+            f"{path}: belongs to user id {status.st_uid} and has mode {status.st_mode & 0o777:o}; only root "
+            f"may write it: ask an administrator for: chown root {path}; chmod 644 {path}"
+        )
+
+
 def load_config(path: Path | None, policy: Callable[[], Policy] = read_policy) -> Config:
     """The configuration of a file, or the built-in local site; `policy` differs in tests only.
+
+    The file at the XDG place adds to `SITES`: keys of both are the user's.
 
     Raises:
         ConfigError: the file is unreadable, not YAML, or says something that we do not understand, or that
@@ -115,12 +134,20 @@ def load_config(path: Path | None, policy: Callable[[], Policy] = read_policy) -
     """
     if path is None:
         return BUILT_IN
-    text, status = _read(path)
-    config = parse_config(text, str(path), policy)
-    if status.st_mode & 0o077 and any(channel.url is not None for channel in config.notify.channels.values()):
-        raise ConfigError(
-            f"{path}: holds the URL of a channel and is open to other users; close it with: chmod 600 {path}"
-        )
+    whole: Any = None
+    for file in files_of(path):  # each is checked with those before it, so a mistake is of the file named
+        text, status = _read(file)
+        if file == SITES:
+            _check_owner(file, status, ROOT)
+        lines, data = read_yaml(text, str(file))
+        whole = _added(whole, data) if whole else data
+        config = _checked(whole, lines, str(file), policy)
+        secret = any(channel.url is not None for channel in config.notify.channels.values())
+        if secret and status.st_mode & 0o077:
+            raise ConfigError(
+                f"{file}: holds the URL of a channel and is open to other users; "
+                f"close it with: chmod 600 {file}"
+            )
     return config
 
 
@@ -141,6 +168,25 @@ def _read(path: Path) -> tuple[str, os.stat_result]:
 def parse_config(text: str, name: str, policy: Callable[[], Policy] = read_policy) -> Config:
     """As `load_config`, from text; `name` stands for the file in errors."""
     lines, data = read_yaml(text, name)
+    return _checked(data, lines, name, policy)
+
+
+def _added(base: dict[str, Any], more: Any) -> Any:
+    """`more` with the keys of `base` that it lacks, also in the mappings within; an empty file has none."""
+    if more is None:
+        return base
+    if not isinstance(more, dict):
+        return more
+    within = {
+        key: _added(base[key], value)
+        for key, value in more.items()
+        if isinstance(base.get(key), dict) and value is not None
+    }
+    return {**base, **more, **within}
+
+
+def _checked(data: Any, lines: KeyLines, name: str, policy: Callable[[], Policy]) -> Config:
+    """The configuration of parsed YAML within the policy. Raises ConfigError."""
     config = converted(data, lines, name, Config)
     check(config, lines, name)
     if not any(map(is_governed, config.sites.values())):
@@ -156,9 +202,10 @@ def parse_config(text: str, name: str, policy: Callable[[], Policy] = read_polic
 
 
 def digest_of(path: Path) -> str:
-    """Of the file's content; empty: it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.sha256(file.read(MOST_BYTES + 1)).hexdigest()[:32]
-    except OSError:
-        return ""
+    """Of the content of the configuration's files; empty: none can be read."""
+    digest, found = hashlib.sha256(), False
+    for each in files_of(path):
+        with contextlib.suppress(OSError), each.open("rb") as file:
+            digest.update(file.read(MOST_BYTES + 1))
+            found = True
+    return digest.hexdigest()[:32] if found else ""

@@ -16,9 +16,11 @@ from adaptor.errors import ConfigError
 from adaptor.units import Duration, HourlyRate, parse_duration, parse_hourly, shortened
 
 T = TypeVar("T")
+_NAMED = 10  # keys of a mapping that a message names; more would hide what is wrong
 
 _AT = re.compile(r" - at (?P<key>`key` in )?`(?P<path>\$.*)`$")
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(?P<field>.*)`")
+_WANTS_KEYS = re.compile(r"Expected `object\b")
 _OUT_OF_RANGE = re.compile(r"Expected `(int|float)( \| null)?` [<>]")
 
 
@@ -86,6 +88,8 @@ def _located(message: str, data: Any, lines: KeyLines, name: str, kind: type) ->
         found = _type_at(kind, path)
         bounds = bounds_of(found) if found is not None else None
         problem = _outside(bounds, path, data) if bounds is not None else problem
+    elif _WANTS_KEYS.match(problem) and 0 < len(known := _keys_at(kind, path)) <= _NAMED:
+        problem = f"{type_words(problem)}; its keys are {', '.join(known)}"
     return _error(path, type_words(problem), lines, name)
 
 

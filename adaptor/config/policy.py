@@ -174,6 +174,7 @@ def capped(limits: Limits, most: LimitsConfig) -> Limits:
         max_pending_requests=min(
             limits.max_pending_requests, most.max_pending_requests or limits.max_pending_requests
         ),
+        max_pilots=min(limits.max_pilots, most.max_pilots or limits.max_pilots),
         max_proc=min(limits.max_proc, most.max_proc or limits.max_proc),
         max_tr=int(min(limits.max_tr, most.max_tr or limits.max_tr)),
         partitions={name: capped(each, most) for name, each in limits.partitions.items()},

@@ -115,6 +115,9 @@ class LimitsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     max_pending_requests: PositiveCount | None = None
     """Requests in the system at any instant, queued or running."""
+    max_pilots: PositiveCount | None = None
+    """The same for heuristics that make many narrow requests (`elastic`), which it replaces there; None: as
+    max_pending_requests says, else half of the jobs that the scheduler lets a user submit."""
     max_proc: PositiveCount | None = None
     """Processors of one request; None: such that all requests together hold half of the partition."""
     max_tr: PositiveDuration | None = None
@@ -141,7 +144,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rare: ClassVar = frozenset({
         "dialect", "exclude", "nodelist", "gres", "licenses", "environment", "max_submissions",
         "max_withdrawals", "withdraw", "growth_factor", "pad", "idle_timeout", "poll_interval",
-        "read_history", "remember", "command_timeout", "grace_time", "charging_unit", "overrun",
+        "read_history", "remember", "shell", "command_timeout", "grace_time", "charging_unit", "overrun",
     })  # fmt: skip
     backend: str
     """The batch scheduler: `local`, `slurm`, `pbs`, or one that an installed package adds."""
@@ -170,6 +173,9 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Arguments for the submit command, verbatim."""
     prologue: str = ""
     """Shell lines that each pilot runs before its workers, for instance `module load …`."""
+    shell: str | None = None
+    """What runs the shell lines of its tasks, with options: `sh`, `zsh`, `bash -l`; None: bash where the node
+    has it, else `/bin/sh`."""
     python: str | None = None
     """The interpreter for the workers; None: that of the daemon, which the nodes must then have."""
     ssh: SshConfig | None = None
@@ -185,11 +191,12 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Queued requests that are withdrawn in any hour at most, for instance `10/h`; those that nothing needs
     any more count, and are always withdrawn. None: no bound."""
     withdraw: bool = True
-    """Whether queued requests may be withdrawn, and running ones ended, in order to make better ones; those
-    that nothing needs any more are withdrawn in any case."""
+    """Whether queued requests may be withdrawn in order to make better ones; those that nothing needs are
+    withdrawn in any case."""
     heuristic: HeuristicName = DEFAULT
     """How requests are crafted: `static` is Algorithm 1 of De Rose et al. (2008), `adaptive` Algorithm 2;
-    `completion` compares sets of requests by when they complete the bag."""
+    `completion` compares sets of requests by when they complete the bag; `elastic` makes many narrow pilots,
+    one for each free processor, and queues the others."""
     initial_tr: PositiveDuration | None = None
     """The runtime assumed of a task before any has finished; None: one minute, and all of its doublings
     too, for `completion`, else one hour (De Rose §4.4)."""
@@ -294,6 +301,7 @@ def _alone(site: SiteConfig, name: str, entry: PartitionConfig) -> SiteConfig:
         qos=entry.qos or site.qos,
         limits=LimitsConfig(
             max_pending_requests=entry.limits.max_pending_requests or site.limits.max_pending_requests,
+            max_pilots=entry.limits.max_pilots or site.limits.max_pilots,
             max_proc=entry.limits.max_proc or site.limits.max_proc,
             max_tr=entry.limits.max_tr or site.limits.max_tr,
         ),

@@ -5,6 +5,7 @@ Aliases let a few lines stand for any number of nodes, so nodes are counted as o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -87,6 +88,32 @@ class _BoundedLoader(yaml.SafeLoader):
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         self.at = node.start_mark
         return super().construct_object(node, deep=deep)
+
+    def construct_integer(self, node: yaml.ScalarNode) -> int:
+        text = self.construct_scalar(node)
+        return int(text, 0 if text.startswith(("0x", "0o")) else 10)
+
+
+_OWN_TAGS = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float", "tag:yaml.org,2002:timestamp"})
+_BoundedLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in _OWN_TAGS]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+# Numbers are those of YAML 1.2: in YAML 1.1, which PyYAML reads, 010 is 8, 1:30 is 90, and 1e3 is text.
+# A date stays text, as a name of an account may look like one.
+_SIGNS_AND_DIGITS = "-+0123456789"
+_BoundedLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:int", re.compile(r"(?:[-+]?[0-9]+|0x[0-9a-fA-F]+|0o[0-7]+)$"), list(_SIGNS_AND_DIGITS)
+)
+_BoundedLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(
+        r"[-+]?(?:(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+|\.(?:inf|Inf|INF))$"
+        r"|\.(?:nan|NaN|NAN)$"
+    ),
+    list(_SIGNS_AND_DIGITS + "."),
+)
+_BoundedLoader.add_constructor("tag:yaml.org,2002:int", _BoundedLoader.construct_integer)
 
 
 class _Expansion:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import msgspec
 
+from adaptor.crafting.bounded import BoundedProfile, bounded, where
 from adaptor.crafting.nodes.schedule import (
     NodeSchedule,
     has_numba,
@@ -71,11 +72,16 @@ class Availability:
             unit: what a request is made of (`unit.on_nodes`). Where the nodes are known, the profile is of
                 the processors on which whole units fit; None: of single processors.
         """
-        if self.nodes is None:
-            return self._planned.profile
         if unit not in self._profiles:
-            each = unit or Need(chunks=1, processors=1)
-            self._profiles[unit] = slot_profile(self.nodes, each, self._queue.now)
+            queue, each = self._queue, unit or Need(chunks=1, processors=1)
+            nodes = self.nodes
+            free = self._planned.profile if nodes is None else slot_profile(nodes, each, queue.now)
+            if nodes is not None and queue.allowed.min_parts > 1:
+                spread = slot_profile(nodes, msgspec.structs.replace(each, scatter=True), queue.now)
+                free = BoundedProfile(free, where(spread, each.processors * queue.allowed.min_parts))
+            if queue.allowed.together:
+                free = bounded(free, queue.now, queue.allowed.together, spans(queue, self.starts))
+            self._profiles[unit] = free
         return self._profiles[unit]
 
     def beside(self, job: PendingJob, start: float) -> Availability:

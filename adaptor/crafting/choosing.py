@@ -20,7 +20,7 @@ from adaptor.crafting.situation import (
     SiteRules,
     Withdraw,
 )
-from adaptor.model import CraftedRequest
+from adaptor.model import CraftedRequest, Limits
 from adaptor.units import format_duration
 
 ALIKE = 1 + 1e-9  # throughputs that differ by less than this factor differ by rounding errors
@@ -34,8 +34,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks that no request covers."""
     allowed: int
     """The most requests to craft."""
-    limit: int
-    """Requests that the site allows in the system."""
+    limits: Limits
+    """Of the site."""
     pilots: tuple[PilotView, ...] = ()
     """Those in the system that serve the demand."""
     elsewhere: Elsewhere | None = {}
@@ -92,7 +92,7 @@ def by_free_slots(heuristic: Heuristic, among: Callable[[list[Place], Wanted, di
             reason = "" if crafted else nothing_possible(situation)
             return Made(crafted, with_crafted(places, place, crafted, wanted.demand), reason)
         if wanted.allowed <= 0:
-            return Made([], places, none_left(wanted.limit, wanted.remaining))
+            return Made([], places, none_left(wanted.limits, wanted.remaining))
         seen, reasons = opened(view, places, wanted.demand)
         made = among(seen, wanted, reasons)
         return msgspec.structs.replace(made, reason="" if made.crafted else by_partition(reasons))
@@ -168,8 +168,8 @@ def open_situation(place: Place, wanted: Wanted, reasons: dict[str, str]) -> Cra
     if not place.usable:
         return None
     if place.allowed <= 0:
-        most = place.rules.limits.max_pending_requests
-        reasons[place.name] = f"its max_pending_requests is {most} and used up"
+        limits = place.rules.limits
+        reasons[place.name] = f"its {limits.in_system_key} is {limits.in_system} and used up"
         return None
     return situation_in(place, wanted)
 
@@ -239,7 +239,7 @@ def situation_in(place: Place, wanted: Wanted) -> CraftingSituation:
     return CraftingSituation(
         queue=place.queue,
         rules=rules,
-        in_system=rules.limits.max_pending_requests - part,
+        in_system=rules.limits.in_system - part,
         remaining_tasks=wanted.remaining,
         runtime=wanted.demand.runtime,
         task=wanted.demand.task,

@@ -51,12 +51,47 @@ def width(queue: QueueState | None, task: TaskSize) -> int:
     Then the usual size of the nodes that hold it; where none is known, the processors that it asks for.
     """
     if task.nodes == 1:
-        return task.processors
+        part, tasks = part_of(queue, task)
+        return math.ceil(part.processors / tasks)
     sizes = Counter[int]()
     if queue:
         given = as_given(queue, task)
         sizes.update(node.processors for node in usable(queue) if tasks_on(node, given))
     return task.nodes * (sizes.most_common(1)[0][0] if sizes else task.processors)
+
+
+def part_of(queue: QueueState | None, task: TaskSize) -> tuple[TaskSize, int]:
+    """The least part of a node that a scheduler gives to a task of one node, and the tasks that run in it.
+
+    Tasks that share a GPU are in one part. It has whole cores, and for its memory as many processors as the
+    scheduler gives in addition.
+    """
+    step, most = (queue.processor_step, queue.most_memory) if queue else (1, None)
+    if step == 1 and most is None and task.tasks_per_gpu == 1:
+        return task, 1
+    each = (as_given(queue, task) if queue else task).memory or 0
+    together = task.tasks_per_gpu
+    least = task.processors * together
+    if most:
+        least = max(least, math.ceil(each * together / most))
+    processors = round_up(least, step)
+    if queue and not task.gpus and processors >= 2 * task.processors:
+        room = TaskSize(processors=task.processors, memory=each or None)
+        nodes = max((tasks_on(node, room) for node in usable(queue)), default=processors)
+        memory = processors * most // each if most and each else processors
+        together = max(1, min(processors // task.processors, memory, nodes))
+    part = TaskSize(
+        processors=processors,
+        memory=None if task.memory is None else task.memory * together,
+        gpus=task.whole_gpus,
+        gpu_type=task.gpu_type,
+    )
+    return part, together
+
+
+def gives_any(queue: QueueState) -> bool:
+    """Whether a scheduler gives any number of processors, whatever memory is asked for with them."""
+    return queue.processor_step == 1 and queue.most_memory is None
 
 
 def usable(queue: QueueState) -> Iterable[Node]:
@@ -79,16 +114,20 @@ def placeable(queue: QueueState, task: TaskSize) -> int:
         return max(placeable(partition, task) for partition in queue.partitions.values())
     if not queue.nodes:
         return queue.processors
-    given = as_given(queue, task)
-    slots = sum(tasks_on(node, given) for node in usable(queue)) // task.nodes
-    return min(queue.processors, slots * width(queue, task))
+    if task.nodes > 1 or gives_any(queue):
+        given = as_given(queue, task)
+        slots = sum(tasks_on(node, given) for node in usable(queue)) // task.nodes
+        return min(queue.processors, slots * width(queue, task))
+    part, _ = part_of(queue, task)
+    given = as_given(queue, part)
+    return min(queue.processors, sum(tasks_on(node, given) for node in usable(queue)) * part.processors)
 
 
 def most_slots(rules: SiteRules, queue: QueueState | None, task: TaskSize) -> int:
     """Tasks of this size that a site can run at the same time, within its limits."""
     limits = rules.limits
     there = placeable(queue, task) if queue else limits.max_proc
-    return min(limits.max_pending_requests * limits.max_proc, there) // width(queue, task)
+    return min(limits.in_system * limits.max_proc, there) // width(queue, task)
 
 
 def most_memory(queue: QueueState, task: TaskSize) -> int | None:
@@ -109,14 +148,23 @@ def why_no_node_holds(queue: QueueState, task: TaskSize) -> str:
         if queue.closed or not all(found.values()):  # the nodes of a closed one are not known
             return ""
         return "; ".join(f"{name}: {why}" for name, why in found.items())
-    nodes, task = list(usable(queue)), as_given(queue, task)
-    fitting = sum(tasks_on(node, task) > 0 for node in nodes)
+    nodes, part = list(usable(queue)), task
+    if task.nodes == 1 and not gives_any(queue):
+        part, _ = part_of(queue, task)
+    task = as_given(queue, task)
+    fitting = sum(tasks_on(node, as_given(queue, part)) > 0 for node in nodes)
     if not nodes or fitting >= task.nodes:
         return ""
     if fitting:
         return f"each needs {task.nodes} nodes, and {fitting} of the site hold it; ask for fewer nodes"
     processors = counted(task.processors, "processor")
     wide = [node for node in nodes if node.processors >= task.processors]
+    if wide and queue.most_memory and part.processors > max(node.processors for node in wide):
+        return (
+            f"each needs {format_size(task.memory or 0)}, for which the scheduler gives {part.processors} "
+            f"processors on one node ({format_size(queue.most_memory)} each), and the largest node has "
+            f"{max(node.processors for node in wide)}; ask for less memory"
+        )
     if not wide:
         widest = max(node.processors for node in nodes)
         return f"each needs {processors} on one node, and the largest node has {widest}; ask for fewer cpus"
@@ -167,8 +215,18 @@ def unit_of(rules: SiteRules, queue: QueueState | None, task: TaskSize) -> Reque
     if node > 1 and task.processors <= node:  # the scheduler may give any of the nodes that hold one
         held = [tasks_on(there, as_given(queue, task)) for there in usable(queue)] if queue else []
         return RequestUnit(node, min([node // task.processors, *filter(None, held)]), each)
-    together = math.lcm(task.processors * task.tasks_per_gpu, node)
-    return RequestUnit(together, together // task.processors, each)
+    if node > 1:  # no task fits
+        together = math.lcm(task.processors * task.tasks_per_gpu, node)
+        return RequestUnit(together, together // task.processors, each)
+    part, tasks = part_of(queue, task)
+    return RequestUnit(part.processors, tasks, each)
+
+
+def least_of(queue: QueueState | None, unit: RequestUnit) -> int:
+    """The smallest p that the scheduler takes."""
+    if queue is None:
+        return unit.processors
+    return max(queue.allowed.min_parts * unit.processors, round_up(queue.allowed.min_proc, unit.processors))
 
 
 def on_nodes(unit: RequestUnit, rules: SiteRules, queue: QueueState, task: TaskSize) -> Need:
@@ -220,6 +278,8 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
     chunk: Need | None
     """What a unit asks of the nodes; None: these are not known."""
     runtime: float
+    least: int = 1
+    """Processors that the scheduler wants a request to have at least."""
 
     @classmethod
     def of(cls, situation: CraftingSituation) -> RequestShape:
@@ -238,6 +298,7 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
             unit=unit,
             chunk=on_nodes(unit, rules, queue, demand.task) if queue and queue.nodes else None,
             runtime=demand.runtime,
+            least=least_of(queue, unit),
         )
 
     @property
@@ -248,8 +309,9 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
         return self.fit(min(self.rules.limits.max_proc, self.site_processors))
 
     def fit(self, processors: int) -> int:
-        """The largest valid p up to `processors`."""
-        return processors // self.unit.processors * self.unit.processors
+        """The largest valid p up to `processors`; 0: none is valid."""
+        p = processors // self.unit.processors * self.unit.processors
+        return p if p >= self.least else 0
 
     def slots(self, processors: int) -> int:
         """Tasks that run at the same time in a request of p = `processors`."""
@@ -257,7 +319,7 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
 
     def processors_for(self, tasks: int) -> int:
         """The least p on which `tasks` run at the same time, regardless of the limits."""
-        return math.ceil(tasks / self.unit.tasks) * self.unit.processors
+        return max(self.least, math.ceil(tasks / self.unit.tasks) * self.unit.processors)
 
     def rounds(self, tr: float) -> int:
         """Tasks that each slot of a request can run one after another in tr seconds."""

@@ -6,7 +6,8 @@ from typing import Literal
 
 import msgspec
 
-HeuristicName = Literal["static", "adaptive", "completion"]
+HeuristicName = Literal["static", "adaptive", "completion", "elastic"]
+NARROW_FROM = 50  # pilots that a site allows: with fewer, `completion` ends bags sooner
 DEFAULT: HeuristicName = "completion"
 
 
@@ -20,6 +21,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     replans: bool = False
     """Whether it looks again at the tasks that pilots cover, as the queue moves, and withdraws or ends pilots
     in order to make better requests."""
+    narrow: bool = False
+    """Whether it makes as many narrow requests as `Limits.max_pilots` allows, not a few wide ones."""
     even_odds: bool = False
     """Whether tasks start that are as likely as not to be cut (`RuntimeLearner.even`); by the paper those
     start only that can finish by the estimate (§4.3.1)."""
@@ -29,4 +32,5 @@ HEURISTICS: dict[str, Traits] = {
     "static": Traits(fixed_shape=True),
     "adaptive": Traits(),
     "completion": Traits(assumed_runtime=60.0, replans=True, even_odds=True),
+    "elastic": Traits(assumed_runtime=60.0, replans=True, narrow=True, even_odds=True),
 }

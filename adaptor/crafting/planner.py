@@ -10,6 +10,7 @@ from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.choosing import Plan, Wanted, by_free_slots, one_by_one
 from adaptor.crafting.completion.rule import by_completion
 from adaptor.crafting.coverage import coverage, has_slot, holds, largest_share_first
+from adaptor.crafting.elastic.rule import by_holes, unneeded
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.queues import places_of
@@ -43,6 +44,7 @@ PLANNERS: dict[str, Plan] = {
     "static": by_free_slots(static, partial(one_by_one, static)),
     "adaptive": by_free_slots(adaptive, spread),
     "completion": by_completion,
+    "elastic": by_holes,
 }
 """How each heuristic makes requests."""
 
@@ -60,18 +62,24 @@ def plan(view: PlanningView, part: SitePart | None = None) -> list[Decision]:
         KeyError: `view.heuristic` is not in `HEURISTICS`.
     """
     wanted = _planned(view, part)
+    if _all_narrow(view):  # a queued pilot more or less is not worth a change in its place
+        return within_rules(view, wanted)
     return within_rules(view, reshaped(view, wanted, lambda left: _planned(left, part)))
+
+
+def _all_narrow(view: PlanningView) -> bool:
+    return view.narrow and all(demand.bag is None for demand in view.demands)
 
 
 def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decision]:
     """Decisions without those that the rules of a site do not allow.
 
     No request is withdrawn for a better one where the site forbids it, or where the better one could not be
-    sent; and no more requests are sent than max_pending_requests and max_submissions leave.
+    sent; and no more requests are sent than the site's limits and max_submissions leave.
     """
-    left = view.requests_left
+    left, submissions = view.places_left, view.submissions_left
     kept: list[Decision] = []
-    dropped, better = 0, False
+    dropped, better, last = 0, False, None
     for decision in wanted:
         match decision:
             case Withdraw(recraft=True) if not view.rules.may_withdraw:
@@ -81,11 +89,14 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
                 continue
             case Reshape() if not view.rules.may_reshape:
                 continue
-            case Issue(crafted) if left <= 0:
-                dropped += crafted.tasks
-                continue
-            case Issue():
-                left -= 1
+            case Issue(crafted):
+                new = decision != last  # equal neighbours are one submission
+                if left <= 0 or (new and submissions == 0):
+                    dropped += crafted.tasks
+                    continue
+                left, last = left - 1, decision
+                if new and submissions is not None:
+                    submissions -= 1
         kept.append(decision)
     if dropped and view.submissions_left == 0:
         kept.append(Withhold(hour_used_up(view, dropped)))
@@ -100,13 +111,15 @@ def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:
     Heuristics that replan look again at those that pilots in the system cover (see `coverage`), but not where
     the tasks were divided among several sites by cost or time.
     """
-    cover = part or coverage(view)
+    narrow = _all_narrow(view)
+    cover = part or (unneeded(view) if narrow else coverage(view))
     replanned = [
         index
         for index in range(len(view.demands) if HEURISTICS[view.heuristic].replans else 0)
         if part is None or part.elsewhere[index] is not None
     ]
-    decisions: list[Decision] = [*withdrawals(view, nobodys(view, cover.needless, replanned))]
+    needless = cover.needless if narrow else nobodys(view, cover.needless, replanned)
+    decisions: list[Decision] = [*withdrawals(view, needless)]
     if part is not None and not replanned:
         decisions += [Withdraw(pilot, reason) for pilot, reason in part.late.items()]
     if not any(demand.waiting for demand in view.demands):
@@ -154,7 +167,7 @@ def _requests(
             demand=demand,
             remaining=uncovered[index],
             allowed=math.ceil(allowed / peers),
-            limit=view.rules.limits.max_pending_requests,
+            limits=view.rules.limits,
             pilots=tuple(serving[index]),
             elsewhere=part.elsewhere[index] if part else {},
         )

@@ -58,7 +58,7 @@ def places_of(view: PlanningView, queue: QueueState) -> list[Place]:
     for name in [name for name in view.rules.limits.partitions if name in queue.partitions] or [""]:
         rules = rules_in(view.rules, name)
         there = sum(pilot.state.in_system for pilot in view.pilots if not name or pilot.partition == name)
-        allowed = max(0, rules.limits.max_pending_requests - there)
+        allowed = max(0, rules.limits.in_system - there)
         places.append(Place(name=name, queue=queue_in(queue, name), rules=rules, allowed=allowed))
     for pilot in view.pilots:
         home = next((place for place in places if place.name == pilot.partition), None)
@@ -75,7 +75,7 @@ def as_pending(pilot: PilotView, rules: SiteRules, queue: QueueState) -> Pending
     """A request that the scheduler may not show yet."""
     task = pilot.shape[0] if pilot.shape else None
     need = need_of(pilot.request, rules, queue, task)
-    return PendingJob(pilot.queued_as, pilot.request.p, pilot.request.tr, need=need)
+    return PendingJob(pilot.queued_as, pilot.request.p, pilot.request.tr, need=need, new=True)
 
 
 def with_crafted(
@@ -89,6 +89,7 @@ def with_crafted(
             new.request.tr,
             new.predicted_start,
             need=need_of(new.request, home.rules, home.queue, demand.task),
+            new=True,
         )
         made = _with(msgspec.structs.replace(home, allowed=home.allowed - 1), pending)
         if home.free is None:  # it is the only place

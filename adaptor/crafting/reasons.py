@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.situation import CraftingSituation, Demand, PilotView, PlanningView
-from adaptor.model import PilotState, Request
+from adaptor.model import Limits, PilotState, Request
 from adaptor.units import counted, format_clock, format_duration, format_instant
 
 _CERTAIN = 1.05  # ends that differ by less than this factor are said as one
@@ -44,7 +44,7 @@ def nothing_left(view: PlanningView, uncovered: int) -> str:
         return hour_used_up(view, uncovered)
     return (
         f"{limit_used_up(view)}: {uncovered} of {counted(_waiting(view), 'waiting task')} wait until a pilot "
-        f"ends; raise max_pending_requests if the site allows more"
+        f"ends; raise {view.rules.limits.in_system_key} if the site allows more"
     )
 
 
@@ -78,8 +78,8 @@ def better_one_waits(view: PlanningView) -> str:
 
 
 def limit_used_up(view: PlanningView) -> str:
-    limit = view.rules.limits.max_pending_requests
-    return f"max_pending_requests is {limit} and used up ({listed(view.pilots)})"
+    limits = view.rules.limits
+    return f"{limits.in_system_key} is {limits.in_system} and used up ({listed(view.pilots)})"
 
 
 def nothing_possible(situation: CraftingSituation) -> str:
@@ -91,7 +91,7 @@ def nothing_possible(situation: CraftingSituation) -> str:
         return ""
     tasks = counted(situation.remaining_tasks, "task")
     if situation.allowed_requests == 0:
-        return none_left(situation.rules.limits.max_pending_requests, situation.remaining_tasks)
+        return none_left(situation.rules.limits, situation.remaining_tasks)
     if shape.widest == 0:
         return f"no request can run {tasks}: {_too_wide(shape)}"
     width = counted(shape.unit.processors, "processor")
@@ -102,10 +102,10 @@ def nothing_possible(situation: CraftingSituation) -> str:
     )
 
 
-def none_left(limit: int, tasks: int) -> str:
+def none_left(limits: Limits, tasks: int) -> str:
     """Why there is no request for these tasks, where others got all that the limit allows."""
     return (
-        f"max_pending_requests is {limit} and other tasks got the requests that were left: "
+        f"{limits.in_system_key} is {limits.in_system} and other tasks got the requests that were left: "
         f"no request for {counted(tasks, 'task')} until a pilot ends"
     )
 
@@ -169,8 +169,8 @@ def planned(requests: Sequence[str], end: str) -> str:
 
 
 def better_without(pilot: PilotView, better: str, end: str) -> str:
-    """Why a queued request is withdrawn, or a running pilot ended: `better` is planned in its place."""
-    keeping = f"keeping the {pilot.state.value} {shown(pilot.request)} would"
+    """Why a queued request is withdrawn: `better` is planned in its place."""
+    keeping = f"keeping the queued {shown(pilot.request)} would"
     return f"{better}; {keeping} be done about {end}" if end else f"{better}; {keeping} take longer"
 
 
@@ -183,7 +183,7 @@ def nothing_better(tasks: int, ends: Sequence[float], end: str) -> str:
         end: empty where none can be named.
     """
     if not ends:
-        return f"no request that the limits allow could run any of the {counted(tasks, 'task')}"
+        return f"the limits leave no request that could run any of the {counted(tasks, 'task')} now"
     if min(ends) >= _NO_DATE:
         queued = f"what is queued for the {counted(tasks, 'task')}"
         return f"{queued} never starts, and no further request would either"

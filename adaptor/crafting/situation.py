@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from adaptor.crafting.availability import Availability
+from adaptor.crafting.heuristics import HEURISTICS, NARROW_FROM
 from adaptor.crafting.profile import Profile
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
 from adaptor.resources import Need, Room, TaskSize
@@ -39,6 +40,8 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     """Queued requests that may be withdrawn in any hour; None: no bound."""
     may_withdraw: bool = True
     """Whether a request may be withdrawn, or ended, in order to make a better one."""
+    most_in_array: int = 1
+    """Equal pilots that the scheduler takes by one submission; 1: it knows no arrays."""
     may_reshape: bool = False
     """Whether a queued request may be changed in its place, and the scheduler does that."""
 
@@ -74,7 +77,7 @@ class CraftingSituation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def allowed_requests(self) -> int:
-        return max(0, self.rules.limits.max_pending_requests - self.in_system)
+        return max(0, self.rules.limits.in_system - self.in_system)
 
 
 Heuristic = Callable[[CraftingSituation], list[CraftedRequest]]
@@ -259,16 +262,21 @@ class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
     """When the next request may be sent, if none is left (epoch seconds)."""
 
     @property
+    def narrow(self) -> bool:
+        """Whether many narrow pilots are made for bags that do not pay for their own."""
+        return HEURISTICS[self.heuristic].narrow and self.rules.limits.in_system >= NARROW_FROM
+
+    @property
     def places_left(self) -> int:
         """Requests that max_pending_requests leaves."""
         in_system = sum(pilot.state.in_system for pilot in self.pilots)
-        return max(0, self.rules.limits.max_pending_requests - in_system)
+        return max(0, self.rules.limits.in_system - in_system)
 
     @property
     def requests_left(self) -> int:
         """Requests that may be made now: max_submissions counts too."""
-        if self.submissions_left is None:
-            return self.places_left
+        if self.submissions_left is None or (self.narrow and self.submissions_left):
+            return self.places_left  # equal ones are one submission
         return min(self.places_left, self.submissions_left)
 
 
@@ -286,8 +294,6 @@ class Withdraw(msgspec.Struct, frozen=True):
     reason: str
     recraft: bool = False
     """Whether something waits for it, and it is withdrawn in order to make a better request."""
-    running: bool = False
-    """Whether it has started, and is cancelled nevertheless: its unfinished tasks start again elsewhere."""
 
 
 class Reshape(msgspec.Struct, frozen=True):

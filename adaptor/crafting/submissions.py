@@ -1,11 +1,16 @@
-"""How many requests a site may still be sent, or withdrawn, in an hour. Pure: times are epoch seconds, and
-arguments."""
+"""How many submissions a site may still be sent in an hour, or withdrawals. Times are epoch seconds. Pure.
+
+Equal pilots that stand next to each other are one submission, a pilot array.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 import msgspec
+
+from adaptor.model import CraftedRequest
+from adaptor.resources import TaskSize
 
 HOUR = 3600.0
 
@@ -14,9 +19,14 @@ class Allowance(msgspec.Struct, frozen=True):
     """What a site may still be sent now."""
 
     left: int | None = None
-    """Requests; None: as many as one likes."""
+    """Submissions; None: as many as one likes."""
     again: float = 0.0
     """When the next one may be sent: now, or earlier, unless none is left."""
+
+
+def submission_of(crafted: CraftedRequest, shape: tuple[TaskSize, int | None]) -> tuple[object, ...]:
+    """The same of requests, for tasks of these shapes, that one submission may hold."""
+    return crafted.request, crafted.partition, shape
 
 
 class Submissions:
@@ -32,12 +42,12 @@ class Submissions:
         self._times = sorted(times)
 
     def note(self, now: float) -> None:
-        """A request is about to be sent."""
+        """A request, or an array of them, is about to be sent."""
         if self._most is not None:
             self._times = [*self._last_hour(now), now]
 
     def allowance(self, now: float, coming: int = 0) -> Allowance:
-        """`coming`: requests that are decided and not sent yet."""
+        """`coming`: submissions that are decided and not sent yet."""
         if self._most is None:
             return Allowance()
         sent = self._last_hour(now)

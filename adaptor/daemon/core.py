@@ -173,6 +173,7 @@ class Core:
         )
         if any(tally.ended for tally in changes.tallies.values()):
             self._scores = None
+        self._renew_contexts(changes.specs)
         self.results += sum(isinstance(each, AttemptEnd) for each in changes.attempts)
         for pilot, outcome in self.losses.items():
             self.journal.name_losses(pilot, outcome)
@@ -191,6 +192,13 @@ class Core:
             self.journal.explain(self.now(), "", "earlier", text, bags=[bag])
         self.earlier.written(self.broker, changes)
         return changes, drafts
+
+    def _renew_contexts(self, bags: Iterable[int]) -> None:
+        """The next leases of these bags bring their new options to the workers."""
+        for bag in bags:
+            self._contexts.pop(bag, None)
+            for known in self._sent_bags.values():
+                known.discard(bag)
 
     async def tell(self, changes: Changes, drafts: Mapping[str, Orders]) -> None:
         """Tell workers and listening clients of what is written; acknowledgements alone leave last.
@@ -302,5 +310,6 @@ class Core:
                 interpreter=spec.interpreter,
                 limit_memory=spec.on_oom is not None,
                 umask=spec.umask,
+                shell=spec.shell or "",
             )
         return context

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -51,13 +51,20 @@ def pilots_directory(home: Path) -> Path:
     return home / "pilots"
 
 
-def pilot_directory(home: Path, pilot: int) -> Path:
-    return pilots_directory(home) / str(pilot)
+def pilot_directory(home: Path, pilot: int, array: int | None = None) -> Path:
+    """`array`: the first pilot of its array, in whose folder its own is; None: it was submitted alone."""
+    folder = pilots_directory(home)
+    return folder / str(pilot) if array is None else folder / str(array) / str(pilot)
 
 
-def evidence(machine: Machine, folder: Path) -> PilotFiles:
-    """What is in a pilot's folder. Raises SchedulerError: it cannot be read at the moment."""
+def evidence(machine: Machine, folder: Path, shared: Path | None = None) -> PilotFiles:
+    """What is in a pilot's folder. Raises SchedulerError: it cannot be read at the moment.
+
+    `shared`: the folder of its array, whose log has the scheduler's words where its own has none.
+    """
     found = machine.read_files(folder, _PATTERNS, _LARGEST)
+    if shared is not None and not any(name.endswith(".out") and data for name, data in found.items()):
+        found |= machine.read_files(shared, ("*.out",), _LARGEST)
     unsent = {name: data for name, data in found.items() if name.startswith("unsent-")}
     spoken = [found[name] for name in sorted(found) if name.startswith("unreachable-")]
     logs = [found[name] for name in sorted(found) if name.endswith(".out")]
@@ -112,10 +119,18 @@ def _text(data: bytes) -> str:
     return data.decode(errors="replace")
 
 
-def prune(machine: Machine, home: Path, in_system: Collection[int]) -> None:
-    """Remove the folders of ended pilots except the newest. Raises SchedulerError."""
+def prune(
+    machine: Machine, home: Path, in_system: Collection[int], ended_in_arrays: Sequence[Path] = ()
+) -> None:
+    """Remove the folders of ended pilots except the newest. Raises SchedulerError.
+
+    Args:
+        in_system: numbers of pilots, and of their arrays.
+        ended_in_arrays: folders of ended pilots whose arrays may be in the system, without the newest.
+    """
     folder = pilots_directory(home)
     numbers = sorted(int(name) for name in machine.names(folder) if name.isdigit())
     ended = [number for number in numbers if number not in in_system]
-    if ended[:-KEPT]:
-        machine.remove([pilot_directory(home, number) for number in ended[:-KEPT]])
+    unwanted = [*(pilot_directory(home, number) for number in ended[:-KEPT]), *ended_in_arrays]
+    if unwanted:
+        machine.remove(unwanted)

@@ -96,7 +96,9 @@ async def _news(site: Site, pilot: Pilot, found: Found) -> PilotNews | None:
     unheard = is_unheard(pilot, site.core.now()) and not pilot.note
     if not (missing or (report is not None and report.state.ended) or unheard):
         return PilotNews(pilot=pilot.id, report=report)
-    left = await site.ask(partial(evidence, site.machine, site.folder(pilot)))
+    folder = site.folder(pilot)
+    shared = None if pilot.array is None else folder.parent
+    left = await site.ask(partial(evidence, site.machine, folder, shared))
     if left is None:
         return None
     if report is None and pilot.job is not None and left.own_end is not None:
@@ -133,9 +135,10 @@ async def charge(site: Site, pilots: Collection[int]) -> None:
     Where folders cannot be removed, they are another time.
     """
     site.core.treasury.settle(pilots)
-    in_system = {row.id for row in site.core.journal.read(pilots_in_system)}
+    rows = site.core.journal.read(pilots_in_system)
+    in_system = {number for row in rows for number in (row.id, row.array) if number is not None}
     with contextlib.suppress(SchedulerError):
-        await asyncio.to_thread(prune, site.machine, site.home, in_system)
+        await asyncio.to_thread(prune, site.machine, site.home, in_system, site.ended_in_arrays(pilots))
 
 
 log = logging.getLogger(__name__)

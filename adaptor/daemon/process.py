@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import select
@@ -30,6 +31,8 @@ from adaptor.protocol.state_directory import private_directory
 log = logging.getLogger(__name__)
 
 LOG = "daemon.log"
+NAME = "adaptor-daemon"
+"""Of the process, for `ps -C`, `pgrep` and `top`, which otherwise show an interpreter."""
 READY, HELD, VANISHED = b"!", b"=", b"?"
 """First letters of the daemon's word to its starter: it can be asked, and the file that it goes on with
 follows if none was named; another one runs; sites have vanished, as follows. All else says why not."""
@@ -60,6 +63,8 @@ def run(
             not answer.
     """
     private_directory(directory)
+    with contextlib.suppress(OSError):  # no Linux: then it has the name of its interpreter
+        Path("/proc/self/comm").write_text(NAME, encoding="ascii")
     descriptors = raise_limit()
     with take_lock(directory):
         check_not_lost(directory / FILE)

@@ -371,9 +371,9 @@ class Service:
         try:
             await self.workers.miss_silent(float(self.config.daemon.worker_timeout))
             due = self._idle_bags.due(self.core.broker.state.bags.values(), time.monotonic())
-            if due:
-                for bag in due:
-                    self.core.broker.close(bag)
+            for bag in due:
+                self.core.broker.close(bag)
+            if due or self.core.broker.due(self.core.now()):
                 await self.core.commit()
                 self.wake_sites()
         except JournalError as error:

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,7 +19,7 @@ from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.situation import Demand
 from adaptor.crafting.submissions import HOUR
 from adaptor.daemon.core import Core
-from adaptor.daemon.evidence import pilot_directory
+from adaptor.daemon.evidence import KEPT, pilot_directory
 from adaptor.daemon.sites import settings_of
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.seen_nodes import SeenNodes
@@ -29,6 +29,7 @@ from adaptor.journal.damage import understood
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import (
     PilotRow,
+    arrays_of,
     local_runs,
     pilot_waits,
     pilots_in_system,
@@ -111,6 +112,7 @@ class Site:
         self.wake = core.wakes[name] = asyncio.Event()
         self._one_question = asyncio.Lock()
         self._unanswered_questions = 0
+        self._ended_in_arrays: list[Path] = []  # the folders of the pilots that ended last, oldest first
         self._told: set[str] = set()  # problems that the journal has, until the scheduler answers
 
     @property
@@ -179,6 +181,7 @@ class Site:
             backend.slot_margin,
             shrink_margin=backend.shrink_margin,
             can_reshape=backend.can_reshape,
+            most_in_array=backend.most_in_array,
         )
         if queue is not None:
             self.starts.looked(queue)
@@ -205,7 +208,20 @@ class Site:
         return self.home / worker_access(self.name) if folder is None else folder.access
 
     def folder(self, pilot: Pilot) -> Path:
-        return pilot_directory(self.home, pilot.id)
+        return pilot_directory(self.home, pilot.id, pilot.array)
+
+    def ended_in_arrays(self, pilots: Collection[int]) -> list[Path]:
+        """The folders of ended pilots that can go, while others of their arrays may be in the system.
+
+        `pilots` have ended now. Those that ended before a restart go with the folders of their arrays.
+        """
+        arrays = self.core.journal.read(arrays_of, pilots)
+        self._ended_in_arrays += [pilot_directory(self.home, *each) for each in arrays.items()]
+        gone, self._ended_in_arrays = self._ended_in_arrays[:-KEPT], self._ended_in_arrays[-KEPT:]
+        return gone
+
+    def tag_of(self, pilot: int) -> str:
+        return f"{self.tag_prefix}{pilot}"
 
     def write_down(self, pilot: Pilot) -> None:
         """What users are shown of a pilot. Raises JournalError."""
@@ -290,6 +306,7 @@ def _pilot(row: PilotRow, now: float) -> Pilot:
         job=row.job,
         known_since=now,
         bag=row.bag,
+        array=row.array,
         node=row.node,
         partition=row.partition,
         seen_running=has_started,

@@ -94,25 +94,37 @@ def limits_of(config: SiteConfig, backend: Backend) -> Limits:
         name: _filled(limits, advertised.partitions.get(name, advertised)) for name, limits in given.items()
     }
     found = each.get("") or msgspec.structs.replace(
-        most_of(each), max_pending_requests=_all_requests(config, each)
+        most_of(each),
+        max_pending_requests=_all(config, each, "max_pending_requests"),
+        max_pilots=_all(config, each, "max_pilots"),
     )
-    return capped(found, policy_of(config).keys.limits)
+    return capped(
+        found if HEURISTICS[config.heuristic].narrow else _wide(found), policy_of(config).keys.limits
+    )
+
+
+def _wide(limits: Limits) -> Limits:
+    """The limits for a heuristic that makes few wide requests."""
+    partitions = {name: _wide(each) for name, each in limits.partitions.items()}
+    return msgspec.structs.replace(limits, max_pilots=0, partitions=partitions)
 
 
 def _filled(given: LimitsConfig, advertised: Limits) -> Limits:
+    pilots = given.max_pilots or (0 if given.max_pending_requests else advertised.max_pilots)
     return Limits(
         max_pending_requests=given.max_pending_requests or advertised.max_pending_requests,
+        max_pilots=pilots,
         max_proc=given.max_proc or advertised.max_proc,
         max_tr=int(given.max_tr or advertised.max_tr),
     )
 
 
-def _all_requests(config: SiteConfig, limits: Mapping[str, Limits]) -> int:
+def _all(config: SiteConfig, limits: Mapping[str, Limits], key: str) -> int:
     """What all partitions share; each that says how many are its own adds them where the site does not."""
-    if config.limits.max_pending_requests:
-        return config.limits.max_pending_requests
-    own = {name: entry.limits.max_pending_requests or 0 for name, entry in config.partitions.items()}
-    shared = [each.max_pending_requests for name, each in limits.items() if not own[name]]
+    if given := getattr(config.limits, key):
+        return int(given)
+    own: dict[str, int] = {name: getattr(each.limits, key) or 0 for name, each in config.partitions.items()}
+    shared: list[int] = [getattr(each, key) for name, each in limits.items() if not own[name]]
     return sum(own.values()) + max(shared, default=0)
 
 

@@ -27,6 +27,7 @@ def slots_views(
     site: str, queue: QueueState, rules: SiteRules, task: TaskSize | None = None
 ) -> list[SlotsView]:
     """The holes of a site, by partition where requests choose one (see `slots_view`)."""
+    rules = msgspec.structs.replace(rules, limits=rules.limits.within(queue))
     if not queue.partitions:
         return [slots_view(site, queue, rules, task)]
     found = {
@@ -56,7 +57,7 @@ def slots_view(site: str, queue: QueueState, rules: SiteRules, task: TaskSize | 
         task=task,
         no_room=why_no_node_holds(queue, size),
         free=[FreeStep(time, processors) for time, processors in found.profile().steps()],
-        slots=[_slot(slot, fitting, shape, counted=task is not None) for slot in fitting.free_slots()],
+        slots=[_slot(slot, fitting, shape, counted=task is not None) for slot in _lasting(fitting)],
         problem="",
     )
 
@@ -99,6 +100,23 @@ def gpu_counts(queue: QueueState) -> list[GpuTotals]:
 def unread(site: str, problem: str) -> SlotsView:
     """A site whose queue could not be read."""
     return SlotsView(site=site, observed=None, processors=0, free=[], slots=[], problem=problem)
+
+
+def _lasting(free: Profile) -> list[FreeSlot]:
+    """The slots whose processors stay free on their nodes to the end.
+
+    Others are cut where a node is taken, and what stays longer is a slot of its own.
+    """
+    slots, found = free.free_slots(), dict[FreeSlot, None]()
+    starts = sorted({slot.start for slot in slots}, reverse=True)
+    for slot in slots:
+        ends = [slot.end, *(start for start in starts if slot.start < start < slot.end)]
+        stays = {end: free.minimum(slot.start, end) for end in ends}
+        whole = max((end for end in ends if stays[end] >= slot.processors), default=slot.start)
+        for end, processors in ((whole, slot.processors), (slot.end, stays[slot.end])):
+            if end > slot.start and processors:
+                found[FreeSlot(slot.start, end - slot.start, processors)] = None
+    return [*found]
 
 
 def _slot(slot: FreeSlot, free: Profile, shape: RequestShape, *, counted: bool) -> SlotView:

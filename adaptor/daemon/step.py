@@ -17,7 +17,7 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.observing import charge, doubt, keep_learned, look_at_nodes, look_at_pilots, note_pilot
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of
-from adaptor.daemon.submitting import change_request, intend, reshape, submit
+from adaptor.daemon.submitting import change_request, intend, intend_change, reshape, submit
 from adaptor.decisions.actions import Explain, KeepForecast, Wake, WithholdNodes
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.questions import (
@@ -26,6 +26,7 @@ from adaptor.decisions.questions import (
     Cancel,
     Commit,
     Intend,
+    IntendChange,
     PilotChanged,
     PilotsEnded,
     Question,
@@ -104,6 +105,8 @@ async def _reply(site: Site, question: Question, pool: ThreadPoolExecutor | None
             return await _cancel(site, jobs)
         case Intend():
             return intend(site, question)
+        case IntendChange():
+            return intend_change(site, question)
         case Submit():
             return await submit(site, question, pool)
         case Reshape():

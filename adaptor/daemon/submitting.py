@@ -16,7 +16,7 @@ from adaptor.crafting.situation import Demand, Reshape
 from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.site import Site
 from adaptor.decisions.pilots import Pilot
-from adaptor.decisions.questions import Answer, Intend, Reply, RequestChanged, Submit
+from adaptor.decisions.questions import Answer, Intend, IntendChange, Reply, RequestChanged, Submit
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.journal.credits import write_entry
 from adaptor.model import Request
@@ -25,35 +25,57 @@ from backends.base import ChangeRefused, PilotOrder, SubmitRefused, SubmitUncert
 
 
 def intend(site: Site, intent: Intend) -> Reply:
-    """Write down that this is about to be asked, and reserve what it may cost. Raises JournalError."""
-    core, action, asked = site.core, intent.action, intent.asked
-    now, treasury = core.now(), core.treasury
+    """Write down which pilots are about to be asked for, and reserve what they may cost.
+
+    Raises JournalError: none is written down.
+    """
+    core, first = site.core, intent.submits[0]
+    now, ledger = core.now(), core.treasury.ledger
+    problem = ""
+
+    def reserve(db: sqlite3.Connection, id: int) -> bool:
+        nonlocal problem
+        try:
+            write_entry(
+                db,
+                ledger.reserve(
+                    id, site.name, intent.asked, first.kind, first.payers, now, first.gpus_per_processor
+                ),
+            )
+        except OverBudgetError as error:
+            problem = str(error)
+        return not problem
+
+    crafted = [submit.crafted for submit in intent.submits]
+    pilots = core.journal.add_pilots(
+        site.name, site.tag_prefix, crafted, now, first.demand.bag, reserve, first.node
+    )
+    if pilots and not first.node:
+        site.withheld.clear()
+    return Reply(now=now, pilot=pilots.start, tags=tuple(map(site.tag_of, pilots)), problem=problem)
+
+
+def intend_change(site: Site, intent: IntendChange) -> Reply:
+    """Reserve what a change may cost, before it is asked for. Raises JournalError."""
+    now = site.core.now()
     try:
-        if isinstance(action, Reshape):
-            treasury.hold_for(action.pilot, asked)
-            return Reply(now=now)
-
-        def reserve(db: sqlite3.Connection, id: int) -> None:
-            gpus = action.gpus_per_processor
-            entry = treasury.ledger.reserve(id, site.name, asked, action.kind, action.payers, now, gpus)
-            write_entry(db, entry)
-
-        id = core.journal.add_pilot(
-            site.name, site.tag_prefix, action.crafted, now, action.demand.bag, reserve, action.node
-        )
+        site.core.treasury.hold_for(intent.action.pilot, intent.asked)
     except OverBudgetError as error:
         return Reply(now=now, problem=str(error))
-    if not action.node:
-        site.withheld.clear()
-    return Reply(now=now, pilot=id, tag=f"{site.tag_prefix}{id}")
+    return Reply(now=now)
 
 
 async def submit(site: Site, asked: Submit, pool: ThreadPoolExecutor | None) -> Reply:
     """`pool`: for the call that waits; None: that of all calls."""
-    pilot, demand = asked.pilot, asked.demand
-    return await _order(
-        site, pool, lambda: site.backend.submit(_order_of(site, pilot, pilot.request, demand))
-    )
+    pilots, demand, request = asked.pilots, asked.demand, asked.pilots[0].request
+
+    def call() -> tuple[str, ...]:
+        order = _order_of(site, pilots[0], request, demand, len(pilots))
+        if len(pilots) > 1:
+            return tuple(site.backend.submit_array(order))
+        return (site.backend.submit(order),)
+
+    return await _order(site, pool, call)
 
 
 async def reshape(site: Site, action: Reshape) -> Reply:
@@ -61,15 +83,18 @@ async def reshape(site: Site, action: Reshape) -> Reply:
     pilot = site.pilots[action.pilot]
     job, request = pilot.job, action.crafted.request
     assert job is not None
-    return await _order(
-        site, None, lambda: site.backend.reshape(job, _order_of(site, pilot, request, action.demand))
-    )
+
+    def call() -> tuple[str, ...]:
+        site.backend.reshape(job, _order_of(site, pilot, request, action.demand))
+        return (job,)
+
+    return await _order(site, None, call)
 
 
-async def _order(site: Site, pool: ThreadPoolExecutor | None, call: Callable[[], str | None]) -> Reply:
-    """What became of an order to the scheduler, which may return a job. Raises JournalError."""
+async def _order(site: Site, pool: ThreadPoolExecutor | None, call: Callable[[], tuple[str, ...]]) -> Reply:
+    """What became of an order to the scheduler, which may return jobs. Raises JournalError."""
     try:
-        job = await asyncio.get_running_loop().run_in_executor(pool, call)
+        jobs = await asyncio.get_running_loop().run_in_executor(pool, call)
     except JournalError:
         raise
     except AdaptorError as error:
@@ -79,7 +104,7 @@ async def _order(site: Site, pool: ThreadPoolExecutor | None, call: Callable[[],
         elif isinstance(error, SubmitUncertain):
             answer = Answer.UNCERTAIN
         return Reply(now=site.core.now(), answer=answer, problem=str(error))
-    return Reply(now=site.core.now(), job=job or "")
+    return Reply(now=site.core.now(), jobs=jobs)
 
 
 def change_request(site: Site, changed: RequestChanged) -> None:
@@ -94,9 +119,15 @@ def change_request(site: Site, changed: RequestChanged) -> None:
     )
 
 
-def _order_of(site: Site, pilot: Pilot, request: Request, demand: Demand) -> PilotOrder:
-    """What a pilot asks its scheduler for. Raises AdaptorError: the pilot's folder cannot be made."""
-    folder = site.machine.private_folder(site.folder(pilot))
+def _order_of(site: Site, pilot: Pilot, request: Request, demand: Demand, pilots: int = 1) -> PilotOrder:
+    """What a pilot, or the first of several equal ones, asks its scheduler for.
+
+    Several have the folder of their array, in which each makes its own once it runs (`backends.arrays`).
+
+    Raises AdaptorError: the folder cannot be made.
+    """
+    path = site.folder(pilot)
+    folder = site.machine.private_folder(path if pilots == 1 else path.parent)
     return PilotOrder(
         tag=pilot.tag,
         request=request,
@@ -111,4 +142,5 @@ def _order_of(site: Site, pilot: Pilot, request: Request, demand: Demand) -> Pil
         },
         node=pilot.node,
         partition=pilot.partition,
+        pilots=pilots,
     )

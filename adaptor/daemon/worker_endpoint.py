@@ -42,10 +42,15 @@ HEARTBEAT = 5.0  # seconds between a worker's reports, at most
 WORKER_PATIENCE = 300.0  # seconds that an idle worker waits for a silent daemon
 _DONATED_PATIENCE = 60.0  # the same on a donated node: without a daemon, nothing can free it
 LOOKS_FOR_AN_END = (1.0, 2.0, 5.0)
-"""Seconds after the last worker of a pilot has left at which the site is looked at, where polls are rarer: a
-scheduler needs a moment to note the end of the job, and its epilog longer."""
+"""Seconds after the last worker of a pilot has left at which the site is looked at, where polls are rarer and
+the end was not seen yet: a scheduler needs a moment to note the end of the job, and its epilog longer."""
 _ROUND_TRIPS = 6
 """Round trips of a slow transport that are added to the timeout before a worker counts as lost."""
+
+
+def _look_for_its_end(site: Site, pilot: int) -> None:
+    if pilot in site.pilots:
+        site.wake.set()
 
 
 class WorkerEndpoint:
@@ -175,6 +180,7 @@ class WorkerEndpoint:
             grace_time=site.grace_of(pilot),
             patience=_DONATED_PATIENCE if pilot.node else WORKER_PATIENCE,
             acknowledged=[result.key for result in hello.unacknowledged],
+            shell=site.config.shell or "",
         )
 
     def _bid_farewell(self, id: str, goodbye: Goodbye, now: float) -> None:
@@ -194,7 +200,7 @@ class WorkerEndpoint:
             loop = asyncio.get_running_loop()
             for seconds in LOOKS_FOR_AN_END:
                 if seconds < site.memory.settings.poll:
-                    loop.call_later(seconds, site.wake.set)
+                    loop.call_later(seconds, _look_for_its_end, site, worker.pilot)
         told = goodbye.why is Leaving.TOLD and self._core.broker.has_work_in(worker.pilot, worker.site)
         if goodbye.why is Leaving.IDLE or told:
             self._background.start(self._release(site, worker))

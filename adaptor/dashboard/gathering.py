@@ -191,7 +191,7 @@ class Gatherer:
         selector = ",".join(str(bag.id) for bag in bags)
         credits = _credits(ask, selector)
         why = ask(api.GetWhy(limit=_WHY)).lines
-        newest = sorted(bags, key=lambda bag: (bag.ended is None, bag.id), reverse=True)
+        newest = sorted(bags, key=lambda bag: (bag.running > 0, bag.ended is None, bag.id), reverse=True)
         detailed = newest[:_DETAILED]
         found = self._dear.get(lambda: _dear(ask, detailed, pilots))
         for queue in seen.queues:
@@ -201,7 +201,7 @@ class Gatherer:
             head=head,
             sites=sites,
             bags=[BagRow(bag=bag, credits=lines.get(bag.id)) for bag in reversed(bags)],
-            others=latest.others,
+            left_out=latest.left_out,
             queues=site_pictures(seen.queues, self._past, pilots, sites, head.now),
             pilots=pilots,
             strips=strips(found.activity, seen.running, pilots),

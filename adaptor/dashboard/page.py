@@ -93,7 +93,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     head: Head
     sites: list[api.SiteView]
     bags: list[BagRow]
-    others: int = 0  # bags that are not shown
+    left_out: api.BagCounts = api.BagCounts()  # bags that are not shown
     totals: api.Totals | None = None  # of a report
     queues: list[SitePicture]
     pilots: list[api.PilotRecord]

@@ -1,7 +1,7 @@
 """What a decision asks its driver to do, each with its reason. Frozen types.
 
 `Withdraw`, `Reshape` and `Withhold` are the planner's (`adaptor.crafting.situation`). A driver withdraws or
-changes a pilot only while it has not started, unless the planner knew that it had.
+changes a pilot only while it has not started.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import msgspec
 from adaptor.api import ExplanationKind
 from adaptor.budget.accounting.tariffs import Allocation
 from adaptor.crafting.situation import Demand, Reshape, Withdraw, Withhold
+from adaptor.crafting.submissions import submission_of
 from adaptor.forecast.calibration import Raw
 from adaptor.forecast.record import FirstForecast
 from adaptor.model import CraftedRequest
@@ -40,6 +41,13 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
     def kind(self) -> Allocation:
         """At which of a site's prices it is paid."""
         return "donated" if self.node else "explicit"
+
+    @property
+    def alike(self) -> tuple[object, ...]:
+        """The same of pilots that one submission may ask for, if they stand next to each other."""
+        payers = tuple(sorted(self.payers.items()))
+        same = submission_of(self.crafted, self.demand.shape)
+        return (*same, payers, self.node, self.gpus_per_processor)
 
 
 class WithdrawStuck(msgspec.Struct, frozen=True):

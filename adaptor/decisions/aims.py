@@ -268,7 +268,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0) -> Course:
         deadline=bag.spec.deadline,
         slow=bag.spec.prefer is None,
         whole_units=whole_units,
-        requests_left=max(0, site.rules.limits.max_pending_requests - len(site.requests)),
+        requests_left=max(0, site.rules.limits.in_system - len(site.requests)),
         oldest=now - min(bag.starts, default=now),
         newest=max(
             (pilot.submitted if pilot.started is None else pilot.started for _, _, pilot, _ in there),

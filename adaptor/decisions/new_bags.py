@@ -12,6 +12,7 @@ from adaptor.budget.accounting.tariffs import Allocation, Tariff
 from adaptor.crafting.fits import RequestShape, each_kind, why_no_node_holds
 from adaptor.crafting.situation import Demand, EarlierTasks, SiteRules
 from adaptor.decisions.requests import gpus_per_processor, smallest
+from adaptor.defaults import HOW_TO_ADD
 from adaptor.errors import UsageError
 from adaptor.model import QueueState, Request
 from adaptor.resources import TaskSize
@@ -43,7 +44,8 @@ def check_sites(names: Iterable[str], sites: Collection[str]) -> None:
     """Raises UsageError: one of these is no site of the configuration."""
     for name in names:
         if name not in sites:
-            raise UsageError(f"there is no site {name!r}; the configuration has: {', '.join(sites)}")
+            known = f"there is no site {name!r}; the configuration has: {', '.join(sites)}"
+            raise UsageError(known + HOW_TO_ADD.get(name, ""))
 
 
 def check_can_run(spec: BagSpec, queues: Mapping[str, QueueState | None]) -> None:

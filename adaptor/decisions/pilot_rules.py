@@ -42,11 +42,15 @@ def is_unheard(pilot: Pilot, now: float) -> bool:
 def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
     """Withdrawals, remarks and a longer pad."""
     site, now, courses = snapshot.here, snapshot.now, Courses(snapshot)
+    alike = set[object]()
     for pilot in (*site.requests, *site.unsettled):
         if pilot.never and not pilot.leaving and pilot.state is PilotState.QUEUED:
             yield WithdrawStuck(pilot.id, f"the scheduler would never start it: {pilot.never}")
-        elif why := why_overdue(site, snapshot.queue, pilot):
-            yield WithdrawStuck(pilot.id, why)
+        elif pilot.state is PilotState.QUEUED and not pilot.leaving:
+            kind = pilot.asked, pilot.request
+            if kind not in alike and (why := why_overdue(site, snapshot.queue, pilot)):
+                yield WithdrawStuck(pilot.id, why)
+            alike.add(kind)  # of equal requests the oldest shows whether the scheduler starts them
         if why := (
             why_put_back(pilot, now)
             or why_forsaken(site, pilot, now)

@@ -68,6 +68,8 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     """When the intent was written down."""
     tag: str = ""
     """By which the scheduler knows that it is ours."""
+    array: int | None = None
+    """The first pilot of the array with which it was decided; None: it was decided alone."""
     node: str = ""
     """The donated node; empty: a formal request."""
     granted: float = math.inf

@@ -39,17 +39,29 @@ class Cancel(msgspec.Struct, frozen=True):
 
 
 class Intend(msgspec.Struct, frozen=True):
-    """Write down that this is about to be asked of the scheduler, and reserve what it may cost."""
+    """Write down that a pilot array, or one pilot, is about to be submitted, and reserve what it may cost.
 
-    action: SubmitRequest | Reshape
+    As many of the pilots as the budgets hold are written down, in one transaction.
+    """
+
+    submits: tuple[SubmitRequest, ...]
+    """For equal pilots."""
+    asked: Request
+    """Of each, as the scheduler takes it."""
+
+
+class IntendChange(msgspec.Struct, frozen=True):
+    """Write down that a change is about to be asked of the scheduler, and reserve what it may cost."""
+
+    action: Reshape
     asked: Request
     """As the scheduler takes it."""
 
 
 class Submit(msgspec.Struct, frozen=True):
-    """Ask the scheduler for the request of a pilot."""
+    """Ask the scheduler for equal pilots, whose numbers follow each other, by one submission."""
 
-    pilot: Pilot
+    pilots: tuple[Pilot, ...]
     demand: Demand
 
 
@@ -137,17 +149,27 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     queue: QueueState | None = None
     decision: Decision | None = None
     pilot: int = 0
-    """The number of a pilot whose request is written down now."""
-    tag: str = ""
-    """Of that pilot."""
-    job: str = ""
-    """The scheduler's id of a request that it has taken."""
+    """The number of the first of the pilots whose requests are written down now; the others follow it."""
+    tags: tuple[str, ...] = ()
+    """Of those pilots."""
+    jobs: tuple[str, ...] = ()
+    """The scheduler's ids of the pilots that it has taken."""
     answer: Answer = Answer.TAKEN
     problem: str = ""
-    """Why it was not taken, or of an intent: why a budget does not hold it, so that it is not written."""
+    """Why it was not taken, or of an intent: why a budget does not hold more than is written down."""
 
 
 Question: TypeAlias = (
-    Ask | Cancel | Intend | Submit | Together | RequestChanged | PilotChanged | Commit | PilotsEnded | Action
+    Ask
+    | Cancel
+    | Intend
+    | IntendChange
+    | Submit
+    | Together
+    | RequestChanged
+    | PilotChanged
+    | Commit
+    | PilotsEnded
+    | Action
 )
 Steps: TypeAlias = Generator[Question, Reply, None]

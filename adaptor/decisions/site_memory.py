@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -126,15 +127,22 @@ class SiteMemory:
         self.rules, self.limits_known = msgspec.structs.replace(self.rules, limits=limits), True
 
     def know_scheduler(
-        self, time_resolution: int, slot_margin: int, *, shrink_margin: int | None, can_reshape: bool
+        self,
+        time_resolution: int,
+        slot_margin: int,
+        *,
+        shrink_margin: int | None,
+        can_reshape: bool,
+        most_in_array: int,
     ) -> None:
-        """How the scheduler rounds, how much of a free slot it needs, and whether it starts requests with
-        less and changes them in its queue: known with its first answer."""
+        """How the scheduler rounds, how much of a free slot it needs, whether it starts requests with less,
+        changes them in its queue and takes arrays: known with its first answer."""
         self.rules = msgspec.structs.replace(
             self.rules,
             time_resolution=time_resolution,
             slot_margin=slot_margin,
             shrink_margin=shrink_margin,
+            most_in_array=most_in_array,
             may_reshape=can_reshape and self.rules.may_withdraw,
         )
 
@@ -206,7 +214,7 @@ class SiteMemory:
             refused=self.refusals.holdoffs,
             stuck=self.stuck.holdoffs,
             fruitless=self.fruitless.holdoffs,
-            submissions=self.submissions.allowance(now, sum(not submit.node for submit in self.submitting)),
+            submissions=self.submissions.allowance(now, self._coming_submissions()),
             unusable=self._unusable(),
             unreachable_because=self.unreachable_because,
             problem_since=self.problem_since,
@@ -216,12 +224,22 @@ class SiteMemory:
             donation=self._donation_facts(workers, now, midnight),
         )
 
+    def _coming_submissions(self) -> int:
+        """Those of formal requests that are decided."""
+        formal = (submit for submit in self.submitting if not submit.node)
+        return sum(1 for _ in groupby(formal, lambda submit: submit.alike))
+
     def _rules_now(self, now: float) -> SiteRules:
-        """Requests are not withdrawn for better ones where one step could withdraw more than are left."""
-        left = self._withdrawals.allowance(now).left
+        """With what the scheduler allows now.
+
+        Requests are not withdrawn for better ones where one step could withdraw more than are left.
+        """
+        rules, left = self.rules, self._withdrawals.allowance(now).left
+        if self.seen is not None:
+            rules = msgspec.structs.replace(rules, limits=rules.limits.within(self.seen))
         if left is None or left >= sum(pilot.state is PilotState.QUEUED for pilot in self.requests):
-            return self.rules
-        return msgspec.structs.replace(self.rules, may_withdraw=False)
+            return rules
+        return msgspec.structs.replace(rules, may_withdraw=False)
 
     def _unusable(self) -> str:
         if not self.limits_known:
@@ -248,8 +266,10 @@ class SiteMemory:
 
     # --- what actions do to it -------------------------------------------------------------------
 
-    def add_pilot(self, broker: Broker, id: int, tag: str, submit: SubmitRequest, now: float) -> Pilot:
-        """A request is about to be submitted."""
+    def add_pilot(
+        self, broker: Broker, id: int, tag: str, submit: SubmitRequest, now: float, array: int | None = None
+    ) -> Pilot:
+        """A request is about to be submitted; `array`: the first pilot of those that are with it."""
         crafted, bag = submit.crafted, submit.demand.bag
         pilot = self.pilots[id] = Pilot(
             id=id,
@@ -261,6 +281,7 @@ class SiteMemory:
             known_since=now,
             predicted_start=crafted.predicted_start,
             bag=bag,
+            array=array,
             node=submit.node,
             shape=submit.demand.shape,
             partition=crafted.partition,
@@ -271,8 +292,6 @@ class SiteMemory:
             broker.own_pilot(id, bag)
         if self.donation is not None and submit.node:
             broker.use_node(id, self.donation.node_of(pilot))
-        else:
-            self.submissions.note(now)
         return pilot
 
     def not_submitting(self, submits: Iterable[SubmitRequest]) -> None:
@@ -329,8 +348,7 @@ class SiteMemory:
         pilot = self.pilots.get(action.pilot)
         if pilot is None or pilot.leaving:
             return False
-        may_run = isinstance(action, End) or (isinstance(action, Withdraw) and action.running)
-        if pilot.state is PilotState.RUNNING and not may_run:
+        if pilot.state is PilotState.RUNNING and not isinstance(action, End):
             return False
         if isinstance(action, WithdrawStuck) and not pilot.node:
             self.stuck.failed(pilot.asked, now, action.reason)

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from adaptor.api import ExplanationKind
 from adaptor.budget.accounting.ledger import Ledger
+from adaptor.crafting.reasons import shown
 from adaptor.crafting.situation import Reshape, ShapeAt, Withdraw, Withhold
 from adaptor.decisions.actions import (
     Action,
@@ -34,6 +35,7 @@ from adaptor.decisions.questions import (
     Cancel,
     Commit,
     Intend,
+    IntendChange,
     LeftBehind,
     PilotChanged,
     PilotNews,
@@ -65,6 +67,13 @@ class Common(Protocol):
     def ledger(self) -> Ledger: ...
     @property
     def sites(self) -> Mapping[str, SiteMemory]: ...
+
+
+def _done_with(action: Action) -> object:
+    """The same of actions that are done together: submissions for nodes, and those of equal pilots."""
+    if not isinstance(action, SubmitRequest):
+        return None
+    return "nodes" if action.node else action.alike
 
 
 LONGEST = 30.0
@@ -126,7 +135,7 @@ class Step:
         self._site.know_limits(limits)
         self._site.set_longest(self._common.broker)
         known = (
-            f"its limits are known now: {limits.max_pending_requests} requests of {limits.max_proc} "
+            f"its limits are known now: {limits.in_system} requests of {limits.max_proc} "
             f"processors for {format_duration(limits.max_tr)}"
         )
         yield from self._ask(Explain("state", known))
@@ -220,14 +229,18 @@ class Step:
     def act(self, actions: Sequence[Action]) -> Steps:
         """Do as was decided, as long as the scheduler takes requests."""
         try:
-            for for_nodes, together in groupby(
-                actions, lambda action: isinstance(action, SubmitRequest) and bool(action.node)
-            ):
-                if for_nodes:
-                    yield from self._use_nodes([each for each in together if isinstance(each, SubmitRequest)])
-                    continue
-                for action in together:
-                    yield from self._do(action)
+            for _, together in groupby(actions, _done_with):
+                alike = list(together)
+                submits = [action for action in alike if isinstance(action, SubmitRequest)]
+                if submits and submits[0].node:
+                    yield from self._use_nodes(submits)
+                elif submits:
+                    most = self._site.rules.most_in_array
+                    for begin in range(0, len(submits), most):
+                        yield from self._submit(submits[begin : begin + most])
+                else:
+                    for action in alike:
+                        yield from self._do(action)
         finally:
             self._site.submits(())
         yield from self.cancel_unwanted()
@@ -251,8 +264,6 @@ class Step:
 
     def _do(self, action: Action) -> Steps:
         match action:
-            case SubmitRequest():
-                yield from self._submit(action)
             case Reshape():
                 yield from self._reshape(action)
             case Withhold():
@@ -286,41 +297,96 @@ class Step:
             case _:
                 yield from self._ask(action)
 
-    def _submit(self, action: SubmitRequest) -> Steps:
+    def _submit(self, array: Sequence[SubmitRequest]) -> Steps:
+        """Submit equal pilots."""
         yield from self.cancel_unwanted()
-        shape = (action.demand.shape, action.crafted.partition)
+        shape = (array[0].demand.shape, array[0].crafted.partition)
         if not self._failed and shape not in self._refused:
-            answer = yield from self._submitted(action)
+            answer = yield from self._submitted(array)
             self._failed = answer in (Answer.FAILED, Answer.UNCERTAIN)
             if answer is Answer.REFUSED:
                 self._refused.add(shape)
-        self._site.not_submitting([action])
+        self._site.not_submitting(array)
 
-    def _submitted(self, action: SubmitRequest) -> Generator[Question, Reply, Answer]:
-        """Submit a request, and take in what became of it. Its intent is written down first."""
-        site, broker = self._site, self._common.broker
-        intent = yield from self._ask(Intend(action, billed(site.rules, action.crafted.request)))
-        if intent.problem:  # another site has spent it since this was decided
-            yield from self._ask(Withhold(intent.problem, action.demand))
+    def _submitted(self, array: Sequence[SubmitRequest]) -> Generator[Question, Reply, Answer]:
+        """Submit equal pilots, and take in what became of them. Their intent is written down first."""
+        submit = array[0]
+        pilots, problem = yield from self._intended(array)
+        if not pilots:
             return Answer.REFUSED
-        pilot = site.add_pilot(broker, intent.pilot, intent.tag, action, self._now)
-        reply = yield from self._ask(Submit(pilot, action.demand))
-        if reply.answer is Answer.TAKEN:
-            yield from self._ask(PilotChanged(site.submitted(pilot, reply.job)))
-            yield from self._ask(Explain("issued", action.crafted.reason, pilot.id, tuple(action.payers)))
-            return reply.answer
-        refused = reply.answer is Answer.REFUSED
-        site.not_submitted(pilot, reply.problem, self._now, refused=refused)
-        if reply.answer is Answer.UNCERTAIN:
+        taken, tried, reply = yield from self._sent(pilots, submit)
+        for pilot in taken:
+            yield from self._ask(PilotChanged(pilot))
+        if taken:
+            reason = submit.crafted.reason
+            if len(taken) > 1:
+                reason = f"{len(taken)} pilots of {shown(submit.crafted.request)}: {reason}"
+            yield from self._ask(Explain("issued", reason, taken[0].id, tuple(submit.payers)))
+        if tried:
+            yield from self._not_submitted(pilots[len(taken) :], tried, submit, reply)
+        return Answer.REFUSED if problem else reply.answer
+
+    def _intended(
+        self, array: Sequence[SubmitRequest]
+    ) -> Generator[Question, Reply, tuple[list[Pilot], str]]:
+        """The pilots that the budgets hold, and why they hold no more."""
+        site, submit = self._site, array[0]
+        asked = billed(site.rules, submit.crafted.request)
+        intent = yield from self._ask(Intend(tuple(array), asked))
+        if intent.problem:  # another site has spent it since this was decided
+            yield from self._ask(Withhold(intent.problem, submit.demand))
+        together = intent.pilot if len(intent.tags) > 1 else None
+        pilots = [
+            site.add_pilot(self._common.broker, intent.pilot + place, tag, each, self._now, together)
+            for place, (tag, each) in enumerate(zip(intent.tags, array, strict=False))
+        ]
+        return pilots, intent.problem
+
+    def _sent(
+        self, pilots: Sequence[Pilot], submit: SubmitRequest
+    ) -> Generator[Question, Reply, tuple[list[Pilot], list[Pilot], Reply]]:
+        """The pilots that the scheduler has taken, those of the last submission that it has not, its answer.
+
+        They are one submission. If the scheduler refuses it, one pilot is submitted alone. If that is taken,
+        there were too many, and fewer of the others are submitted each time, until it refuses a single one.
+        """
+        site, taken = self._site, list[Pilot]()
+        refused: int | None = None  # the size of the last submission that was refused
+        while True:
+            most = len(pilots) if refused is None else max(1, refused // 2) if taken else 1
+            tried = list(pilots[len(taken) : len(taken) + most])
+            if not submit.node:
+                site.submissions.note(self._now)
+            reply = yield from self._ask(Submit(tuple(tried), submit.demand))
+            if reply.answer is Answer.TAKEN:
+                taken += [site.submitted(*each) for each in zip(tried, reply.jobs, strict=True)]
+                if len(taken) == len(pilots):
+                    return taken, [], reply
+            elif reply.answer is Answer.REFUSED and len(tried) > 1:
+                refused = len(tried)
+            else:
+                return taken, tried, reply
+
+    def _not_submitted(
+        self, pilots: Sequence[Pilot], tried: Sequence[Pilot], submit: SubmitRequest, reply: Reply
+    ) -> Steps:
+        """The scheduler has not taken some pilots, or it is not known of those that were tried last."""
+        site, payers = self._site, tuple(submit.payers)
+        refused, uncertain = reply.answer is Answer.REFUSED, reply.answer is Answer.UNCERTAIN
+        site.not_submitted(pilots[0], reply.problem, self._now, refused=refused)
+        if uncertain:
             note = f"whether the scheduler has it is not yet known: {reply.problem}"
-            pilot = site.change(pilot, notes={"": note})
-            yield from self._ask(Explain("problem", pilot.note, pilot.id))
-        else:
-            site.forget(broker, pilot)
+            for pilot in tried:
+                site.change(pilot, notes={"": note})
+            yield from self._ask(Explain("problem", note, pilots[0].id))
+        gone = pilots[len(tried) :] if uncertain else pilots
+        for pilot in gone:
+            site.forget(self._common.broker, pilot)
             yield from self._ask(PilotChanged(pilot.over(PilotState.REFUSED, self._now, reply.problem)))
+        if not uncertain:
             kind: ExplanationKind = "refused" if refused else "problem"
-            yield from self._ask(Explain(kind, reply.problem, pilot.id, tuple(action.payers)))
-        return reply.answer
+            told = reply.problem if len(gone) == 1 else f"{len(gone)} pilots: {reply.problem}"
+            yield from self._ask(Explain(kind, told, gone[0].id, payers))
 
     def _use_nodes(self, submits: Sequence[SubmitRequest]) -> Steps:
         yield from self.cancel_unwanted()
@@ -339,7 +405,7 @@ class Step:
         if self._now >= until:
             self._no_more_nodes = True
             yield from self._ask(Wake(self._site.name))
-        elif (yield from self._submitted(action)) is not Answer.TAKEN:
+        elif (yield from self._submitted([action])) is not Answer.TAKEN:
             self._node_problem = f"{action.node} could not be used: {donation.refusals(action.node).reason}"
             self._no_more_nodes |= settings.preemptible or donation.failing.waiting(self._now)
 
@@ -350,7 +416,7 @@ class Step:
         if pilot is None:
             return
         asked = billed(site.rules, crafted.request)
-        intent = yield from self._ask(Intend(action, asked))
+        intent = yield from self._ask(IntendChange(action, asked))
         if intent.problem:  # another site has spent it since this was decided
             yield from self._ask(Withhold(intent.problem, action.demand))
             return

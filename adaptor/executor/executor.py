@@ -65,7 +65,7 @@ class Executor(StandardExecutor):
         max_workers: int | None = None,
         *,
         cpus: int = 1,
-        mem: str | int | None = None,
+        mem: str | None = None,
         gpus: str | float | None = None,
         time: str | float | None = None,
         site: str | Sequence[str] | None = None,
@@ -80,7 +80,7 @@ class Executor(StandardExecutor):
         Args:
             max_workers: calls at the same time, at most; None: as many as the sites give.
             cpus: processors of each call, all on one node.
-            mem: memory of each call, such as "4G", or bytes.
+            mem: memory of each call, such as "4G".
             gpus: GPUs of each call, such as 2, "a100:1", or 0.5 where two calls share one.
             time: how long a call is expected to take, such as "10m", or seconds; None: that is learned.
             site: the sites that may run it; None: all.

@@ -15,7 +15,7 @@ class Resources(TypedDict, total=False):
     """Of a call, as for the executor; what is not named is as the executor says."""
 
     cpus: int
-    mem: str | int
+    mem: str
     gpus: str | float
     time: str | float
     env: Mapping[str, str]  # variables besides those of the program

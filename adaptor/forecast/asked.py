@@ -12,7 +12,7 @@ from adaptor.errors import UsageError
 from adaptor.forecast.start import StartRequest, processors_for
 from adaptor.model import QueueState
 from adaptor.resources import Need, Node, TaskSize
-from adaptor.units import counted, format_duration
+from adaptor.units import counted, format_duration, round_up
 
 
 class AskedRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +65,10 @@ def request_at(asked: AskedRequest, queue: QueueState, node: int) -> StartReques
         return StartRequest(processors=processors, tr=asked.tr)
     ours = frozenset(each.name for each in usable(queue))
     each = processors // nodes if nodes else 1
+    if not whole:  # whole cores, and the processors of its memory
+        for_memory = math.ceil((asked.memory or 0) / queue.most_memory) if queue.most_memory else 1
+        each = round_up(max(each, for_memory), queue.processor_step)
+        processors = each * nodes if nodes else round_up(processors, each)
     default = None if queue.default_memory is None else queue.default_memory * each
     unit = Need(
         chunks=1,

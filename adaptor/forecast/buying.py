@@ -98,9 +98,7 @@ class Buyer:
             deadline=self._aims.deadline,
             slow=self._aims.slow,
             whole_units=site.whole_units,
-            requests_left=max(
-                0, limits.max_pending_requests - sum(pilot.site == site.name for pilot in moment.held)
-            ),
+            requests_left=max(0, limits.in_system - sum(pilot.site == site.name for pilot in moment.held)),
             widest=max(1, limits.max_proc // width(site.queue, site.task)),
             oldest=0.0 if moment.oldest is None else moment.now - moment.oldest,
             newest=max((pilot.began for pilot in moment.held), default=-math.inf),

@@ -136,7 +136,7 @@ class SiteFuture:
             bounds: what the aims of the bag allow; None: it has none.
         """
         limits = self.known.rules.limits
-        allowed = limits.max_pending_requests - sum(pilot.site == self.known.name for pilot in moment.held)
+        allowed = limits.in_system - sum(pilot.site == self.known.name for pilot in moment.held)
         if not self.known.open or self._others is None or allowed <= 0 or (bounds and bounds.slots <= 0):
             return []
         queue = self._queue(self._others, moment)
@@ -181,7 +181,7 @@ class SiteFuture:
                 if pilot.began <= moment.now
             ),
             pending=tuple(
-                PendingJob(f"{place}", pilot.p, pilot.end - pilot.began, pilot.began)
+                PendingJob(f"{place}", pilot.p, pilot.end - pilot.began, pilot.began, new=True)
                 for place, pilot in held
                 if pilot.began > moment.now
             ),
@@ -244,7 +244,7 @@ class SiteFuture:
             demand=demand,
             remaining=math.ceil(moment.uncovered / sites),
             allowed=allowed,
-            limit=rules.limits.max_pending_requests,
+            limits=rules.limits,
             pilots=pilots,
         )
         place = Place(name="", queue=queue, rules=rules, allowed=allowed)

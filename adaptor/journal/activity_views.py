@@ -36,6 +36,7 @@ _USES: dict[str, AttemptUse] = {
     AttemptOutcome.TIMED_OUT.value: "failed",
     AttemptOutcome.OUT_OF_MEMORY.value: "failed",
     AttemptOutcome.SUPERSEDED.value: "replica",
+    AttemptOutcome.CANCELLED.value: "cancelled",
 }
 """All other outcomes are cuts."""
 _MOST_PILOTS = 500

@@ -26,7 +26,7 @@ from adaptor.private_files import write_private
 
 log = logging.getLogger(__name__)
 
-FORMAT = 5
+FORMAT = 6
 FOLDER = Path(__file__).parent  # of `schema.sql` and `migrations/`
 _TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
 

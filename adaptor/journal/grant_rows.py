@@ -48,14 +48,14 @@ def note_key(db: sqlite3.Connection, name: str, now: float, told: str, bags: Col
     insert_decision(db, now, "", "key", f"key {name}: {told}", bags=bags)
 
 
-def kept_of(db: sqlite3.Connection, name: str) -> list[int]:
-    """The bags of a key that are not forgotten."""
+def kept_of(db: sqlite3.Connection, name: str) -> dict[int, str]:
+    """By bag of a key that is not forgotten, in ascending order: its name."""
     rows = db.execute(
-        "SELECT bag FROM granted_bag JOIN bag ON bag.id = granted_bag.bag WHERE granted_bag.name = ?"
+        "SELECT bag, bag.name FROM granted_bag JOIN bag ON bag.id = bag WHERE granted_bag.name = ?"
         " ORDER BY bag",
         (name,),
     )
-    return [bag for (bag,) in rows]
+    return dict(rows)
 
 
 def unfinished_of(db: sqlite3.Connection, name: str) -> int:

@@ -22,6 +22,7 @@ from adaptor.journal import bag_rows, database
 from adaptor.journal.change_rows import note_user_change, write_changes
 from adaptor.journal.decision_rows import insert_decision
 from adaptor.journal.forecast_rows import insert_forecast, insert_raw
+from adaptor.journal.pilot_rows import insert_pilot
 from adaptor.journal.staging import StagedTasks, stage
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, UserChange
 from adaptor.protocol.messages import AttemptKey
@@ -222,36 +223,37 @@ class Journal:
 
     # --- pilots --------------------------------------------------------------------------------
 
-    def add_pilot(
+    def add_pilots(
         self,
         site: str,
         tag_prefix: str,
-        crafted: CraftedRequest,
+        crafted: Sequence[CraftedRequest],
         now: float,
         bag: int | None = None,
-        also: _Also | None = None,
+        holds: Callable[[sqlite3.Connection, int], bool] = lambda _db, _pilot: True,
         node: str = "",
-    ) -> int:
-        """Write the intent to submit a request, before it is submitted; the pilot's id.
+    ) -> range:
+        """Write the intent to submit requests together, before they are submitted; the pilots' ids.
 
-        `bag` is the only one that it will serve, `node` the donated node that it will use. `also` gets the id
-        and writes in the same transaction.
+        Args:
+            bag: the only one that they will serve.
+            holds: gets an id and writes in the same transaction; False: neither this pilot is written nor
+                those behind it.
+            node: the donated node that the only one will use.
         """
+        written: list[int] = []
         with self.transaction(durable=True) as db:
-            request, start = crafted.request, crafted.predicted_start
-            row = db.execute(
-                "INSERT INTO pilot (site, tag, state, p, tr, least, submitted, predicted_start, reason, bag,"
-                " donated_node, partition) VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(site, PilotState.SUBMITTING.value, request.p, request.tr, request.least, now, start),
-                    *(crafted.reason, bag, node, crafted.partition),
-                ),
-            )
-            pilot = int(row.lastrowid or 0)
-            db.execute("UPDATE pilot SET tag = ? WHERE id = ?", (f"{tag_prefix}{pilot}", pilot))
-            if also is not None:
-                also(db, pilot)
-        return pilot
+            for each in crafted:
+                pilot = insert_pilot(db, site, tag_prefix, each, now, bag, node)
+                if not holds(db, pilot):
+                    db.execute("DELETE FROM pilot WHERE id = ?", (pilot,))
+                    break
+                written.append(pilot)
+            if len(written) > 1:
+                db.execute(
+                    "UPDATE pilot SET array = ?1 WHERE id BETWEEN ?1 AND ?2", (written[0], written[-1])
+                )
+        return range(written[0], written[-1] + 1) if written else range(0)
 
     def update_pilot(
         self,

@@ -14,7 +14,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.crafting.futures.run_shares import KEPT, Ran
 from adaptor.journal.database import select
-from adaptor.model import IN_SYSTEM, REPORTED, AttemptOutcome, PilotState
+from adaptor.model import IN_SYSTEM, REPORTED, AttemptOutcome, CraftedRequest, PilotState
 from adaptor.protocol.messages import AttemptKey
 
 _TIMED = (*REPORTED, AttemptOutcome.WALLTIME)  # ends of attempts whose times the worker itself has reported
@@ -40,6 +40,7 @@ class PilotRow(msgspec.Struct, frozen=True):
     bag: int | None  # the only bag that it serves; None: all that share their pilots
     node: str  # the donated node that it uses; empty: it is a formal request
     partition: str  # of the site, by name; empty: it has only one
+    array: int | None  # the first pilot of the array with which it was submitted; None: it was alone
 
 
 class PilotWait(msgspec.Struct, frozen=True):
@@ -69,11 +70,45 @@ class HeldSeconds(msgspec.Struct, frozen=True):
     seconds: float  # processor-seconds
 
 
+def insert_pilot(
+    db: sqlite3.Connection,
+    site: str,
+    tag_prefix: str,
+    crafted: CraftedRequest,
+    now: float,
+    bag: int | None,
+    node: str,
+) -> int:
+    """Write the intent to submit a request; the pilot's id. As `Journal.add_pilots`."""
+    request, start = crafted.request, crafted.predicted_start
+    row = db.execute(
+        "INSERT INTO pilot (site, tag, state, p, tr, least, submitted, predicted_start, reason, bag,"
+        " donated_node, partition) VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(site, PilotState.SUBMITTING.value, request.p, request.tr, request.least, now, start),
+            *(crafted.reason, bag, node, crafted.partition),
+        ),
+    )
+    pilot = int(row.lastrowid or 0)
+    db.execute("UPDATE pilot SET tag = ? WHERE id = ?", (f"{tag_prefix}{pilot}", pilot))
+    return pilot
+
+
 def pilots_in_system(db: sqlite3.Connection) -> list[PilotRow]:
     """Those that count towards max_pending_requests."""
     states = [state.value for state in IN_SYSTEM]
     where = f"pilot WHERE state IN ({','.join('?' * len(states))})"
     return select(db, PilotRow, where, states, named={"node": "donated_node"})
+
+
+def arrays_of(db: sqlite3.Connection, pilots: Iterable[int]) -> dict[int, int]:
+    """By pilot: the first pilot of its array; those that have none are left out."""
+    found: dict[int, int] = {}
+    for pilot in pilots:
+        row = db.execute("SELECT array FROM pilot WHERE id = ?", (pilot,)).fetchone()
+        if row is not None and row[0] is not None:
+            found[pilot] = row[0]
+    return found
 
 
 def pilot_waits(db: sqlite3.Connection, site: str, limit: int = WAITS) -> list[PilotWait]:
@@ -89,9 +124,11 @@ def pilot_waits(db: sqlite3.Connection, site: str, limit: int = WAITS) -> list[P
 
 
 def submitted_since(db: sqlite3.Connection, site: str, since: float) -> list[float]:
-    """When the requests of a site were sent."""
+    """When requests of a site were sent; those of an array were sent together."""
     rows = db.execute(
-        "SELECT submitted FROM pilot WHERE site = ? AND donated_node = '' AND submitted > ?", (site, since)
+        "SELECT MIN(submitted) FROM pilot WHERE site = ? AND donated_node = '' AND submitted > ?"
+        " GROUP BY COALESCE(array, id)",
+        (site, since),
     )
     return [float(at) for (at,) in rows]
 

@@ -21,7 +21,7 @@ from adaptor.journal.database import FILE, guarded, open_for_reading
 from adaptor.journal.decision_rows import REQUESTS_OF, decisions, of_bag
 from adaptor.journal.forecast_rows import first_forecast, forecast_record
 from adaptor.journal.pilot_rows import held_by_attempts
-from adaptor.journal.views import OFFLINE, Live, bags, count, events, latest, pilots, tasks
+from adaptor.journal.views import OFFLINE, Live, bags, count, events, latest, left_out, pilots, tasks
 from adaptor.model import IN_SYSTEM, USEFUL
 
 
@@ -91,7 +91,7 @@ def _bags(reading: QueryContext, question: api.GetBags) -> api.Bags:
 @reads(api.GetLatestBags)
 def _latest(reading: QueryContext, question: api.GetLatestBags) -> api.Bags:
     found = latest(reading.db, question, reading.live)
-    return api.Bags(found, others=count(reading.db) - len(found))
+    return api.Bags(found, others=count(reading.db) - len(found), left_out=left_out(reading.db, found))
 
 
 @reads(api.GetTasks)

@@ -121,7 +121,8 @@ CREATE TABLE pilot (
     donated_node    TEXT NOT NULL DEFAULT '', -- empty: a formal request
     reclaim_time    REAL,                   -- seconds from the call for its node until nothing of it ran
     past_used       REAL NOT NULL DEFAULT 0, -- processor-seconds that became results of forgotten bags
-    partition       TEXT NOT NULL DEFAULT '' -- of the site, by name; empty: it has only one
+    partition       TEXT NOT NULL DEFAULT '', -- of the site, by name; empty: it has only one
+    array           INTEGER                 -- the first pilot of those with which it was decided; NULL: alone
 );
 CREATE INDEX pilot_by_state ON pilot (state);
 CREATE TABLE local_run (                    -- the last local jobs that were seen to end

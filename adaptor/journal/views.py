@@ -16,6 +16,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.api import (
+    BagCounts,
     BagEvents,
     BagState,
     BagView,
@@ -27,7 +28,7 @@ from adaptor.api import (
     TaskView,
 )
 from adaptor.bag_spec import BagSpec
-from adaptor.batch_script import element_of, output_files, own_script, script_of
+from adaptor.batch_script import element_of, job_number, output_files, own_script, script_of
 from adaptor.errors import UnknownBagError
 from adaptor.journal import database
 from adaptor.journal.bag_rows import spec_of, unpack_task
@@ -64,7 +65,8 @@ class ScriptOutputs:
 
     def __init__(self, db: sqlite3.Connection, bag: int) -> None:
         self._bag = bag
-        self._script = spec_of(db, bag).script
+        self._spec = spec_of(db, bag)
+        self._script = self._spec.script
 
     def of(
         self, task: int, environment: Mapping[str, str] | None, node: str | None
@@ -79,6 +81,7 @@ class ScriptOutputs:
         return output_files(script_of(self._script, environment), element, node or "")
 
     def job(self, task: int, given: TaskInput) -> api.JobView | None:
+        """Of a task that was submitted as one."""
         own = own_script(given.environment)
         if self._script is None or own is None:
             return None
@@ -91,6 +94,21 @@ class ScriptOutputs:
             cpus=own.cpus,
             limit=own.limit,
             cwd=given.cwd or "",
+        )
+
+    def as_job(self, task: int, given: TaskInput, submitted: float) -> api.JobView:
+        """Of any other task, which finds itself to be one where it runs."""
+        size = self._spec.task if given.needs is None else given.needs.over(self._spec.task)
+        script = self._script
+        index = None if script is None else element_of(script, self._bag, task, given.environment).index
+        return api.JobView(
+            number=job_number(self._bag, task),
+            array=None if index is None else job_number(self._bag, 0),
+            index=index,
+            submitted=submitted,
+            cpus=size.total_processors,
+            limit=None,
+            cwd=given.cwd or self._spec.cwd,
         )
 
 
@@ -109,7 +127,7 @@ def bags(db: sqlite3.Connection, selector: str, live: Live = OFFLINE) -> list[Ba
     """
     if selector == "recent":
         return [live.bag(bag) for bag in _select_bags(db, f"{_RECENT} ORDER BY id", (RECENT,))]
-    chosen = ids_of(selector, [id for (id,) in db.execute("SELECT id FROM bag")])
+    chosen = ids_of(selector, dict(db.execute("SELECT id, name FROM bag")))
     if not chosen:
         return []
     # A range and not a list of ids: SQLite limits the parameters of a statement, in old versions to 999.
@@ -123,13 +141,32 @@ def count(db: sqlite3.Connection) -> int:
 
 
 def latest(db: sqlite3.Connection, question: api.GetLatestBags, live: Live = OFFLINE) -> list[BagView]:
-    """The bags that have not ended and the last that have, in the order of their numbers."""
+    """The bags of which most is to be seen, in the order of their numbers."""
     found = [
         id
-        for condition, most in (("ended IS NULL", question.running), ("ended IS NOT NULL", question.ended))
-        for (id,) in db.execute(f"SELECT id FROM bag WHERE {condition} ORDER BY id DESC LIMIT ?", (most,))  # noqa: S608
+        for chosen, most in ((_GOING_FIRST, question.running), (_LAST_ENDED, question.ended))
+        for (id,) in db.execute(chosen, (most,))
     ]
     return bags(db, ",".join(map(str, sorted(found))), live) if found else []
+
+
+_GOING_FIRST = (
+    "SELECT id FROM bag WHERE ended IS NULL ORDER BY leased > 0 DESC, done + failed > 0 DESC, id DESC LIMIT ?"
+)
+_LAST_ENDED = "SELECT id FROM bag WHERE ended IS NOT NULL ORDER BY id DESC LIMIT ?"
+
+
+def left_out(db: sqlite3.Connection, shown: Sequence[BagView]) -> BagCounts:
+    """How many bags are not among these, by what they do."""
+    numbers = msgspec.json.encode([bag.id for bag in shown]).decode()
+    running, waiting, ended, failed = db.execute(
+        "SELECT TOTAL(ended IS NULL AND leased + done + failed > 0),"
+        " TOTAL(ended IS NULL AND leased + done + failed = 0),"
+        " TOTAL(ended IS NOT NULL), TOTAL(ended IS NOT NULL AND failed > 0)"
+        " FROM bag WHERE id NOT IN (SELECT value FROM json_each(?))",
+        (numbers,),
+    ).fetchone()
+    return BagCounts(int(running), int(waiting), int(ended), int(failed))
 
 
 def _select_bags(db: sqlite3.Connection, where: str, arguments: tuple[object, ...]) -> list[BagView]:
@@ -202,6 +239,13 @@ _REPLICAS = (
     " AND (b.outcome = 'superseded' OR (b.outcome IS NULL AND b.number <> a.number))"
 )
 
+_ATTEMPTS = (
+    "t.attempts - CASE WHEN t.attempts THEN (SELECT COUNT(*) FROM attempt b WHERE b.bag = t.bag"
+    " AND b.task = t.number AND b.started IS NULL"
+    " AND b.outcome IN ('returned', 'walltime', 'preempted', 'cancelled')) ELSE 0 END"
+)
+"""Attempts of a task without those that a worker held and never started."""
+
 
 def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) -> list[TaskView]:
     """The tasks of one bag, with the attempt that is their result or else the newest.
@@ -217,6 +261,9 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
     stored = [TaskState.LEASED.value if state == "running" else state for state in question.states]
     outputs = ScriptOutputs(db, question.bag)
 
+    def as_job(task: int, given: TaskInput) -> api.JobView | None:
+        return None if question.numbers is None else outputs.as_job(task, given, bag.submitted)
+
     def made(row: dict[str, Any]) -> dict[str, Any]:
         given = unpack_task(row["input"])
         command, state = given.command, row["state"]
@@ -230,7 +277,7 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
             "retries": min(row["charged"], max(0, row["attempts"] - row["replicas"] - 1)),
             "stdout": stdout,
             "stderr": stderr,
-            "job": outputs.job(row["task"], given),
+            "job": outputs.job(row["task"], given) or as_job(row["task"], given),
         }
 
     found = database.select(
@@ -244,6 +291,7 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
             "task": "t.number",
             "state": "t.state",
             "attempt": "a.number",
+            "attempts": _ATTEMPTS,
             "replicas": f"CASE WHEN t.attempts > 1 THEN ({_REPLICAS}) ELSE 0 END",
             "error": "COALESCE(NULLIF(t.error, ''), a.error)",
         },

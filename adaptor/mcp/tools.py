@@ -24,6 +24,7 @@ from adaptor.client.bags import new_key
 from adaptor.client.environment import captured
 from adaptor.client.when import request_of
 from adaptor.errors import UsageError
+from adaptor.option_kinds import plain_text
 from adaptor.outputs.finding import tail
 
 Json = dict[str, Any]
@@ -166,13 +167,19 @@ def _bag(
             raise UsageError(str(error)) from None
     if budget is not None:
         given["budget"] = budget
-    made = (
-        expand(template, [_axis(name, values) for name, values in (parameters or {}).items()])
-        if template
-        else [api.TaskInput(line) for line in tasks or ()]
-    )
+    if template:
+        made = expand(template, [_axis(name, values) for name, values in (parameters or {}).items()])
+    else:
+        made = [_task(number, line) for number, line in enumerate(tasks or ())]
     variables, _ = captured(os.environ)
     return bag_of(BagFile(made), "agent", given, {**variables, **(environment or {})})
+
+
+def _task(number: int, line: str) -> api.TaskInput:
+    try:
+        return api.TaskInput(plain_text(line))
+    except ValueError as error:
+        raise UsageError(f"task {number}: {error}") from None
 
 
 def _axis(name: str, values: list[str] | str) -> Axis:

@@ -76,6 +76,7 @@ class BagContext(msgspec.Struct, frozen=True, array_like=True):
     limit_memory: bool = False
     """Whether the worker ends a task that holds more memory than it needs by its size."""
     umask: int | None = None  # of its tasks and of the files of their output; None: the worker's
+    shell: str = ""  # the words of the shell that runs its lines; empty: as the site says
 
 
 class Lease(msgspec.Struct, frozen=True, array_like=True):
@@ -191,6 +192,8 @@ class Welcome(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     grace_time: float
     patience: float  # seconds for which a worker without tasks waits for a silent daemon
     acknowledged: list[AttemptKey] = []
+    shell: str = ""
+    """The words of the site's shell for the lines of bags that name none; empty: the worker's own choice."""
 
 
 class Orders(msgspec.Struct, tag=True, kw_only=True):

@@ -81,6 +81,8 @@ class Guard(msgspec.Struct, frozen=True):
     """Whether its first attempts are watched."""
     excused: int = 0
     """Failed tasks that do not count towards `max-fails` any more."""
+    until: float | None = None
+    """Epoch seconds at which a paused bag goes on by itself; None: never."""
 
 
 class Bag:

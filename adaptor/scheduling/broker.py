@@ -29,7 +29,16 @@ from adaptor.scheduling.demand import (
 )
 from adaptor.scheduling.dependencies import Links
 from adaptor.scheduling.donation_facts import DonatedNode
-from adaptor.scheduling.guards import forgive, pause, recall_unstarted, resume, room_of, tell_time_limits
+from adaptor.scheduling.guards import (
+    forgive,
+    go_on,
+    pause,
+    recall_unstarted,
+    resume,
+    room_of,
+    tell_time_limits,
+    wait_until_begin,
+)
 from adaptor.scheduling.leasing import dispatch, feed, lacks_time
 from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.lost_workers import SILENT, explain_losses, remove
@@ -66,6 +75,8 @@ class Broker:
     def add_bag(self, bag: Bag, now: float, *, watched: bool = False) -> None:
         """`watched`: its blocked tasks are known to wait for what has not ended, as those of a new bag do."""
         self.state.enter(bag)
+        if watched:
+            wait_until_begin(self.state, bag, now)
         if bag.spec.aims:
             self.keep_apart(bag.id)
         if not watched:
@@ -98,9 +109,18 @@ class Broker:
         dispatch(self.state, now)
 
     def advance(self, now: float) -> None:
-        """Let go on what waited for tasks and bags that have ended since the last call."""
-        if follow_ends(self.state):
+        """Let go on what waited for tasks and bags that have ended since the last call, or for this time."""
+        due = self.due(now)
+        for bag in due:
+            go_on(self.state, bag)
+        if follow_ends(self.state) or due:
             dispatch(self.state, now)
+
+    def due(self, now: float) -> list[Bag]:
+        """The bags that have waited for their `begin`, which has come."""
+        return [
+            bag for bag in self.state.bags.values() if bag.guard.until is not None and bag.guard.until <= now
+        ]
 
     def close(self, bag_id: int) -> bool:
         """Let a bag take no more tasks; False: it was closed already."""
@@ -161,12 +181,19 @@ class Broker:
         return len(waiting)
 
     def retry(
-        self, bag: Bag, now: float, tasks: Iterable[int] | None = None, needs: OwnNeeds | None = None
+        self,
+        bag: Bag,
+        now: float,
+        tasks: Iterable[int] | None = None,
+        needs: OwnNeeds | None = None,
+        spec: BagSpec | None = None,
     ) -> int:
         """Queue a bag's failed and cancelled tasks (None: all of them) again, as if they had not run; returns
         their number; none where a bag after which it runs has ended so that it cannot.
 
-        `needs`: what replaces theirs.
+        Args:
+            needs: what replaces theirs.
+            spec: the options that the bag has from now on; None: as before.
 
         Raises ValueError: the needs contradict other sizes of a task; nothing is changed.
         """
@@ -186,6 +213,8 @@ class Broker:
             ]
         if again:
             forgive(self.state, bag)
+            if spec is not None:
+                self._take(bag, spec, now)
             self.state.changes.by_user[bag.id] = "retried"
             await_again(self.state, bag)
             self.add_bag(bag, now)
@@ -194,7 +223,7 @@ class Broker:
     def pause(self, bag_id: int) -> bool:
         """Start no more tasks of a bag; those that run go on. Returns False: it is paused, or has ended."""
         bag = self.state.bags.get(bag_id)
-        if bag is None or bag.ended or bag.guard.paused:
+        if bag is None or bag.ended or (bag.guard.paused and bag.guard.until is None):
             return False
         pause(self.state, bag, "its user has paused it")
         self.state.changes.by_user[bag_id] = "paused"
@@ -215,15 +244,22 @@ class Broker:
         bag = self.state.bags.get(bag_id)
         if bag is None or bag.ended:
             return False
+        self._take(bag, spec, now)
+        self.state.changes.by_user[bag_id] = "options changed"
+        dispatch(self.state, now)
+        return True
+
+    def _take(self, bag: Bag, spec: BagSpec, now: float) -> None:
+        """Replace the options of a bag."""
+        begins = spec.begin != bag.spec.begin
         if spec.max_running != bag.spec.max_running:  # what waits in workers goes by the old one
             for worker in self.state.workers.values():
                 recall_unstarted(self.state, worker, bag)
         self.learn_kinds(bag, spec, bag.earlier)
+        if begins:
+            wait_until_begin(self.state, bag, now)
         if spec.aims:
-            self.keep_apart(bag_id)
-        self.state.changes.by_user[bag_id] = "options changed"
-        dispatch(self.state, now)
-        return True
+            self.keep_apart(bag.id)
 
     def change_needs(self, bag_id: int, tasks: Iterable[int], needs: OwnNeeds, now: float) -> int:
         """Replace what those of these tasks need that have not ended, and return their number.

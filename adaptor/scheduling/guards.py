@@ -2,10 +2,12 @@
 
 A paused bag leases nothing and asks for nothing, and what runs of it goes on to its end. A bag pauses because
 its user says so, because its first attempts all fail (the canary), or at its `max-fails`; it goes on when its
-user says so.
+user says so. Until its `begin` it is paused too, and goes on by itself.
 """
 
 from __future__ import annotations
+
+import msgspec
 
 from adaptor.guard_rails import ALIKE, QUICK, canary_tries
 from adaptor.model import TaskState
@@ -13,7 +15,7 @@ from adaptor.protocol.messages import AttemptKey, Result
 from adaptor.scheduling.bag import Bag, Guard
 from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.workers import Worker
-from adaptor.units import counted
+from adaptor.units import counted, format_instant
 
 _NEWS = 0.1  # the part of a time limit by which it must change to be sent again
 QUICK_REQUEUES = 10
@@ -128,15 +130,38 @@ def recall_unstarted(state: SchedulingState, worker: Worker, bag: Bag | None = N
             state.orders[worker.id].give_back.append(key)
 
 
+def wait_until_begin(state: SchedulingState, bag: Bag, now: float) -> None:
+    """Pause a bag until its `begin`; one that has paused for another reason stays as it is."""
+    begin = bag.spec.begin
+    if (bag.guard.paused and bag.guard.until is None) or bag.ended:
+        return
+    if begin is None or begin <= now:
+        go_on(state, bag)
+        return
+    sentence = f"bag {bag.id} begins at {format_instant(begin)}; adaptor resume {bag.id} starts it now"
+    _set(state, bag, msgspec.structs.replace(bag.guard, paused=sentence, until=begin))
+    for worker in state.workers.values():
+        recall_unstarted(state, worker, bag)
+
+
+def go_on(state: SchedulingState, bag: Bag) -> None:
+    """End the wait for a bag's `begin`."""
+    if bag.guard.until is not None:
+        _set(state, bag, msgspec.structs.replace(bag.guard, paused="", until=None))
+
+
 def resume(state: SchedulingState, bag: Bag) -> None:
     """Let a bag go on: without its canary, and with all of its `max-fails` again."""
+    if bag.guard.until is not None:  # it waited for its begin: nothing has failed
+        go_on(state, bag)
+        return
     _set(state, bag, Guard(canary=False, excused=bag.count(TaskState.FAILED)))
 
 
 def forgive(state: SchedulingState, bag: Bag) -> None:
     """The failures of a bag do not count any more, since its user has its failed tasks tried again."""
     if bag.guard.excused:
-        _set(state, bag, Guard(bag.guard.paused, bag.guard.itself, bag.guard.shown, bag.guard.canary))
+        _set(state, bag, msgspec.structs.replace(bag.guard, excused=0))
 
 
 def tell_time_limits(state: SchedulingState, worker: Worker) -> None:

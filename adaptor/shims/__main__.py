@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 from adaptor.shims.commands import run
-from adaptor.shims.real import RealCommand, leave_path
+from adaptor.shims.real import RealCommand, in_task, leave_path
 from adaptor.shims.serving import leave_behind
 
 
 def main() -> None:
     folder, name, *arguments = sys.argv[1:]
     leave_path()
-    leave_behind(folder)
+    if not in_task(os.environ):  # what a task leaves behind is ended with it
+        leave_behind(folder)
     try:
         code = run(name, arguments, Path(folder))
     except RealCommand as real:

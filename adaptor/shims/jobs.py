@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from adaptor import api
-from adaptor.batch_script import FIRST_JOB, place_of
+from adaptor.batch_script import place_of
 from adaptor.client.reading import Reader, all_tasks
+from adaptor.defaults import FIRST_JOB
 from adaptor.endings import OUT_OF_MEMORY
 from adaptor.errors import UsageError
 
@@ -197,14 +198,14 @@ class Jobs:
         if head.array != head.number and wanted.indices is None:
             yield head
             return
-        after = head.task - 1
-        while page := list(self._jobs(api.GetTasks(head.bag, after=after, limit=_PAGE))):
+        first = head.task
+        while page := list(self._named(head.bag, [*range(first, first + _PAGE)])):
             for job in page:
                 if job.array != wanted.number:
                     return
                 if wanted.indices is None or job.index in wanted.indices:
                     yield job
-            after = page[-1].task
+            first += _PAGE
 
     def _jobs(self, question: api.GetTasks) -> Iterator[Job]:
         try:

@@ -8,14 +8,15 @@ from __future__ import annotations
 import os
 import sys
 
-from adaptor.defaults import REAL_COMMANDS
+from adaptor.defaults import FIRST_JOB, REAL_COMMANDS, SHIM_RULES
 
 TYPE_CHECKING = False  # that of `typing` takes longer than all else here
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import NoReturn
 
-RULES = "shims.json"  # the file by which a folder of shims is known; it has the rules
+RULES = SHIM_RULES
+_OF_TASKS = ("squeue", "scancel", "sacct", "scontrol")  # those that are asked for tasks inside a task, too
 
 
 def leave_path() -> None:
@@ -34,10 +35,32 @@ def found(name: str) -> str | None:
     return None
 
 
-def real_is_meant(environment: Mapping[str, str]) -> bool:
-    """Whether the shims must not stand in the way: inside a task, and of our own daemon."""
-    off = any(environment.get(name) == value for name, value in REAL_COMMANDS.items())
-    return off or "ADAPTOR_TASK_ID" in environment
+def in_task(environment: Mapping[str, str]) -> bool:
+    return "ADAPTOR_TASK_ID" in environment
+
+
+def real_is_meant(environment: Mapping[str, str], name: str, arguments: Sequence[str]) -> bool:
+    """Whether the shims must not stand in the way: of our own daemon, and where a task asks for no task."""
+    if any(environment.get(variable) == value for variable, value in REAL_COMMANDS.items()):
+        return True
+    return in_task(environment) and not (name in _OF_TASKS and any(map(_names_ours, arguments)))
+
+
+def _names_ours(argument: str) -> bool:
+    numbers = "".join(letter if letter.isdigit() else " " for letter in argument).split()
+    return any(int(number) >= FIRST_JOB for number in numbers)
+
+
+def with_own_array(environment: Mapping[str, str], arguments: Sequence[str]) -> list[str]:
+    """Inside an element of an array: the array's number, which is that of a bag, as a job number of ours."""
+    array, element = environment.get("SLURM_ARRAY_JOB_ID", ""), environment.get("SLURM_JOB_ID", "")
+    if not (in_task(environment) and array.isdigit() and element.isdigit() and int(array) < FIRST_JOB):
+        return list(arguments)
+    import re
+
+    first = str(int(element) - int(environment["ADAPTOR_TASK_ID"]))
+    own = re.compile(rf"\[[^]]*]|(?:(?<=^-j)|(?<![\w.])){array}(?![\d.])")
+    return [own.sub(lambda found: first if found[0] == array else found[0], word) for word in arguments]
 
 
 def tell(text: str) -> None:

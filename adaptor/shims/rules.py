@@ -28,7 +28,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 OF_SHIM = frozenset({"dependency", "parsable", "quiet", "wait", "wrap"})
 """Options that the shim follows by itself, and the reader of scripts does not see."""
-_CHANGED = frozenset({"cpu-freq", "deadline", "hold", "immediate", "test-only"})
+_CHANGED = frozenset({"begin", "cpu-freq", "deadline", "hold", "immediate", "test-only"})
 """Options that a bag would follow in another way."""
 _NO_MATTER = frozenset({"SBATCH_DEBUG", "SBATCH_EXPORT_ALL", "SBATCH_NO_REQUEUE", "SBATCH_REQUEUE"})
 
@@ -61,7 +61,7 @@ def check(given: Sequence[GivenOption], text: str, environment: Mapping[str, str
         if directives(text, mark):
             raise TooLarge(f"the script has {mark} lines, which sbatch reads")
     for each in given:
-        if each.name in _CHANGED:
+        if each.name in _CHANGED and (each.name, each.value) != ("begin", "now"):
             raise TooLarge(f"{each.shown}: a bag does not do this")
     for name in environment:
         if name.startswith("SBATCH_") and name not in _NO_MATTER:

@@ -15,7 +15,7 @@ import sys
 if __name__ == "__main__":  # without site-packages
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(__file__))))  # noqa: PTH120
 
-from adaptor.shims.real import RealCommand, leave_path, pass_on, real_is_meant, tell
+from adaptor.shims.real import RealCommand, in_task, leave_path, pass_on, real_is_meant, tell, with_own_array
 
 TAKEN, EXIT, REAL = b"t", b"e", b"r"
 """The answer: the first as soon as the work may have an effect, then one of the others with its words."""
@@ -83,11 +83,12 @@ def main() -> None:
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     folder, name, *arguments = sys.argv[1:]
+    arguments = with_own_array(os.environ, arguments)
     leave_path()
     try:
-        if real_is_meant(os.environ):  # inside a task, and where it is asked for
+        if real_is_meant(os.environ, name, arguments):
             pass_on(name, arguments)
-        code = served(folder, name, arguments)
+        code = None if in_task(os.environ) else served(folder, name, arguments)
     except RealCommand as real:
         real.become()
     if code is not None:

@@ -30,6 +30,7 @@ from adaptor.worker import lifecycle
 from adaptor.worker.binding import Binding
 from adaptor.worker.environment import NodeEnvironment, parse_env0
 from adaptor.worker.given import bounds_of, given, machine_memory
+from adaptor.worker.jobs.as_job import TaskJobs
 from adaptor.worker.link import Link
 from adaptor.worker.parts import NodeFiles
 from adaptor.worker.runner import Runner
@@ -69,10 +70,13 @@ class Agent:
         )
         files = NodeFiles(settings.directory)
         node = NodeEnvironment(environment, self._read_before())
-        scripts = Scripts(settings.directory, settings.node, environment)
+        scripts = Scripts(settings.scripts, settings.node, environment)
+        jobs = TaskJobs(settings.scripts, settings.node, environment, settings.access.parent)
         self._timers = Timers()
         processors = self._given.processors
-        runner = Runner(node, devices, files, scripts, processors, self._timers, lambda: slots.free_memory)
+        runner = Runner(
+            node, devices, files, scripts, jobs, processors, self._timers, lambda: slots.free_memory
+        )
         self._news = select.epoll()
         """Readable with every signal, and when an attempt has answered or may start."""
         for handle in (self._wakeup.fd, *runner.fds):
@@ -234,6 +238,7 @@ class Agent:
             self._log.say(f"welcomed at {self._link.tried[-1]}")
             self._terms = message
             self._tasks.grace = min(message.grace_time, LAST_SECONDS)
+            self._tasks.runner.shell = message.shell
             self._greeted = None
             self._leave_timer.set(0.0)
             self._link.heard()

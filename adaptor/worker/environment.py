@@ -9,18 +9,23 @@ from collections.abc import Mapping, Sequence
 from adaptor.protocol.messages import BagContext, Lease
 
 FROM_NODE = (
-    *("TMPDIR", "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_CONF", "PBS_JOBID"),
+    *("TMPDIR", "SLURM_CONF"),
     *("CUDA_DEVICE_ORDER", "ADAPTOR_SUPERVISED"),
 )
 """Variables of the worker that every task gets. ADAPTOR_SUPERVISED marks processes that have lost both worker
-and supervisor. A scheduler's other variables describe the worker's own job step, and would mislead an
-`srun` inside a task."""
+and supervisor. What a scheduler says of the pilot is not true of a task: `as_job` has what is."""
 _PERSON = ("HOME", "USER", "LOGNAME", "SHELL", "LANG")
 _PATH = "/usr/local/bin:/usr/bin:/bin"  # with `_PERSON`, the environment of a task whose bag brings none
 _NOT_FROM_PROLOGUE = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
 NODEFILE = "ADAPTOR_NODEFILE"  # names the file with the nodes of a task that takes several
 _SCRATCH = re.compile(r"(?:SLURM|PBS)_\w*(?:TMP|SCRATCH|JOBFS)\w*")
 """Variables of a site's prolog that name folders for the jobs of a node: `SLURM_TMPDIR`, `PBS_JOBFS`."""
+_NOT_BINDING = {
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
+    "I_MPI_PIN": "off",
+}
+"""Of Open MPI 4 and 5 and Intel MPI; MPICH binds nothing by itself."""
 _SCHEDULERS = ("ADAPTOR_", "SLURM_", "SLURMD_", "SRUN_", "PBS_", "PMI_", "PMIX_")
 """Prefixes of variables that are meant for the worker itself."""
 
@@ -58,18 +63,20 @@ def of_task(
         bound: whether the kernel lets it use its own processors only.
     """
     own = {"PWD": lease.cwd or bag.cwd, **of_lease(bag, lease, deadline)}
-    return {**({} if bound else _threads(shared, bag, lease)), **shared, **own}
+    return {**({} if bound else _unbound(bag, lease)), **shared, **own}
 
 
-def _threads(shared: Mapping[str, str], bag: BagContext, lease: Lease) -> dict[str, str]:
-    """How many threads a program may start that would else start one for each processor of the node."""
+def _unbound(bag: BagContext, lease: Lease) -> dict[str, str]:
+    """For a task that may use all processors of a node which others use too.
+
+    A program would start a thread for each of them, and each MPI bind its processes to the same first ones.
+    """
     size = lease.task or bag.task
-    if size.processors == 1 or size.nodes > 1:
+    if size.nodes > 1:
         return {}
-    if bag.script is not None:  # it finds what its scheduler says
-        return {}
-    names = ("OMP_NUM_THREADS", "NCPUS") if "PBS_JOBID" in shared else ("OMP_NUM_THREADS",)
-    return dict.fromkeys(names, str(size.processors))
+    if size.processors == 1 or bag.script is not None:  # a script finds what its scheduler says
+        return dict(_NOT_BINDING)
+    return {"OMP_NUM_THREADS": str(size.processors), **_NOT_BINDING}
 
 
 def of_lease(bag: BagContext, lease: Lease, deadline: float) -> dict[str, str]:
@@ -85,15 +92,9 @@ def of_lease(bag: BagContext, lease: Lease, deadline: float) -> dict[str, str]:
     }
 
 
-def on_several(environment: Mapping[str, str], nodes: Sequence[str], path: str) -> dict[str, str]:
-    """What a task on several nodes gets in addition. `path`: of the file that names them.
-
-    Where Slurm gave them, MPICH's `mpiexec` starts its processes there by `srun`, next to the workers' steps.
-    """
-    told = {NODEFILE: path, "ADAPTOR_NODES": str(len(nodes))}
-    if "SLURM_JOB_ID" in environment:
-        told.update(HYDRA_LAUNCHER="slurm", SLURM_OVERLAP="1")
-    return told
+def on_several(nodes: Sequence[str], path: str) -> dict[str, str]:
+    """What a task on several nodes gets in addition. `path`: of the file that names them."""
+    return {NODEFILE: path, "ADAPTOR_NODES": str(len(nodes))}
 
 
 def differences(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[dict[str, str], frozenset[str]]:

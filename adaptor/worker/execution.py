@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from adaptor.worker import umask
 from adaptor.worker.binding import bound
 from adaptor.worker.output import SHORTAGES, CannotStartError, ShortageError, TaskFiles
+from adaptor.worker.shells import shell_words, with_activation
 from adaptor.worker.slots import HeldTask
 
 if TYPE_CHECKING:
     import subprocess
 
-SHELL = "/bin/sh"
 _PLAIN = re.compile(r"[\w.+-]*/[\w./+-]+(?: +[\w./+:,@%=-]+)*", re.ASCII)
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 _DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores these; its children should not
@@ -49,11 +49,17 @@ class Child:
 
 
 def execute(
-    held: HeldTask, environment: dict[str, str], files: TaskFiles, script: str | None = None
+    held: HeldTask,
+    environment: dict[str, str],
+    files: TaskFiles,
+    script: str | None = None,
+    shell: str = "",
 ) -> Child:
     """Start an attempt. Changes this process's current folder.
 
-    `script`: the file to run in place of the first word of the command.
+    Args:
+        script: the file to run in place of the first word of the command.
+        shell: the words of the site's shell for lines; empty: it names none.
 
     Raises:
         CannotStartError: it cannot be executed as it stands.
@@ -63,14 +69,16 @@ def execute(
     if script is not None:
         command = [script, *command[1:]]
     _enter(held, files.cwd)
-    plain = plain_words(command) if isinstance(command, str) else None
+    shell = held.bag.shell or shell
+    plain = plain_words(command) if isinstance(command, str) and not shell else None
     if plain is not None:
         with contextlib.suppress(CannotStartError), bound(held.cpus):  # the shell finds more, and says more
             return _start(held, plain, environment, files)
     with bound(held.cpus):
         if isinstance(command, str):
-            wanted = held.bag.signal
-            command = [SHELL, "-c", command if wanted is None else wanted.survived_by(command)]
+            line, wanted = with_activation(command, environment), held.bag.signal
+            words = shell_words(shell, environment, program_of)
+            command = [*words, "-c", line if wanted is None else wanted.survived_by(line)]
         return _start(held, command, environment, files)
 
 

@@ -19,6 +19,7 @@ from adaptor.worker.calls.warm import CallAnswer
 from adaptor.worker.calls.warm_processes import WarmProcesses
 from adaptor.worker.environment import NodeEnvironment, of_lease, of_task, on_several
 from adaptor.worker.execution import Child, execute
+from adaptor.worker.jobs.as_job import TaskJobs
 from adaptor.worker.memory import INTERVAL, GpuMemoryMeter, MemoryMeter, OomKills, held_by, oom_kill_counter
 from adaptor.worker.openings import Opening, Openings
 from adaptor.worker.output import CannotStartError, ShortageError, TaskFiles
@@ -58,6 +59,7 @@ class Runner:
         devices: Devices,
         files: NodeFiles,
         scripts: Scripts,
+        jobs: TaskJobs,
         processors: int,
         timers: Timers,
         spare_memory: Callable[[], int],
@@ -71,10 +73,12 @@ class Runner:
         self._devices = devices
         self._files = files
         self._scripts = scripts
+        self._jobs = jobs
         self._meter = MemoryMeter()
         self._oom = OomKills(oom_kill_counter())
         self._gpu_meter = GpuMemoryMeter()
         self._environment = environment
+        self.shell = ""  # of the site, for lines; empty: it names none
         self._shared: dict[int, dict[str, str]] = {}
         """By bag: the environment that its tasks have in common here."""
         self._by_pid: dict[int, Running] = {}
@@ -130,7 +134,8 @@ class Runner:
         Raises CannotStartError or ShortageError.
         """
         if held.lease.call is not None:  # in a process that has files for it, if there is one
-            child = self.warm.go_on(held, of_lease(held.bag, held.lease, deadline))
+            own = of_lease(held.bag, held.lease, deadline) | self._jobs.numbers(held.bag, held.lease)
+            child = self.warm.go_on(held, own)
             if child is not None:
                 self._openings.discard(held)
                 self._note(Running(held, child))
@@ -142,8 +147,9 @@ class Runner:
         environment.update(self._devices.of_task(held.gpus))
         if held.lease.nodes:
             path = self._files.write(held.key, held.lease.nodes)
-            environment.update(on_several(environment, held.lease.nodes, str(path)))
-        environment = self._scripts.environment(environment, held.bag, held.lease)
+            environment.update(on_several(held.lease.nodes, str(path)))
+        environment = self._scripts.with_scratch(environment, held.bag, held.lease)
+        environment = self._jobs.environment(environment, held.bag, held.lease)
         opening = self._openings.open(held, environment, now)
         return opening is not None and self.start_opened(opening)
 
@@ -180,7 +186,7 @@ class Runner:
         if held.lease.call is not None:
             return self.warm.start(held, environment, files, len(self._by_pid))
         self.warm.make_room(time.monotonic(), len(self._by_pid) + 1, held.gpus)
-        return execute(held, environment, files, self._scripts.copy(held.bag, held.lease))
+        return execute(held, environment, files, self._scripts.copy(held.bag, held.lease), self.shell)
 
     def give_up(self, key: AttemptKey) -> bool:
         """Forget one of `opening`. Returns False if it is none of these."""
@@ -191,6 +197,7 @@ class Runner:
         self.warm.end_all()
         self.tidy()
         self._scripts.remove()
+        self._jobs.remove()
 
     def reap(self) -> list[Result]:
         """Wait for all children that have ended; end what ended attempts have left behind."""

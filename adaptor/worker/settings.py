@@ -47,6 +47,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """The node's name as part of a file's name."""
         return self.node.replace("/", "_")
 
+    @property
+    def scripts(self) -> Path:
+        """The folder for what tasks on this node find there: scripts, commands, lists of nodes."""
+        return self.directory / f"scripts-{self.file_node}"
+
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
     """Raises SettingsError: a variable is missing or invalid."""

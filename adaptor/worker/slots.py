@@ -135,6 +135,7 @@ class Slots:
             self._leave(key.bag)
         else:
             self._forget_behind(key)
+            self._admit(key.bag)
         return held
 
     def _may_start(self, held: HeldTask) -> bool:
@@ -164,13 +165,21 @@ class Slots:
     def _leave(self, bag: int) -> None:
         """An attempt of a bag neither runs nor is ready any more: others may take its place."""
         self._active[bag] -= 1
-        for held in list(self._behind.get(bag, {}).values()):
+        self._admit(bag)
+        if not self._active[bag]:
+            del self._active[bag]
+
+    def _admit(self, bag: int) -> None:
+        """Make waiting leases of a bag ready, in their order, up to the first that must still wait.
+
+        Called if an attempt leaves, or a waiting lease is taken out, which may have been the first.
+        """
+        while behind := self._behind.get(bag):
+            held = next(iter(behind.values()))
             if not self._may_start(held):
                 break
             self._forget_behind(held.key)
             self._make_ready(held)
-        if not self._active[bag]:
-            del self._active[bag]
 
     def start_next(
         self,

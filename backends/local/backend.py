@@ -98,7 +98,9 @@ class LocalBackend(Backend):
                             os.kill(supervisor["pid"], signal.SIGTERM)
 
     def advertised_limits(self) -> Limits:
-        return Limits(max_pending_requests=POLITE, max_proc=self._machine.processors, max_tr=LONGEST)
+        return Limits(
+            max_pending_requests=POLITE, max_pilots=POLITE, max_proc=self._machine.processors, max_tr=LONGEST
+        )
 
     def _job(self, id: int, order: PilotOrder, admission: Admission) -> Job:
         try:

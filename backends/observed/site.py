@@ -24,6 +24,10 @@ class SiteNode(msgspec.Struct, frozen=True, kw_only=True):
     """What cannot be had at the moment."""
     ours: bool = True
     """Whether the site's requests may run there."""
+    most: Amounts | None = None
+    """What the site's requests may have of it at most; None: all."""
+    most_of_queue: bool = False
+    """Whether that many processors are for all jobs of the queue together; else each request gets as many."""
     sole: bool = False
     """Whether one job has all of it, however little it asked for."""
     exclusive: bool = False
@@ -32,7 +36,12 @@ class SiteNode(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def lasting(self) -> tuple[object, ...]:
         """All but what jobs have of it."""
-        return self.name, self.host, self.has, self.ours, self.sole, self.exclusive
+        return self.name, self.host, self.has, self.ours, self.most, self.sole, self.exclusive
+
+    @property
+    def offered(self) -> Amounts:
+        """What the site's requests may have of it when nothing else is there."""
+        return self.has if self.most is None else self.has.within(self.most)
 
 
 class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +61,9 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
     """Whether memory is given to jobs as processors are."""
     default_memory: int | None = None
     """Bytes for each processor of a request that names none; None: memory is not counted."""
+    processor_step: int = 1
+    """As of `QueueState`, as is the next one."""
+    most_memory: int | None = None
 
     @property
     def nodes(self) -> dict[str, SiteNode]:
@@ -65,14 +77,14 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def processors(self) -> int:
-        return sum(node.has.processors for node in self.listed.values() if node.ours)
+        return sum(node.offered.processors for node in self.listed.values() if node.ours)
 
     @property
     def sizes(self) -> dict[str, int]:
         """Processors by machine of ours: the vnodes of one together."""
         found: Counter[str] = Counter()
         for node in self.nodes.values():
-            found[node.host] += node.has.processors
+            found[node.host] += node.offered.processors
         return {host: size for host, size in found.items() if size}
 
     @property

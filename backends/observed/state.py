@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
 import msgspec
 
-from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.model import Allowed, PendingJob, QueueState, RunningJob
 from adaptor.resources import Part
 from backends.observed.remembered import Unchanged
 from backends.observed.rows import NOTHING, Amounts, JobRow, ReservationRow, named_as
@@ -39,8 +39,9 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     whole_nodes: bool = False
     """Whether a node that is partly in use takes no request of ours."""
     memory_step: int = 1
+    allowed: Allowed = Allowed()
     unknown: Sequence[str] = ()
-    """See `QueueState`, as the one before."""
+    """See `QueueState`, as the two before."""
     known: KnownJobs = msgspec.field(default_factory=KnownJobs)
 
 
@@ -68,6 +69,9 @@ def queue_state(seen: Observation) -> QueueState:
             job.id: job.limit for job in seen.jobs if job.state == "running" and seen.now < job.end < math.inf
         },
         memory_step=seen.memory_step,
+        processor_step=seen.site.processor_step,
+        most_memory=seen.site.most_memory,
+        allowed=seen.allowed,
         unknown=tuple(seen.unknown),
     )
 
@@ -142,12 +146,40 @@ def _running(seen: Observation, under: object) -> list[RunningJob]:
         _Holder(f"reservation {each.row.name}", each.row.end, _left(site, each.rest, used))
         for each in reserved
     ]
+    own = {job.id for job in there if site.name in job.queues}
+    held = _within_bounds(site, held, own)
     found = seen.known.running.of(
         lambda id, end, nodes: RunningJob(id, site.processors_of(nodes), end, site.parts_of(nodes)),
         *([getattr(each, name) for each in held] for name in _Holder.__struct_fields__),
         under=under,
     )
     return [job for job in found if job.processors or job.parts]
+
+
+def _within_bounds(site: SiteNodes, held: list[_Holder], own: Collection[str]) -> list[_Holder]:
+    """What jobs hold of what the site's requests may have of each node.
+
+    Where a bound is below what a node has, jobs of others first hold what is beyond the bound; so do jobs of
+    the site's own queue where the bound is one of each request. Of these jobs, those that stay longest.
+    """
+    bounds = {name: node for name, node in site.listed.items() if node.most is not None}
+    if not bounds:
+        return held
+    beyond = {name: node.has.beyond(node.offered) for name, node in bounds.items()}
+    nodes = [dict(holder.nodes) for holder in held]
+    for place in sorted(range(len(held)), key=lambda place: -held[place].end):
+        for name in nodes[place].keys() & bounds.keys():
+            has, spare, node = nodes[place][name], beyond[name], bounds[name]
+            counts = node.most_of_queue and held[place].id in own
+            given = Amounts(
+                0 if counts else min(has.processors, spare.processors), min(has.memory, spare.memory)
+            )
+            beyond[name] = spare.beyond(given)
+            nodes[place][name] = has.beyond(given).within(node.offered)
+    return [
+        _Holder(holder.id, holder.end, {name: amounts for name, amounts in rest.items() if amounts})
+        for holder, rest in zip(held, nodes, strict=True)
+    ]
 
 
 def _held_by(seen: Observation, job: JobRow) -> dict[str, Amounts]:
@@ -248,6 +280,7 @@ def _coming_reservations(seen: Observation) -> list[PendingJob]:
     found = []
     for held in seen.reservations:
         nodes = kept(held, seen.site, whole_nodes=seen.whole_nodes) if held.start > seen.now else {}
+        nodes = {name: each.within(seen.site.listed[name].offered) for name, each in nodes.items()}
         if parts := seen.site.parts_of(nodes):
             processors, length = seen.site.processors_of(nodes), held.end - held.start
             found.append(PendingJob(f"reservation {held.name}", processors, length, held.start, parts))
@@ -288,6 +321,8 @@ def _pending_jobs(seen: Observation, job: JobRow, usual: int, most: int) -> Iter
     there = wanted
     if planned is not None and job.plan:
         nodes = _planned(seen, job)
+        if any(node.most is not None for node in seen.site.listed.values()):
+            nodes = {name: each.within(seen.site.listed[name].offered) for name, each in nodes.items()}
         parts = seen.site.parts_of(nodes)
         if None in job.plan.values():
             ours = sum(name in seen.site.listed and seen.site.listed[name].ours for name in job.plan)

@@ -10,6 +10,7 @@ import msgspec
 from adaptor.model import EndedJob, QueueState
 from adaptor.reports import JobReport, JobState, NodeReport, OwnJob, gone
 from adaptor.units import counted
+from backends.arrays import script_of
 from backends.base import TAG_START, ChangeRefused, PartitionClosed, PilotOrder, SchedulerError, SubmitRefused
 from backends.ceilings import Ceilings
 from backends.donation import donation_terms, shortened
@@ -17,7 +18,8 @@ from backends.observed.backend import BatchBackend
 from backends.pbs.constraints import PbsShape, shape_of, site_traits
 from backends.pbs.dialect import PbsDialect
 from backends.pbs.donation import donatable, node_reports
-from backends.pbs.limits import ceilings, refusal, with_least
+from backends.pbs.fields import element_id, is_element
+from backends.pbs.limits import ceilings, refusal, together, with_least
 from backends.pbs.reading import PbsTerms, SharedServer, ask
 from backends.pbs.rows import PbsJob, PbsQueue
 from backends.pbs.state.nodes import execution_queues, find_queue, misfit
@@ -59,7 +61,7 @@ class PbsBackend(BatchBackend[SharedServer]):
             queues = execution_queues(self._donation_queue(), self._known_terms().queues)
             order = shortened(order, max((each.max_seconds for each in queues), default=math.inf))
         shape, order = self._shape(order), self._with_least(order)
-        script = order.directory / "pilot.sh"
+        script = script_of(order)
         terms = donation_terms(self._site) if order.node else self._site
         command = ["qsub", *dialect.arguments(order, terms, shape, script)]
         text = render(
@@ -70,11 +72,17 @@ class PbsBackend(BatchBackend[SharedServer]):
             environment=order.environment,
             prologue=self._site.prologue,
             worker=order.worker,
+            index="" if order.pilots == 1 else "PBS_ARRAY_INDEX",
             chunk=str(shape.part.processors),
             memory="" if shape.part.memory is None else str(shape.part.memory),
             gpus=str(shape.part.whole_gpus or ""),
         )
         return dialect.accepted_id(self._submit(command, script, text))
+
+    def submit_array(self, order: PilotOrder) -> list[str]:
+        """See `backends.base.Backend`."""
+        id = self.submit(order)
+        return [id] if order.pilots == 1 else [element_id(id, index) for index in range(order.pilots)]
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """See `backends.base.Backend`. A pilot that was put back into its queue to yield is deleted there."""
@@ -97,7 +105,9 @@ class PbsBackend(BatchBackend[SharedServer]):
         self._cancel(["qdel"], ours, self._dialect().is_over)
 
     def reshape(self, id: str, order: PilotOrder) -> None:
-        """See `backends.base.Backend`."""
+        """See `backends.base.Backend`. PBS changes an array as a whole, and none that has begun."""
+        if is_element(id):
+            raise ChangeRefused(f"{id}: PBS changes no single job of an array")
         dialect = self._dialect()
         if dialect.can_reshape and not self._own([OwnJob(id, order.tag)]):
             raise ChangeRefused(f"PBS has no job {id} with the tag {order.tag}")
@@ -160,6 +170,7 @@ class PbsBackend(BatchBackend[SharedServer]):
             terms.other_reservations,
             whole_nodes=self._site.whole_nodes or terms.site.exclusive,
             known=self._known_jobs,
+            allowed=ceilings(terms).allowed(together(terms, self._shared.commands.user())),
         )
 
     def _look(self, asker: str) -> PbsTerms:

@@ -58,10 +58,7 @@ def _check_access(queue: PbsQueue, behind: Sequence[PbsQueue]) -> Iterator[Findi
         if each.shuts_out and each is not queue:
             yield warning(f"queue {each.name} behind {name} takes no jobs of ours: {each.shuts_out}")
     if queue.min_processors > 1:
-        yield warning(
-            f"queue {name} takes no request for fewer than {queue.min_processors:g} processors: small ones, "
-            "as at the end of a bag, are refused"
-        )
+        yield ok(f"each request has {queue.min_processors:g} processors at least (resources_min of {name})")
     if queue.min_seconds > 1:
         least = format_duration(queue.min_seconds)
         yield warning(

@@ -103,19 +103,31 @@ def parse_hosts(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([part.split("/")[0] for part in text.split("+") if part])) if text else ()
 
 
-def parse_user_limit(text: str, user: str) -> int | None:
-    """What `[u:PBS_GENERIC=3],[u:bob=5],[o:PBS_ALL=100]` allows a user; None where it says nothing of us.
+def parse_user_limit(text: str, user: str, group: str = "") -> int | None:
+    """What `[u:PBS_GENERIC=3],[u:bob=5],[g:chem=9],[o:PBS_ALL=100]` allows a user; None where it says nothing
+    of us.
 
-    A limit for the user by name goes before the one for any user. One for all users together, or for any
-    group or project, binds us too. A plain number (the older form) binds all users.
+    A limit by name goes before the one for any user, group or project. One for all users together binds us
+    too. A plain number (the older form) binds all users.
+
+    Args:
+        group: the user's first one, by which PBS counts; empty: not known.
     """
-    if text.strip().isdecimal():
-        return whole(text)
-    given = {(kind, name.strip()): whole(value) for kind, name, value in _LIMIT.findall(text)}
-    own = given.get(("u", user), given.get(("u", "PBS_GENERIC")))
-    shared = [given.get(key) for key in (("o", "PBS_ALL"), ("g", "PBS_GENERIC"), ("p", "PBS_GENERIC"))]
-    found = [limit for limit in (own, *shared) if limit is not None]
+    found = parse_limits(text, user, group).values()
     return min(found) if found else None
+
+
+def parse_limits(text: str, user: str, group: str = "") -> dict[str, int]:
+    """The same by who is counted together: `u` the user, `g` the group, `p` the project, `o` all users."""
+    if text.strip().isdecimal():
+        return {"u": whole(text)}
+    given = {(kind, name.strip()): whole(value) for kind, name, value in _LIMIT.findall(text)}
+    names = {"u": user, "g": group, "p": _NO_PROJECT, "o": "PBS_ALL"}
+    found = {kind: given.get((kind, name), given.get((kind, "PBS_GENERIC"))) for kind, name in names.items()}
+    return {kind: limit for kind, limit in found.items() if limit is not None}
+
+
+_NO_PROJECT = "_pbs_project_default"  # that of jobs for which none is named
 
 
 _ESCAPED = re.compile(r"\\([\\|nf])")
@@ -229,3 +241,32 @@ def variables(text: str) -> Iterator[tuple[str, str]]:
     for pair in re.findall(r"(?:[^,\\]|\\.)+", text, re.DOTALL):
         name, _, value = pair.partition("=")
         yield name, re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL)
+
+
+_ELEMENT = re.compile(r"(\d+)\[(\d*)\](.*)")  # `12[3].server`; of an array as a whole `12[].server`
+
+
+def is_array(id: str) -> bool:
+    return "[]" in id
+
+
+def is_element(id: str) -> bool:
+    """Whether it is a job of an array."""
+    match = _ELEMENT.fullmatch(id)
+    return match is not None and bool(match[2])
+
+
+def element_index(id: str) -> int:
+    """Of a job of an array."""
+    match = _ELEMENT.fullmatch(id)
+    assert match is not None
+    return whole(match[2])
+
+
+def element_id(array: str, index: int) -> str:
+    return array.replace("[]", f"[{index}]", 1)
+
+
+def array_id(element: str) -> str:
+    match = _ELEMENT.fullmatch(element)
+    return element if match is None else f"{match[1]}[]{match[3]}"

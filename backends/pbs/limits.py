@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.model import Request
+from adaptor.model import Request, SharedBound
 from backends.ceilings import Bound, Ceilings
 from backends.pbs.reading import PbsTerms
-from backends.pbs.rows import PbsQueue
+from backends.pbs.rows import WAITING, PbsJob, PbsQueue
 from backends.pbs.state.nodes import execution_queues
 
 
@@ -38,7 +38,41 @@ def ceilings(terms: PbsTerms) -> Ceilings:
         seconds=min(bounds("max_seconds"), default=Bound(math.inf, "no limit")),
         whole=site.total,
         node=max(site.sizes.values(), default=size),
+        least=Bound(max(1.0, queue.min_processors), f"resources_min.ncpus of queue {queue.name}"),
     )
+
+
+def together(terms: PbsTerms, user: str) -> tuple[SharedBound, ...]:
+    """What `max_run_res` lets jobs hold at the same time: ours, those of a group or project, or all.
+
+    PBS names no groups of jobs: of a group's jobs, and of a project's, our own are counted.
+    """
+    found = []
+    queue = terms.site.queue
+    for source, giver in ((f"queue {queue.name}", queue), ("the server", terms.server)):
+        for kind, most in giver.together.items():
+            jobs = [
+                job
+                for job in terms.jobs
+                if (giver is terms.server or job.queue == queue.name) and (kind == "o" or job.owner == user)
+            ]
+            running = [job for job in jobs if job.nodes and job.state in _HOLDING]
+            found.append(
+                SharedBound(
+                    most=int(most),
+                    held=tuple((_end_of(job, terms.now), job.processors) for job in running),
+                    waiting=frozenset(job.id for job in jobs if job.state in WAITING),
+                    source=f"max_run_res.ncpus of {source}",
+                )
+            )
+    return tuple(found)
+
+
+_HOLDING = frozenset("RE")
+
+
+def _end_of(job: PbsJob, now: float) -> float:
+    return (now if job.start is None else job.start) + job.limit
 
 
 def roomiest(queue: PbsQueue, queues: dict[str, PbsQueue]) -> PbsQueue:

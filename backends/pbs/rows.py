@@ -118,6 +118,8 @@ class PbsLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_seconds: float = math.inf
     max_queued: float = math.inf  # jobs of one user (us), running ones included
     max_run: float = math.inf  # jobs of one user (us) that run at once
+    together: dict[str, float] = {}
+    """Processors of jobs that run at once, by who is counted (`backends.pbs.fields.parse_limits`)."""
 
 
 class PbsQueue(PbsLimits, frozen=True, kw_only=True):

@@ -6,10 +6,13 @@ import math
 from collections.abc import Collection
 from pathlib import Path
 
+import msgspec
+
 from adaptor.config.schema import SiteConfig
-from adaptor.model import EndedJob, QueueState
+from adaptor.model import Allowed, EndedJob, QueueState
 from adaptor.reports import JobReport, NodeReport, OwnJob
-from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
+from backends.arrays import script_of
+from backends.base import ChangeRefused, PartitionClosed, PilotOrder, SchedulerError, SubmitRefused
 from backends.ceilings import Ceilings
 from backends.commands import only_says
 from backends.donation import donation_terms, shortened
@@ -18,10 +21,11 @@ from backends.machines.here import HERE
 from backends.observed.backend import BatchBackend
 from backends.observed.remembered import Unchanged
 from backends.scripts import render
+from backends.slurm.accounts import shared_bounds, used_up
 from backends.slurm.checking import unknown_answers
 from backends.slurm.donation import donatable, node_reports
 from backends.slurm.jobs import OwnSlurmJobs, remaining_nodes
-from backends.slurm.limits import ask_terms, ceilings
+from backends.slurm.limits import bounded_groups, ceilings, groups_of, look_for
 from backends.slurm.nodes import (
     KnownNode,
     Look,
@@ -29,9 +33,8 @@ from backends.slurm.nodes import (
     check_started,
     find_site,
     gives_whole_nodes,
-    memory_terms,
 )
-from backends.slurm.ordering import ordering
+from backends.slurm.ordering import min_job_age, ordering
 from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.gres import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
@@ -48,6 +51,7 @@ from backends.slurm.submitting import (
     minutes_of,
     own_reservation,
     step_gres,
+    together,
     where_options,
 )
 
@@ -65,7 +69,11 @@ class SlurmBackend(BatchBackend[SharedCluster]):
     ) -> None:
         super().__init__(site, machine, shared)
         self._questions = self._shared.questions
-        self._own_jobs = OwnSlurmJobs(self._questions, whole_nodes=site.whole_nodes)
+        self._own_jobs = OwnSlurmJobs(
+            self._questions,
+            whole_nodes=site.whole_nodes,
+            remembers=lambda: min_job_age(self._shared.settings),
+        )
         self._restriction = restriction_of(site)
         self._latest: PartitionNodes | None = None
         self._known_nodes = Unchanged[KnownNode]()
@@ -86,6 +94,11 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             seen.other_reservations(own_reservation(donation_terms(self._site))),
         )
 
+    def submit_array(self, order: PilotOrder) -> list[str]:
+        """See `backends.base.Backend`."""
+        id = self.submit(order)
+        return [id] if order.pilots == 1 else [f"{id}_{index}" for index in range(order.pilots)]
+
     def submit(self, order: PilotOrder) -> str:
         """See `backends.base.Backend`.
 
@@ -99,7 +112,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
                 self._shared.partitions().values(), donation_terms(self._site).partition
             )
             order = shortened(order, (partition.max_time if partition is not None else math.inf))
-        script = order.directory / "pilot.sh"
+        script = script_of(order)
         command = ["sbatch", *self._arguments(order), str(script)]
         text = render(
             TEMPLATE,
@@ -110,7 +123,9 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             environment=order.environment,
             prologue=self._site.prologue,
             worker=order.worker,
+            index="" if order.pilots == 1 else "SLURM_ARRAY_TASK_ID",
             gres=step_gres(command[1:]),
+            shares=str(self._known_site().memory_shares),
         )
         return accepted_id(self._submit(command, script, text))
 
@@ -125,9 +140,9 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             SchedulerError: scancel failed, or there are many jobs and squeue does not answer.
         """
         user = self._shared.commands.user()
-        for options, ids in self._own_jobs.cancel_orders(jobs):
-            command = ["scancel", f"--user={user}", *options]
-            self._cancel(command, ids, lambda answer: only_says(answer.errors, _IS_OVER))
+        for options, ids in self._own_jobs.cancel_orders(jobs, user):
+            command = ["scancel", *options]
+            self._cancel(command, together(ids), lambda answer: only_says(answer.errors, _IS_OVER))
 
     def reshape(self, id: str, order: PilotOrder) -> None:
         """See `backends.base.Backend`."""
@@ -162,13 +177,14 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         return self._questions.ended_jobs(self._site.partition)
 
     def _ceilings(self) -> Ceilings:
-        return ceilings(ask_terms(self._questions), self._site, self._site_nodes())
+        return ceilings(self._shared.terms(), self._site, self._site_nodes())
 
     def _observe(self) -> QueueState:
         seen = self._shared.look.take(self._asker)
         site = self._site_of(seen.nodes, seen.node_details)
         check_started(site.name, site.available)
         partitions = self._shared.partitions()
+        allowed = self._allowed_now(site, seen)
         return queue_state(
             SlurmSeen(
                 now=seen.now,
@@ -183,9 +199,21 @@ class SlurmBackend(BatchBackend[SharedCluster]):
                 ordering=ordering(self._shared.settings),
                 user=self._shared.commands.user(),
                 known=self._known_jobs,
+                allowed=allowed,
                 unknown=unknown_answers(self._shared.settings, seen, partitions.values()),
             )
         )
+
+    def _allowed_now(self, site: PartitionNodes, seen: SlurmReading) -> Allowed:
+        """Raises PartitionClosed: what the account or the QOS may use is used up."""
+        terms, partition = self._shared.terms(), seen.partitions.get(site.name)
+        if partition is None:
+            return Allowed()
+        if reason := used_up(groups_of(terms, self._site, partition)):
+            raise PartitionClosed(reason)
+        groups = bounded_groups(terms, self._site, site)
+        bounds = shared_bounds(groups, seen.jobs, seen.job_details.found, terms.user)
+        return ceilings(terms, self._site, site).allowed(bounds)
 
     def _gives_whole_nodes(self, partition: Partition | None) -> bool:
         """Whether a node that is partly in use by others takes no request of ours."""
@@ -193,13 +221,9 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         return self._site.whole_nodes or alone or gives_whole_nodes(self._shared.settings)
 
     def _site_of(self, rows: list[NodeRow], details: dict[str, NodeDetail]) -> PartitionNodes:
-        partitions = self._shared.partitions()
-        look = Look(
-            details=details,
-            restriction=self._restriction,
-            memory=memory_terms(self._shared.settings, partitions, self._site.partition),
-            known=self._known_nodes,
-        )
+        terms = self._shared.terms()
+        look = look_for(self._site, self._shared.settings, terms, details)
+        look = msgspec.structs.replace(look, known=self._known_nodes)
         self._latest = find_site(rows, self._site.partition, look)
         return self._latest
 
@@ -233,8 +257,8 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         """Raises SubmitRefused: Slurm would take it and never start it."""
         site = self._known_site()
         per_node = (self._site.processors_per_node or site.usual_size) if self._site.whole_nodes else None
-        shape = shape_of(order, site.machines, per_node=per_node, default_memory=site.default_memory)
-        if reason := misfit(shape, order.task, site.machines, site.name):
+        shape = shape_of(order, site, per_node=per_node)
+        if reason := misfit(shape, order.task, site):
             raise SubmitRefused(reason)
         return shape
 

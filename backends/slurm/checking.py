@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
+from adaptor.crafting.fits import part_of, placeable
+from adaptor.model import Limits, Request
 from adaptor.reports import JobState
-from backends.base import SchedulerError
+from adaptor.resources import TaskSize
+from adaptor.units import counted, format_duration, format_size
+from backends.base import PilotOrder, SchedulerError
+from backends.ceilings import Ceilings
 from backends.commands import Commands
 from backends.findings import Finding, check_service, check_sizes, check_whole_nodes, error, ok, warning
-from backends.slurm.limits import SlurmTerms, find_association
-from backends.slurm.nodes import PartitionNodes, is_known
+from backends.slurm.accounts import SlurmTerms, used_up
+from backends.slurm.limits import bounded_groups, find_association, groups_of
+from backends.slurm.nodes import MEBIBYTE, PartitionNodes, is_known
 from backends.slurm.placing.exclusivity import KNOWN, NODE, NOTHING
 from backends.slurm.placing.restriction import licenses_of, odd_arguments, restriction_of
+from backends.slurm.placing.shape import as_queue, shape_of
 from backends.slurm.questions import MOST_DISPUTED, Questions, SlurmReading
 from backends.slurm.reasons import job_state
 from backends.slurm.rows import Partition
@@ -206,18 +216,93 @@ def check_record(questions: Questions) -> Iterator[Finding]:
         yield ok("sacct answers")
 
 
-def check_submit(commands: Commands, site: SiteConfig, nodes: PartitionNodes) -> Iterator[Finding]:
-    """That Slurm would take the smallest request; nothing is submitted."""
-    options = ["--test-only", "--ntasks=1", "--time=1", "--wrap=true"]
+def check_shared(
+    site: SiteConfig, terms: SlurmTerms, nodes: PartitionNodes, known: Ceilings
+) -> Iterator[Finding]:
+    """What account and QOS let jobs hold together, what of it is left, and the unit of requests."""
+    partition = terms.partitions[nodes.name]
+    groups = groups_of(terms, site, partition)
+    if reason := used_up(groups):
+        yield error(reason)
+    for group in bounded_groups(terms, site, nodes):
+        yield ok(f"at most {group.most:g} processors at the same time ({group.source})")
+    for each in groups:
+        if not math.isinf(each.minutes.limit):
+            used, limit = each.minutes.used, each.minutes.limit
+            yield ok(f"{each.source}: {used:g} of {limit:g} processor minutes are used (GrpTRESMins)")
+    if nodes.processor_step > 1:
+        yield ok(f"Slurm gives {nodes.processor_step} processors at once: requests are multiples of them")
+    if nodes.most_memory is not None:
+        most = format_size(nodes.most_memory)
+        yield ok(
+            f"a task that needs more than {most} gets a further processor for each {most} (MaxMemPerCPU)"
+        )
+    if known.parts > 1:
+        yield ok(f"each request gets {known.parts} nodes at least (MinNodes of partition {nodes.name})")
+    if known.least.value > 1:
+        yield ok(f"each request has {known.least.value:g} processors at least ({known.least.source})")
+
+
+def check_submit(
+    commands: Commands, site: SiteConfig, nodes: PartitionNodes, limits: Limits
+) -> Iterator[Finding]:
+    """That Slurm would take the largest request of the configuration, and one of each kind; nothing is
+    submitted.
+
+    Args:
+        limits: what counts where the configuration sets none.
+    """
+    tr = int(site.limits.max_tr or limits.max_tr)
+    taken, refused = list[str](), False
+    for kind, task in _kinds(nodes):
+        most = min(site.limits.max_proc or limits.max_proc, placeable(as_queue(nodes), task))
+        unit = nodes.usual_size if site.whole_nodes else part_of(as_queue(nodes), task)[0].processors
+        request = Request(max(1, most // unit) * unit, tr)
+        words = f"{counted(request.p, 'processor')} for {format_duration(tr)}{kind}"
+        try:
+            answer = commands.run("sbatch", *_trial(site, nodes, request, task))
+        except SchedulerError as problem:
+            yield error(str(problem))
+            return
+        if answer.status:
+            refused = True
+            yield error(f"Slurm would refuse {words}: {answer.complaint}")
+            continue
+        taken.append(words)
+        given = _GIVEN.search(answer.errors + answer.output)
+        expected = request.p * max(nodes.threads.values(), default=1)
+        if given is not None and int(given[1]) > expected and not site.whole_nodes:
+            yield warning(
+                f"Slurm gives {given[1]} processors for a request of {request.p}: an option, a default or a "
+                "submit plugin takes more; if that is one thread of each core, write "
+                "`extra_args: [--hint=nomultithread]`"
+            )
+    if taken and not refused:
+        yield ok(f"Slurm would accept {'; '.join(taken)} (sbatch --test-only)")
+
+
+_GIVEN = re.compile(r" using ([0-9]{1,9}) processors ")
+
+
+def _kinds(nodes: PartitionNodes) -> Iterator[tuple[str, TaskSize]]:
+    """Tasks of one processor, of all memory of one, and of one GPU of each type, with words."""
+    yield "", TaskSize()
+    ours = [node for node in nodes.machines if node.ours and node.processors]
+    shares = [node.memory // node.processors for node in ours if node.memory]
+    if shares and nodes.memory_counted:
+        memory = max(1, min(shares) // MEBIBYTE) * MEBIBYTE
+        yield f" with {format_size(memory)} for each processor", TaskSize(memory=memory)
+    for type in sorted({type for node in ours for type, _ in node.gpus}):
+        kind = f"{type} GPU".strip()
+        yield f" with one {kind} for each task", TaskSize(gpus=1, gpu_type=type)
+
+
+def _trial(site: SiteConfig, nodes: PartitionNodes, request: Request, task: TaskSize) -> list[str]:
+    """The arguments of sbatch that try a request."""
+    order = PilotOrder(tag="", request=request, task=task, directory=Path(), worker=(), environment={})
+    per_node = (site.processors_per_node or nodes.usual_size) if site.whole_nodes else None
+    arguments = ["--test-only", f"--time={math.ceil(request.tr / 60)}", "--wrap=true"]
+    arguments += shape_of(order, nodes, per_node=per_node).options()
     for key, value in (("partition", site.partition), ("account", site.account), ("qos", site.qos)):
-        options += [f"--{key}={value}"] if value is not None else []
-    options += where_options(site, (node.name for node in nodes.machines))
-    try:
-        answer = commands.run("sbatch", *options, *site.extra_args)
-    except SchedulerError as problem:
-        yield error(str(problem))
-        return
-    if answer.status:
-        yield error(f"Slurm would refuse even the smallest request: {answer.complaint}")
-    else:
-        yield ok("Slurm would accept a request (sbatch --test-only)")
+        arguments += [f"--{key}={value}"] if value is not None else []
+    return [*arguments, *where_options(site, (node.name for node in nodes.machines)), *site.extra_args]

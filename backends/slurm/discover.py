@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
+from backends.ceilings import limits_of
 from backends.commands import Commands
 from backends.describing import Described, described, scalar
 from backends.findings import Finding, check_limits, error, ok, warning
 from backends.machines.base import Machine
 from backends.machines.here import HERE
+from backends.slurm.accounts import SlurmTerms
 from backends.slurm.checking import (
     check_accounting,
     check_licenses,
@@ -18,16 +20,16 @@ from backends.slurm.checking import (
     check_partition,
     check_record,
     check_scheduler,
+    check_shared,
     check_submit,
     check_where,
     unknown_answers,
 )
 from backends.slurm.donation import check_donation
-from backends.slurm.limits import SlurmTerms, ask_terms, ceilings
-from backends.slurm.nodes import Look, PartitionNodes, find_site
+from backends.slurm.limits import ceilings, look_for
+from backends.slurm.nodes import PartitionNodes, find_site
 from backends.slurm.ordering import check_ordering
 from backends.slurm.placing.exclusivity import NODE
-from backends.slurm.placing.restriction import restriction_of
 from backends.slurm.questions import Questions, asking_environment, read, submitting_environment
 from backends.slurm.rows import Partition
 
@@ -118,13 +120,18 @@ def describe_sites(timeout: float = 30.0) -> str:
         SchedulerError: no Slurm answers here within `timeout` seconds per command.
     """
     questions = Questions(Commands(asking_environment, timeout))
-    settings, rows, terms = questions.settings(), questions.nodes(), ask_terms(questions)
-    look = Look(details=questions.node_details())
+    settings, rows = questions.settings(), questions.nodes()
+    terms, details = questions.terms(settings), questions.node_details()
+
+    def seen(name: str) -> PartitionNodes:
+        site = SiteConfig(backend="slurm", partition=name)
+        return find_site(rows, name, look_for(site, settings, terms, details))
+
     names = dict.fromkeys(row.partition for row in rows if row.partition in terms.partitions)
     if not names:
         raise SchedulerError("Slurm answers, but has no partition with nodes for you")
     ordered = sorted(names, key=lambda name: not terms.partitions[name].default)
-    return describe_cluster(settings, [find_site(rows, name, look) for name in ordered], terms)
+    return describe_cluster(settings, [seen(name) for name in ordered], terms)
 
 
 def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
@@ -143,18 +150,19 @@ def _findings(site: SiteConfig, questions: Questions, submitting: Commands) -> I
     yield ok(f"Slurm {version} answers (cluster {cluster})")
     seen = read(questions)
     rows = seen.nodes
-    look = Look(details=seen.node_details, restriction=restriction_of(site))
-    nodes = find_site(rows, site.partition, look)
+    terms = questions.terms(settings)
+    nodes = find_site(rows, site.partition, look_for(site, settings, terms, seen.node_details))
     yield from check_partition(nodes)
     yield from check_where(site, nodes)
     yield from check_licenses(site, questions)
-    terms = ask_terms(questions)
     yield from map(warning, unknown_answers(settings, seen, terms.partitions.values()))
-    yield from check_limits(site, ceilings(terms, site, nodes), "Slurm")
+    known = ceilings(terms, site, nodes)
+    yield from check_limits(site, known, "Slurm")
+    yield from check_shared(site, terms, nodes, known)
     yield from check_nodes(site, nodes, terms.partitions.get(nodes.name))
     yield from check_accounting(site, terms, nodes)
     yield from check_scheduler(settings)
     yield from check_ordering(settings, site.limits.max_pending_requests)
     yield from check_donation(site, rows, terms.partitions, settings)
     yield from check_record(questions)
-    yield from check_submit(submitting, site, nodes)
+    yield from check_submit(submitting, site, nodes, limits_of(known, site.limits.max_pending_requests))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
 from adaptor.reports import JobReport, JobState, OwnJob, gone
+from backends.arrays import tag_of
 from backends.base import TAG_START, SchedulerError
+from backends.slurm.ordering import MIN_JOB_AGE
 from backends.slurm.questions import Questions
+from backends.slurm.queue import waiting_elements
 from backends.slurm.reasons import job_state, never
 from backends.slurm.rows import AccountingRow, QueueRow
 
@@ -27,84 +30,137 @@ MOST_NAMED = 20
 _LEFT_BY_THEMSELVES = (JobState.COMPLETED, JobState.FAILED)
 
 
-def tag_of(row: QueueRow) -> str:
+def name_of(row: QueueRow) -> str:
     """The job's name; of one that a submit plugin of the site has renamed, its comment, which we wrote."""
     renamed = row.comment.startswith(TAG_START) and not row.name.startswith(TAG_START)
     return row.comment if renamed else row.name
 
 
+def own_tag(row: QueueRow) -> str:
+    """The pilot's tag, also of an element of an array."""
+    return _of_element(row.id, name_of(row))
+
+
+def _of_element(id: str, name: str) -> str:
+    index = id.partition("_")[2]
+    return tag_of(name, int(index)) if index.isdecimal() else name
+
+
 class OwnSlurmJobs:
     """Answers `Backend.jobs`."""
 
-    def __init__(self, questions: Questions, *, whole_nodes: bool = False) -> None:
-        """`whole_nodes`: whether our requests ask for whole nodes."""
+    def __init__(
+        self,
+        questions: Questions,
+        *,
+        whole_nodes: bool = False,
+        remembers: Callable[[], float] = lambda: MIN_JOB_AGE,
+    ) -> None:
+        """
+        Args:
+            whole_nodes: whether our requests ask for whole nodes.
+            remembers: the seconds for which Slurm shows jobs that have ended.
+        """
         self._questions = questions
         self._whole_nodes = whole_nodes
+        self._remembers = remembers
+        self._waiting: dict[str, JobReport] = {}  # by id: those that waited by the last answer
+        self._asked = -math.inf  # when that was asked for
         self._accounting_from = 0.0
         self._looked_back = False
 
     def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """Raises SchedulerError: squeue does not answer; without sacct the answer is only shorter."""
         wanted = set(ids)
+        asked = time.monotonic()
         rows = [
             row
             for row in self._questions.own_jobs()
-            if row.id in wanted or tag_of(row).startswith(tag_prefix)
+            if row.id in wanted or name_of(row).startswith(tag_prefix)
         ]
         preempted = self._preempted(rows)
-        found = {row.id: self._of_queue(row, row.id in preempted) for row in rows}
+        found = _by_element(self._of_queue(row, row.id in preempted) for row in rows)
         # A number that another job has by now: what became of ours only the records know.
-        taken = {row.id for row in rows if row.id in wanted and not tag_of(row).startswith(tag_prefix)}
-        reports = list(found.values())
+        taken = {id for id, each in found.items() if id in wanted and not each.tag.startswith(tag_prefix)}
+        reports = {each.own: each for each in found.values()}
         for old in latest(self._accounted(wanted - (found.keys() - taken))):
-            asked = old.id in wanted and old.id not in found
-            if asked or (old.name.startswith(tag_prefix) and (old.id not in found or old.id in taken)):
-                reports.append(_of_accounting(old))
-        return [*reports, *gone(self._denied(wanted.difference(report.id for report in reports)))]
+            for id, each in _by_element([_of_accounting(old)]).items():
+                ours = each.tag.startswith(tag_prefix)
+                if (id in wanted or ours) and (id not in found or (ours and id in taken)):
+                    reports.setdefault(each.own, each)
+        denied = self._denied(wanted.difference(job.id for job in reports))
+        forgotten = self._forgotten(denied, asked)
+        waiting = {id: each for id, each in found.items() if each.state is JobState.QUEUED}
+        self._waiting, self._asked = waiting | forgotten, asked
+        cancelled = {"state": JobState.CANCELLED, "planned_start": None, "never": "", "reason": ""}
+        return [
+            *reports.values(),
+            *(msgspec.structs.replace(each, **cancelled) for each in forgotten.values()),
+            *gone(set(denied) - forgotten.keys()),
+        ]
 
-    def _denied(self, missing: Collection[str]) -> list[str]:
+    def _forgotten(self, denied: Iterable[str], asked: float) -> dict[str, JobReport]:
+        """Elements of arrays that were cancelled before they started, as they were: Slurm keeps no record.
+
+        Of others, that start and end between two answers, it keeps one for MinJobAge.
+        """
+        if asked - self._asked > self._remembers():
+            return {}
+        return {id: self._waiting[id] for id in denied if "_" in id and id in self._waiting}
+
+    def _denied(self, missing: Iterable[str]) -> list[str]:
         """Those of these numbers of which slurmctld says that it has no job of our user.
 
         Raises SchedulerError: it has one, so squeue left it out; or another cluster answers.
         """
-        denied = []
-        for id in sorted(missing)[:MOST_ASKED_ALONE]:
-            known = self._questions.knows(id)
-            if known:
+        numbers: dict[str, set[str]] = {}  # of jobs and arrays
+        for id in sorted(missing):
+            numbers.setdefault(id.partition("_")[0], set()).add(id)
+        denied: list[str] = []
+        for number, ids in list(numbers.items())[:MOST_ASKED_ALONE]:
+            known = self._questions.known(number)
+            if known is None:
+                continue
+            if left_out := sorted(known & ids):
                 raise SchedulerError(
-                    f"squeue left out job {id}, which scontrol shows: its answer is not whole"
+                    f"squeue left out job {left_out[0]}, which scontrol shows: its answer is not whole"
                 )
-            if known is False:
-                denied.append(id)
+            denied += sorted(ids)
         if denied:
             self._questions.settings()
         return denied
 
-    def cancel_orders(self, jobs: Collection[OwnJob]) -> list[tuple[list[str], list[str]]]:
+    def cancel_orders(self, jobs: Collection[OwnJob], user: str) -> list[tuple[list[str], list[str]]]:
         """Options of scancel, and the numbers that they go with.
 
-        scancel gets the name beside the numbers, and passes over jobs of other names. Only for more than
-        MOST_NAMED names, which would be as many orders, it gets the numbers alone, as squeue has just shown
-        them. Numbers that other jobs have by now, and jobs that have ended, are left out.
+        scancel gets the name beside the numbers, and passes over jobs of other names. It gets the numbers
+        alone, as squeue has just shown them, for more than MOST_NAMED names, which would be as many orders,
+        and for elements of arrays: with any filter, scancel (22.05) ends the whole of an array that waits.
+        Numbers that other jobs have by now, and jobs that have ended, are left out.
 
-        Raises SchedulerError: there are that many, and squeue does not answer.
+        Raises SchedulerError: squeue does not answer, and there are such jobs.
         """
         names: dict[str, list[str]] = {}
         try:
             rows = {row.id: row for row in self._questions.own_jobs()}
         except SchedulerError:
-            if len({job.tag for job in jobs}) > MOST_NAMED:
+            if len({job.tag for job in jobs}) > MOST_NAMED or any("_" in job.id for job in jobs):
                 raise
             rows = {}
+        elements: list[str] = []
         for job in dict.fromkeys(jobs):
             row = rows.get(job.id)
-            if row is None:
+            lives = row is not None and own_tag(row) == job.tag and job_state(row.state).ended is None
+            if "_" in job.id:
+                elements += [job.id] if lives else []
+            elif row is None:
                 names.setdefault(job.tag, []).append(job.id)
-            elif tag_of(row) == job.tag and job_state(row.state).ended is None:
+            elif lives:
                 names.setdefault(row.name, []).append(job.id)
-        if len(names) <= MOST_NAMED:
-            return [([f"--name={name}"], ids) for name, ids in names.items()]
-        return [([], [id for ids in names.values() for id in ids if id in rows])]
+        orders = [([f"--user={user}", f"--name={name}"], ids) for name, ids in names.items()]
+        if len(orders) > MOST_NAMED:
+            orders = [([f"--user={user}"], [id for ids in names.values() for id in ids if id in rows])]
+        return [*orders, ([], elements)] if elements else orders
 
     def found(self, job: OwnJob, user: str) -> list[str]:
         """The words by which `scontrol update` finds a job of ours; none: Slurm has no such job.
@@ -148,6 +204,15 @@ class OwnSlurmJobs:
         return rows
 
 
+def _by_element(reports: Iterable[JobReport]) -> dict[str, JobReport]:
+    """By id: elements of an array that wait together have one report."""
+    found = {}
+    for report in reports:
+        for id in waiting_elements(report.id):
+            found[id] = msgspec.structs.replace(report, id=id, tag=_of_element(id, report.tag))
+    return found
+
+
 def latest(rows: Iterable[AccountingRow]) -> list[AccountingRow]:
     """One row per job: sacct has one for each size that a job had, the last one last.
 
@@ -168,7 +233,7 @@ def _of_queue(row: QueueRow, preempted: bool) -> JobReport:
     queued = state is JobState.QUEUED
     return JobReport(
         id=row.id,
-        tag=tag_of(row),
+        tag=name_of(row),
         state=state,
         start=None if queued or _never_started(row) else row.start,
         end=row.end if state.ended else None,
@@ -203,7 +268,7 @@ def _of_accounting(row: AccountingRow) -> JobReport:
 
 def own_row(rows: Iterable[QueueRow], job: OwnJob) -> QueueRow | None:
     """That of a job with this number and tag."""
-    return next((row for row in rows if row.id == job.id and tag_of(row) == job.tag), None)
+    return next((row for row in rows if row.id == job.id and own_tag(row) == job.tag), None)
 
 
 def remaining_nodes(rows: Iterable[QueueRow], job: OwnJob, leaving: Collection[str]) -> list[str]:

@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-
-import msgspec
+from collections.abc import Iterable, Iterator, Mapping
 
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.ceilings import Bound, Ceilings
-from backends.slurm.nodes import PartitionNodes
+from backends.slurm.accounts import Group, GroupLimits, SlurmTerms, below, concerning
+from backends.slurm.nodes import Look, PartitionNodes, memory_terms, node_terms
 from backends.slurm.parse import Association, QosAllowance
-from backends.slurm.questions import Questions
-from backends.slurm.rows import Partition
-
-
-class SlurmTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """All that limits are made of."""
-
-    partitions: dict[str, Partition]
-    associations: list[Association] = []
-    """Of our user; empty where there is no accounting."""
-    qos: dict[str, QosAllowance] = {}
-
-
-def ask_terms(questions: Questions) -> SlurmTerms:
-    """Raises SchedulerError: no answer about the partitions; accounting may be absent."""
-    partitions = {partition.name: partition for partition in questions.partitions()}
-    try:
-        return SlurmTerms(partitions=partitions, associations=questions.associations(), qos=questions.qos())
-    except SchedulerError:
-        return SlurmTerms(partitions=partitions)
+from backends.slurm.placing.gres import NodeDetail
+from backends.slurm.placing.restriction import restriction_of
+from backends.slurm.rows import Partition, find_partition
 
 
 def ceilings(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> Ceilings:
@@ -39,28 +21,125 @@ def ceilings(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> Ceil
     partition = terms.partitions.get(nodes.name)
     if partition is None:
         raise SchedulerError(f"Slurm has no partition {nodes.name}")
-    allowances = _allowances(terms, site, partition)
-    size = partition.processors // max(1, partition.nodes) or nodes.usual_size
+    allowances, groups = _allowances(terms, site, partition), groups_of(terms, site, partition)
+    largest = max((node.processors for node in nodes.machines if node.ours), default=nodes.usual_size)
+    size = min(partition.processors // max(1, partition.nodes) or largest, largest)
     name = f"partition {partition.name}"
     bounds = [Bound(partition.processors, f"all processors of {name}")]
     if partition.max_nodes is not None:
         bounds.append(Bound(partition.max_nodes * size, f"MaxNodes of {name}"))
     per_node = [Bound(each.value * size, each.source) for each in _bounds(allowances, "nodes")]
+    shared = [Bound(group.most, group.source) for group in bounded_groups(terms, site, nodes)]
+    minutes = [*_minutes(groups), *_bounds(allowances, "minutes")]
+    of_nodes = _of_own_nodes(nodes, partition)
     return Ceilings(
-        requests=min(_bounds(allowances, "submitted"), default=Bound(math.inf, "no limit")),
-        processors=min([*bounds, *_bounds(allowances, "processors"), *per_node, *_of_own_nodes(nodes)]),
+        requests=min(_requests(allowances, groups), default=Bound(math.inf, "no limit")),
+        processors=min([*bounds, *_bounds(allowances, "processors"), *per_node, *of_nodes, *shared]),
         seconds=min([_partition_time(partition), *_bounds(allowances, "seconds")]),
-        whole=min([partition.processors, *(int(bound.value) for bound in _of_own_nodes(nodes))]),
-        node=max((node.processors for node in nodes.machines if node.ours), default=size),
+        whole=min([partition.processors, *(int(bound.value) for bound in of_nodes)]),
+        node=largest,
+        least=max([Bound(1, "no limit"), *(Bound(each.least, each.source) for each in allowances)]),
+        parts=partition.min_nodes,
+        work=min(
+            [Bound(each.value * 60, each.source) for each in minutes], default=Bound(math.inf, "no limit")
+        ),
     )
 
 
-def _of_own_nodes(nodes: PartitionNodes) -> list[Bound]:
-    """Where the site's keys leave fewer than the partition has."""
-    ours = [node for node in nodes.machines if node.ours]
-    if len(ours) == len(nodes.machines):
-        return []
-    processors = sum(node.processors for node in ours)
+def node_bound(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> float:
+    """Processors that the account and the QOS of a site allow a job on one node."""
+    allowances, groups = _allowances(terms, site, partition), groups_of(terms, site, partition)
+    bounds = [each.node_processors for each in allowances] + [each.job_processors for each in groups]
+    return min(bounds, default=math.inf)
+
+
+def look_for(
+    site: SiteConfig, settings: Mapping[str, str], terms: SlurmTerms, details: Mapping[str, NodeDetail]
+) -> Look:
+    """What is known of the nodes for the requests of a site."""
+    partition = find_partition(terms.partitions.values(), site.partition)
+    bound = math.inf if partition is None else node_bound(terms, site, partition)
+    return Look(
+        details=details,
+        restriction=restriction_of(site),
+        memory=memory_terms(settings, terms.partitions, site.partition),
+        terms=node_terms(settings, partition, site, bound),
+    )
+
+
+def groups_of(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> list[GroupLimits]:
+    """Those that requests of the site are made under."""
+    mine = find_association(terms.associations, site, partition.name)
+    account = site.account or (mine.account if mine else "")
+    return concerning(terms.groups, account, terms.user, partition.name, _qos_names(site, mine, partition))
+
+
+def bounded_groups(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> list[Group]:
+    """The groups of jobs, ours among them, that may hold only so many processors together."""
+    partition = terms.partitions[nodes.name]
+    mine = find_association(terms.associations, site, partition.name)
+    account = site.account or (mine.account if mine else "")
+    size = max((node.processors for node in nodes.machines if node.ours), default=1)
+    found = []
+    for each in groups_of(terms, site, partition):
+        most = min(each.processors.limit, each.nodes.limit * size)
+        if math.isinf(most):
+            continue
+        key = "GrpTRES=cpu" if most == each.processors.limit else "GrpTRES=node"
+        accounts = frozenset({each.account}) if each.user else below(terms.groups, each.account)
+        found.append(
+            Group(
+                most=most,
+                source=f"{key} of {each.source}",
+                accounts=None if each.qos else accounts,
+                user=each.user,
+                used=each.processors.used if each.qos else None,
+            )
+        )
+    for name in _qos_names(site, mine, partition):
+        qos = terms.qos.get(name)
+        if qos is not None and not math.isinf(qos.user_processors):
+            source = f"MaxTRESPerUser of {qos.source}"
+            found.append(Group(most=qos.user_processors, source=source, user=terms.user))
+        if qos is not None and not math.isinf(qos.account_processors):
+            source = f"MaxTRESPerAccount of {qos.source}"
+            found.append(Group(most=qos.account_processors, source=source, accounts=frozenset({account})))
+    return found
+
+
+def _requests(allowances: Iterable[QosAllowance], groups: Iterable[GroupLimits]) -> list[Bound]:
+    """Jobs in the system: those beyond what may run together would wait for the others to end."""
+    kept = list(allowances)
+    found = [
+        bound
+        for kind in ("submitted", "account_submitted", "jobs", "account_jobs")
+        for bound in _bounds(kept, kind)
+    ]
+    for group in groups:
+        found += [Bound(each.limit, group.source) for each in (group.jobs, group.submitted)]
+    return [bound for bound in found if not math.isinf(bound.value)]
+
+
+def _minutes(groups: Iterable[GroupLimits]) -> Iterator[Bound]:
+    """Processors times minutes that one more job may take."""
+    for group in groups:
+        source = group.source
+        left = group.minutes.left  # with `safe`, what running jobs may still take is set aside
+        sure = left - group.run_minutes.used
+        yield Bound(sure if sure >= 1 else left, f"GrpTRESMins of {source}")
+        run = group.run_minutes
+        yield Bound(run.left if run.left >= 1 else run.limit, f"GrpTRESRunMins of {source}")
+        yield Bound(group.job_minutes, f"MaxTRESMins of {source}")
+
+
+def _of_own_nodes(nodes: PartitionNodes, partition: Partition) -> list[Bound]:
+    """Where the site's keys, or what a job may have of a node, leave fewer than the partition has."""
+    processors = sum(node.processors for node in nodes.machines if node.ours)
+    if all(node.ours for node in nodes.machines):
+        bounded = nodes.threads or any(node.most is not None for node in nodes.listed.values())
+        if not bounded or processors >= partition.processors:
+            return []
+        return [Bound(processors, f"what requests may have of the nodes of partition {nodes.name}")]
     return [Bound(processors, f"the nodes of partition {nodes.name} on which this site's requests run")]
 
 
@@ -79,9 +158,13 @@ def _bounds(allowances: Iterable[QosAllowance], kind: str) -> list[Bound]:
 def _allowances(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> list[QosAllowance]:
     """Those of the association and of the QOS that a request of the site is made under."""
     mine = find_association(terms.associations, site, partition.name)
-    names = {site.qos or (mine.default_qos if mine else "") or "normal", partition.qos}
-    found = [terms.qos[name] for name in sorted(names) if name in terms.qos]
+    found = [terms.qos[name] for name in _qos_names(site, mine, partition) if name in terms.qos]
     return [mine.allowance, *found] if mine else found
+
+
+def _qos_names(site: SiteConfig, mine: Association | None, partition: Partition) -> list[str]:
+    names = {site.qos or (mine.default_qos if mine else "") or "normal", partition.qos}
+    return sorted(filter(None, names))
 
 
 def find_association(

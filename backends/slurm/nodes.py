@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
+from adaptor.config.schema import SiteConfig
 from adaptor.resources import Node
 from backends.base import PartitionClosed
 from backends.observed.remembered import Unchanged
 from backends.observed.rows import Amounts
 from backends.observed.site import SiteNode, SiteNodes
 from backends.slurm.placing.gres import NodeDetail
-from backends.slurm.placing.restriction import EVERYWHERE, Restriction
+from backends.slurm.placing.restriction import EVERYWHERE, Restriction, uses_one_thread
 from backends.slurm.rows import NodeRow, Partition, find_partition
 
 MEBIBYTE = 2**20
@@ -38,6 +40,65 @@ class MemoryTerms(msgspec.Struct, frozen=True, kw_only=True):
         bounds = [min(shares), self.default, self.most]
         least = min(bound for bound in bounds if bound is not None)
         return max(1, least // MEBIBYTE) * MEBIBYTE
+
+
+class NodeTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a node requests of a partition may have, and in which steps, besides what it has."""
+
+    processors: float = math.inf
+    """That all jobs of the partition together may have: MaxCPUsPerNode."""
+    of_socket: float = math.inf
+    job_processors: float = math.inf
+    """That each request may have."""
+    job_memory: int | None = None
+    """Bytes that each request may have; None: no bound."""
+    whole_cores: bool = True
+    """False: whole sockets, or boards."""
+    one_task: bool = False
+    """Whether no two tasks share a core (CR_ONE_TASK_PER_CORE)."""
+    one_thread: bool = False
+    """Whether requests use one thread of each core: then a processor is a core."""
+
+    def threads(self, detail: NodeDetail | None) -> int:
+        """What Slurm counts as processors of each processor of ours."""
+        return detail.core if self.one_thread and detail is not None else 1
+
+    def step(self, detail: NodeDetail | None, processors: int) -> int:
+        """Processors that are given at once."""
+        if detail is None:
+            return 1
+        if not self.whole_cores:
+            return max(1, processors // max(1, detail.sockets))
+        return 1 if self.one_thread else detail.core
+
+    def most(self, detail: NodeDetail | None, has: Amounts) -> Amounts | None:
+        """None: all of the node."""
+        sockets = 1 if detail is None else detail.sockets
+        bound = min(self.processors, self.of_socket * sockets, self.job_processors) / self.threads(detail)
+        processors = has.processors if bound >= has.processors else int(bound)
+        memory = has.memory if self.job_memory is None else min(self.job_memory, has.memory)
+        most = Amounts(processors, memory, has.gpus)
+        return None if most == has else most
+
+
+def node_terms(
+    settings: Mapping[str, str], partition: Partition | None, site: SiteConfig, job_processors: float
+) -> NodeTerms:
+    """For requests of a site. `job_processors`: that its account and QOS allow a request on a node."""
+    given = settings.get("SelectTypeParameters", "").upper()
+    whole_cores = not any(word in given for word in ("CR_SOCKET", "CR_BOARD"))
+    one_thread, one_task = uses_one_thread(site.extra_args), "CR_ONE_TASK_PER_CORE" in given
+    terms = NodeTerms(
+        whole_cores=whole_cores, one_thread=one_thread, one_task=one_task, job_processors=job_processors
+    )
+    if partition is None:
+        return terms
+    return msgspec.structs.replace(
+        terms,
+        processors=partition.node_processors,
+        of_socket=partition.socket_processors,
+        job_memory=_bytes(partition.most_node_memory or settings.get("MaxMemPerNode", "")),
+    )
 
 
 def memory_terms(
@@ -114,6 +175,11 @@ class PartitionNodes(SiteNodes, frozen=True, kw_only=True):
     """`up`, or why no job starts: `down`, `drain`, `inact`."""
     features: dict[str, frozenset[str]]
     """By node."""
+    threads: Mapping[str, int] = {}
+    """By node: what Slurm counts as processors of each processor of ours, where that is more than one."""
+    memory_shares: int = 1
+    """Slurm's processors by which it counts the memory of each processor of ours. Where we use one thread of
+    each core these are the threads with CR_ONE_TASK_PER_CORE (seen on 22.05), else the core."""
 
 
 class KnownNode(msgspec.Struct, frozen=True):
@@ -124,6 +190,10 @@ class KnownNode(msgspec.Struct, frozen=True):
     machine: Node
     node: SiteNode | None
     """None: it is out of service."""
+    step: int = 1
+    """Processors that are given at once."""
+    threads: int = 1
+    """What Slurm counts as processors of each processor of ours."""
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,6 +202,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     details: Mapping[str, NodeDetail] = {}
     restriction: Restriction = EVERYWHERE
     memory: MemoryTerms = MemoryTerms()
+    terms: NodeTerms = NodeTerms()
     known: Unchanged[KnownNode] = msgspec.field(default_factory=Unchanged)
     """What the last look made of the nodes."""
 
@@ -154,10 +225,11 @@ def find_site(rows: Collection[NodeRow], partition: str | None, look: Look | Non
         lambda row, detail: _known(row, detail, look),
         [*by_name.values()],
         [*map(look.details.get, by_name)],
-        under=(look.restriction, look.memory),
+        under=(look.restriction, look.memory, look.terms),
     )
     machines = tuple(each.machine for each in sorted(found, key=lambda each: each.turn))
     present = [each.node for each in found if each.node is not None]
+    ours = [each for each in found if each.machine.ours]
     return PartitionNodes(
         name=own[0].partition,
         available=own[0].available,
@@ -166,7 +238,11 @@ def find_site(rows: Collection[NodeRow], partition: str | None, look: Look | Non
         machines=machines,
         features={name: look.details[name].features for name in members if name in look.details},
         memory_counted=look.memory.counted,
-        default_memory=look.memory.default_on(machine for machine in machines if machine.ours),
+        default_memory=look.memory.default_on(each.machine for each in ours),
+        processor_step=math.lcm(*(each.step for each in ours)),
+        most_memory=look.memory.most if look.memory.counted else None,
+        threads={each.machine.name: each.threads for each in found if each.threads > 1},
+        memory_shares=max((each.threads for each in ours), default=1) if look.terms.one_task else 1,
     )
 
 
@@ -205,29 +281,37 @@ def is_known(row: NodeRow) -> bool:
 
 
 def _known(row: NodeRow, detail: NodeDetail | None, look: Look) -> KnownNode:
-    configured, allows = row.memory > _UNCOUNTED, look.restriction
+    configured, allows, terms = row.memory > _UNCOUNTED, look.restriction, look.terms
     memory = row.memory * MEBIBYTE if detail is None else detail.memory
+    total, threads = row.allocated + row.idle + row.other, terms.threads(detail)
+    if detail is not None and detail.processors is not None:
+        total = min(total, detail.processors)
+    has = Amounts(total // threads, memory if configured else 0, detail.gpus if detail else ())
+    most = terms.most(detail, has)
+    step = terms.step(detail, total)
     machine = Node(
         name=row.node,
-        processors=row.allocated + row.idle + row.other,
-        memory=memory if configured else None,
-        gpus=detail.gpus if detail else (),
+        processors=(most or has).processors // step * step or (most or has).processors,
+        memory=(most or has).memory if configured else None,
+        gpus=has.gpus,
         in_service=in_service(row),
         ours=allows.names(row.node) and (detail is None or allows.like(detail.features, detail.gres)),
     )
     turn = (detail.weight, detail.place) if detail else (1, 0)
     if not machine.in_service:
-        return KnownNode(turn, machine, None)
+        return KnownNode(turn, machine, None, step, threads)
     counted = detail is not None and look.memory.counted and configured
     node = SiteNode(
         name=row.node,
         host=row.node,
-        has=Amounts(machine.processors, machine.memory or 0, machine.gpus),
+        has=has,
+        most=most,
+        most_of_queue=min(terms.processors, terms.of_socket) < math.inf,
         held=Amounts(
-            row.allocated,
+            math.ceil(row.allocated / threads),
             detail.allocated_memory if detail and counted else 0,
             detail.gpus_used if detail else (),
         ),
         ours=machine.ours,
     )
-    return KnownNode(turn, machine, node)
+    return KnownNode(turn, machine, node, step, threads)

@@ -9,6 +9,7 @@ import msgspec
 
 from backends.findings import Finding, check_age, check_shrinking, ok, warning
 
+MIN_JOB_AGE = 300.0  # where slurm.conf does not say
 _TESTED = 500  # jobs that backfill looks at where bf_max_job_test is not set (slurm.conf(5))
 
 TIME_RESOLUTION = 60  # seconds to which Slurm rounds a time limit up
@@ -84,6 +85,18 @@ def shrink_margin(settings: Mapping[str, str]) -> int | None:
     if "backfill" not in settings.get("SchedulerType", ""):
         return None
     return None if "time_min_as_soft_limit" in settings.get("SchedulerParameters", "") else SHRINK_MARGIN
+
+
+def most_in_array(settings: Mapping[str, str]) -> int:
+    """Jobs of one array: MaxArraySize, above which no index may be; 1: there are no arrays."""
+    most = settings.get("MaxArraySize", "")
+    return max(1, int(most)) if most.isascii() and most.isdigit() else 1
+
+
+def min_job_age(settings: Mapping[str, str]) -> float:
+    """Seconds for which squeue shows jobs that have ended."""
+    told = re.match(r"[0-9]{1,9}", settings.get("MinJobAge", ""))
+    return float(told[0]) if told else MIN_JOB_AGE
 
 
 def _number(parameters: str, name: str, default: int = 0) -> int:

@@ -26,7 +26,10 @@ from backends.slurm.placing.exclusivity import jobs_on_a_processor, of_partition
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow
 
 ASSOCIATION_FIELDS = "Account,Partition,QOS,DefaultQOS,MaxSubmit,MaxWall,MaxTRES"
-QOS_FIELDS = "Name,MaxSubmitPU,MaxWall,MaxTRES,MaxTRESPU"
+QOS_FIELDS = (
+    "Name,MaxSubmitPU,MaxWall,MaxTRES,MaxTRESPU,MaxJobsPU,MaxJobsPA,MaxSubmitPA,MaxTRESPA,MaxTRESPerNode,"
+    "MaxTRESMins,MinTRES"
+)
 
 
 class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +42,20 @@ class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = math.inf
     processors: float = math.inf
     nodes: float = math.inf
+    jobs: float = math.inf
+    """Jobs of one user that run at the same time."""
+    account_jobs: float = math.inf
+    account_submitted: float = math.inf
+    """The same for all users of one account, as are the processors."""
+    user_processors: float = math.inf
+    """Of all jobs of one user that run at the same time."""
+    account_processors: float = math.inf
+    node_processors: float = math.inf
+    """That one job may have of a node."""
+    minutes: float = math.inf
+    """Processors times minutes of one job."""
+    least: int = 1
+    """Processors of one job at least."""
 
 
 class Association(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,15 +92,35 @@ def _association(line: str) -> Association:
 
 
 def _qos(line: str) -> tuple[str, QosAllowance]:
-    name, submitted, wall, per_job, per_user = line.split("|")
-    return name, _allowance(f"QOS {name}", submitted, wall, per_job, per_user)
+    name, submitted, wall, per_job, per_user, *more = line.split("|")
+    jobs, account_jobs, account_submitted, per_account, per_node, minutes, least = more
+    found = _allowance(f"QOS {name}", submitted, wall, per_job, per_user, per_account)
+    return name, msgspec.structs.replace(
+        found,
+        jobs=_count(jobs),
+        account_jobs=_count(account_jobs),
+        account_submitted=_count(account_submitted),
+        user_processors=_processors(per_user),
+        account_processors=_processors(per_account),
+        node_processors=_processors(per_node),
+        minutes=_processors(minutes),
+        least=int(_resources(least).get("cpu", 1)),
+    )
+
+
+def _count(text: str) -> float:
+    return finite(text) if text else math.inf
+
+
+def _processors(text: str) -> float:
+    return _resources(text).get("cpu", math.inf)
 
 
 def _allowance(source: str, submitted: str, wall: str, *resources: str) -> QosAllowance:
     counted = [_resources(text) for text in resources]
     return QosAllowance(
         source=source,
-        submitted=finite(submitted) if submitted else math.inf,
+        submitted=_count(submitted),
         seconds=parse_limit(wall),
         processors=min(each.get("cpu", math.inf) for each in counted),
         nodes=min(each.get("node", math.inf) for each in counted),
@@ -105,9 +142,9 @@ OF_ITS_KIND = (
 FREE_TEXTS = ("Name", "Account", "WCKey")
 OWN_TEXTS = ("Name", "Account", "Comment")
 """The same of our user's jobs: of a job that the site renames, the comment has our tag."""
-PREEMPTED_FORMAT = "JobID:24,PreemptTime:32"  # `squeue -h -a --me -t CD,F -O`
+PREEMPTED_FORMAT = "JobArrayID:40,PreemptTime:32"  # `squeue -h -a --me -t CD,F -O`
 NODE_FORMAT = "%P|%a|%N|%T|%C|%m"  # `sinfo -h -a -N -o`
-ACCOUNTING_FIELDS = "JobIDRaw,State,Start,End,NodeList,JobName"
+ACCOUNTING_FIELDS = "JobID,State,Start,End,NodeList,JobName"
 """`sacct -X -n -P -o`, with a `--delimiter` that no job can know."""
 
 RECORD_FIELDS = "User,TimelimitRaw,ElapsedRaw,JobName"
@@ -356,6 +393,10 @@ def _reservation(line: str) -> ReservationRow:
     return ReservationRow(name=values["ReservationName"], start=start, end=end, nodes=nodes)
 
 
+def _most(text: str) -> float:
+    return math.inf if text in ("", "UNLIMITED") else float(parse_count(text))
+
+
 def _partition(line: str) -> Partition:
     values = _pairs(line)
     most, qos = values["MaxNodes"], values.get("QoS", "N/A")
@@ -375,4 +416,8 @@ def _partition(line: str) -> Partition:
         grace=finite(values.get("GraceTime", "0")),
         default_memory=values.get("DefMemPerCPU", ""),
         most_memory=values.get("MaxMemPerCPU", ""),
+        most_node_memory=values.get("MaxMemPerNode", ""),
+        node_processors=_most(values.get("MaxCPUsPerNode", "")),
+        socket_processors=_most(values.get("MaxCPUsPerSocket", "")),
+        min_nodes=max(1, parse_count(values.get("MinNodes", "1"))),
     )

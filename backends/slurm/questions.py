@@ -23,7 +23,8 @@ from backends.observed.backend import Reading
 from backends.observed.remembered import Remembered
 from backends.observed.rows import ReservationRow
 from backends.slurm import parse
-from backends.slurm.ordering import TIME_RESOLUTION, shrink_margin, slot_margin
+from backends.slurm.accounts import GroupLimits, SlurmTerms, is_enforced, parse_groups
+from backends.slurm.ordering import TIME_RESOLUTION, most_in_array, shrink_margin, slot_margin
 from backends.slurm.parse import (
     ASSOCIATION_FIELDS,
     QOS_FIELDS,
@@ -36,9 +37,11 @@ from backends.slurm.placing.gres import License, NodeDetail, parse_license_rows,
 from backends.slurm.placing.job_details import parse_only_job
 from backends.slurm.placing.job_records import JobDetails, JobRecords
 from backends.slurm.placing.restriction import licenses_of
+from backends.slurm.queue import waiting_elements
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow
 
 _PINGED = "Slurmctld("
+_RECORD = re.compile(r"^JobId=(\d+)(?: ArrayJobId=(\d+) ArrayTaskId=(\S+))?", re.MULTILINE)
 _OWNER = re.compile(r" UserId=([^\s(]+)\(\d+\) GroupId=")
 _CLIENT_OPTIONS = re.compile(r"(SLURM|SBATCH|SQUEUE|SINFO|SACCT|SCANCEL|SCONTROL|SACCTMGR|SALLOC|SRUN)_")
 _REACH = frozenset({"SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT", "SACKD_JWT"})
@@ -109,16 +112,24 @@ class Questions:
             return self._squeue(self._queue_rows, "-t", self._in_system)
 
     def own_jobs(self) -> list[QueueRow]:
-        """Our user's jobs, with those that ended not longer than MinJobAge ago."""
-        return self._squeue(self._own_rows, "--me", "-t", "all", own=True)
+        """Our user's jobs, with those that ended not longer than MinJobAge ago.
 
-    def knows(self, id: str) -> bool | None:
-        """Whether slurmctld has a job of our user with this number; None: it does not say."""
-        answer = self._commands.run("scontrol", "show", "job", "-o", id)
+        Elements of arrays that wait are one by one: together, squeue shows the limit of one of them for all.
+        """
+        return self._squeue(self._own_rows, "--me", "-r", "-t", "all", own=True)
+
+    def known(self, number: str) -> set[str] | None:
+        """What slurmctld has of our user with a number: the job, or elements of the array; None: unclear."""
+        answer = self._commands.run("scontrol", "show", "job", "-o", number)
         if answer.status:
-            return False if "Invalid job id" in answer.errors else None
-        owners = _OWNER.findall(answer.output)
-        return owners[-1] == self._commands.user() if owners else None
+            return set() if "Invalid job id" in answer.errors else None
+        found, user = set[str](), self._commands.user()
+        for line in answer.output.splitlines():
+            record, owners = _RECORD.match(line), _OWNER.findall(line)
+            if record and owners and owners[-1] == user:
+                array, index = record[2], record[3]
+                found.update([record[1]] if array is None else waiting_elements(f"{array}_[{index}]"))
+        return found if _RECORD.search(answer.output) else None
 
     def preempted(self) -> frozenset[str]:
         """The ids of our user's jobs that ended by themselves after an order to make room."""
@@ -188,9 +199,43 @@ class Questions:
     def qos(self) -> dict[str, QosAllowance]:
         return parse_qos(self._sacctmgr("qos", QOS_FIELDS))
 
+    def groups(self) -> list[GroupLimits]:
+        """Of all accounts, of our user in them, and of all QOS."""
+        answer = self._commands.ask("scontrol", "show", "assoc_mgr", "-o", "flags=assoc,qos")
+        return parse_groups(answer, self.user())
+
+    def terms(self, settings: Mapping[str, str]) -> SlurmTerms:
+        """Raises SchedulerError: no answer about the partitions; accounting may be absent."""
+        partitions = {partition.name: partition for partition in self.partitions()}
+        found = SlurmTerms(partitions=partitions, user=self.user())
+        try:
+            found = msgspec.structs.replace(found, associations=self.associations())
+            if not is_enforced(settings):
+                unbound = [
+                    msgspec.structs.replace(each, allowance=QosAllowance(source=""))
+                    for each in found.associations
+                ]
+                return msgspec.structs.replace(found, associations=unbound)
+            return msgspec.structs.replace(found, qos=self.qos(), groups=self.groups_told())
+        except SchedulerError:
+            return found
+
+    def groups_told(self) -> list[GroupLimits]:
+        """Empty where Slurm does not tell them."""
+        try:
+            return self.groups()
+        except SchedulerError:
+            return []
+
+    def user(self) -> str:
+        """Ours."""
+        return self._commands.user()
+
     def accounting(self, ids: Collection[str]) -> list[AccountingRow]:
         """What sacct knows of these jobs, ended long ago or not."""
-        return self._in_chunks(ids, lambda part: self._sacct("-j", ",".join(part)))
+        # Of arrays as a whole: their elements may be hundreds.
+        jobs = dict.fromkeys(id.partition("_")[0] for id in ids)
+        return self._in_chunks(jobs.keys(), lambda part: self._sacct("-j", ",".join(part)))
 
     def accounting_since(self, start: str) -> list[AccountingRow]:
         """What sacct knows of our user's jobs since `start`, in sacct's own words (`now-7days`)."""
@@ -238,6 +283,8 @@ class SlurmReading(msgspec.Struct, frozen=True, kw_only=True):
     reservations: list[ReservationRow]
     node_details: dict[str, NodeDetail]
     job_details: JobDetails
+    partitions: dict[str, Partition] = {}
+    """By name."""
     licenses: dict[str, License] = {}
 
     def other_reservations(self, own: str | None) -> list[ReservationRow]:
@@ -260,10 +307,12 @@ def read(questions: Questions, *, licenses: bool = False) -> SlurmReading:
         jobs=jobs,
         job_details=questions.job_details(jobs),
         reservations=questions.reservations(),
+        partitions={each.name: each for each in questions.partitions()},
         licenses=questions.licenses() if licenses else {},
     )
 
 
+MOST_GROUPS = 2000  # records of accounts and QOS that are read with each look; more, with the settings
 _SETTINGS_KEPT = 600.0  # seconds for which Slurm's own configuration is taken to stay as it is
 _SETTINGS_AGAIN = 60.0  # seconds after which it is asked again where it was not answered
 
@@ -281,14 +330,20 @@ class SharedCluster(Reading[SlurmReading]):
         self.licenses = licenses_of(site)
         self.settings: dict[str, str] = {}  # as last asked
         self.slot_margin = slot_margin({})
-        self._partitions: dict[str, Partition] = {}
+        self._terms = SlurmTerms(partitions={})
         self._until = 0.0
 
     def see(self) -> SlurmReading:
-        return read(self.questions, licenses=bool(self.licenses))
+        """Partitions and the use of accounts are as of this look: both change while a daemon runs."""
+        seen = read(self.questions, licenses=bool(self.licenses))
+        groups = self.terms().groups
+        if 0 < len(groups) <= MOST_GROUPS:
+            groups = self.questions.groups_told() or groups
+        self._terms = msgspec.structs.replace(self._terms, partitions=seen.partitions, groups=groups)
+        return seen
 
-    def partitions(self) -> dict[str, Partition]:
-        """All, by name; as last read where Slurm, which was asked before, does not answer now.
+    def terms(self) -> SlurmTerms:
+        """What limits are made of; as last read where Slurm, which was asked before, does not answer now.
 
         Raises:
             SchedulerError: no answer.
@@ -301,14 +356,19 @@ class SharedCluster(Reading[SlurmReading]):
             except AnotherCluster:
                 raise
             except SchedulerError:
-                if not self._partitions:
+                if not self.settings:
                     raise
                 self._until = time.monotonic() + _SETTINGS_AGAIN
-        return self._partitions
+        return self._terms
 
     def _read_terms(self) -> None:
-        settings, partitions = self.questions.settings(), self.questions.partitions()
-        self.settings = settings
+        settings = self.questions.settings()
+        terms = self.questions.terms(settings)
+        self.settings, self._terms = settings, terms
         self.slot_margin = slot_margin(settings)
         self.shrink_margin = shrink_margin(settings)
-        self._partitions = {each.name: each for each in partitions}
+        self.most_in_array = most_in_array(settings)
+
+    def partitions(self) -> dict[str, Partition]:
+        """All, by name. Raises SchedulerError: no answer."""
+        return self.terms().partitions

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from adaptor.model import QueueState, RunningJob
+from adaptor.model import Allowed, QueueState, RunningJob
 from adaptor.reports import JobState
 from adaptor.resources import Need
 from backends.observed.rows import Amounts, JobRow, ReservationRow
@@ -46,6 +46,7 @@ class SlurmSeen(msgspec.Struct, frozen=True, kw_only=True):
     ordering: Ordering = Ordering()
     user: str = ""
     """Ours."""
+    allowed: Allowed = Allowed()
     unknown: Sequence[str] = ()
     """See `backends.slurm.checking`."""
     known: KnownJobs = msgspec.field(default_factory=KnownJobs)
@@ -63,6 +64,7 @@ def queue_state(seen: SlurmSeen) -> QueueState:
             whole_nodes=seen.whole_nodes,
             memory_step=2**20,
             unknown=seen.unknown,
+            allowed=seen.allowed,
             known=seen.known,
         )
     )
@@ -138,7 +140,7 @@ def _rows(seen: SlurmSeen) -> list[JobRow]:
         lambda row, detail: _made(seen, row, detail, tiers[row.partitions], needs),
         seen.jobs,
         [*map(seen.details.get, [row.id for row in seen.jobs])],
-        under=(tiers, needs.under, seen.user),
+        under=(tiers, needs.under, seen.user, seen.site.threads),
     )
 
 
@@ -146,7 +148,31 @@ def _made(seen: SlurmSeen, row: QueueRow, detail: JobDetail | None, tier: int, n
     """Nodes that a job shares with jobs of its user, it shares with those of ours."""
     if detail is not None and detail.exclusive == "USER" and detail.user == seen.user:
         detail = msgspec.structs.replace(detail, exclusive=NOTHING)
+    if seen.site.threads:
+        row, detail = _in_cores(row, detail, seen.site.threads)
     return job_row(row, detail, tier=tier, need=needs.of(row, detail))
+
+
+def _in_cores(
+    row: QueueRow, detail: JobDetail | None, threads: Mapping[str, int]
+) -> tuple[QueueRow, JobDetail | None]:
+    """A job in processors of ours, which are cores. `threads`: by node."""
+    usual = max(threads.values())
+    processors = math.ceil(row.processors / usual)
+    if detail is not None and detail.parts:
+        parts = tuple(
+            msgspec.structs.replace(part, processors=math.ceil(part.processors / threads.get(part.node, 1)))
+            for part in detail.parts
+        )
+        agrees = sum(part.processors for part in detail.parts) == row.processors
+        processors = sum(part.processors for part in parts) if agrees else processors
+        detail = msgspec.structs.replace(detail, parts=parts)
+    if detail is not None and detail.wish is not None:
+        each = math.ceil(detail.wish.processors_per_task / usual)
+        detail = msgspec.structs.replace(
+            detail, wish=msgspec.structs.replace(detail.wish, processors_per_task=each)
+        )
+    return msgspec.structs.replace(row, processors=processors), detail
 
 
 def _scarce_licenses(seen: SlurmSeen, rows: Iterable[JobRow]) -> Iterator[RunningJob]:
@@ -207,9 +233,16 @@ def elements(id: str) -> list[str]:
     Of `123_[1-5%2]` only two may run at the same time, so these are its first two.
     """
     match = _ARRAY.fullmatch(id) if "[" in id else None
-    if match is None:
-        return [id]
-    most = min(int(match[3]), MOST_ELEMENTS) if match[3] else MOST_ELEMENTS
+    return [id] if match is None else _elements(match, min(int(match[3] or MOST_ELEMENTS), MOST_ELEMENTS))
+
+
+def waiting_elements(id: str) -> list[str]:
+    """All that `123_[1-5%2]` stands for, those among them that may not start before others end."""
+    match = _ARRAY.fullmatch(id) if "[" in id else None
+    return [id] if match is None else _elements(match, MOST_ELEMENTS)
+
+
+def _elements(match: re.Match[str], most: int) -> list[str]:
     indices = (index for part in match[2].split(",") for index in _indices(part))
     return [f"{match[1]}_{index}" for index in itertools.islice(indices, most)]
 

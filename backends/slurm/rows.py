@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import msgspec
@@ -98,6 +99,13 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     default_memory: str = ""
     """MiB for each processor, or `UNLIMITED`; empty: as the cluster says."""
     most_memory: str = ""
+    most_node_memory: str = ""
+    """MiB that one job may have of a node, or `UNLIMITED`."""
+    node_processors: float = math.inf
+    """That all its jobs together may have of a node."""
+    socket_processors: float = math.inf
+    min_nodes: int = 1
+    """Of one job."""
 
 
 def find_partition(partitions: Iterable[Partition], name: str | None) -> Partition | None:

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from adaptor.config.schema import SiteConfig
+from adaptor.units import folded
+from backends.arrays import job_name
 from backends.base import ChangeRefused, PilotOrder, SchedulerError
 from backends.commands import CommandAnswer
 from backends.scripts import Submitter
@@ -31,6 +33,9 @@ _NO_ANSWER = (
 )
 """slurmctld may have taken the request, but its answer did not reach us."""
 
+REQUESTED = '{"tool":"request-adaptor","kind":"request"}'
+DONATED = '{"tool":"request-adaptor","kind":"donation"}'
+"""The comment of a job, by which operators find those of all users; one in `extra_args` takes its place."""
 DONATED_WAITS = 2  # minutes for which a pilot on a donated node stays in the queue at most
 
 
@@ -43,16 +48,19 @@ def arguments_of(order: PilotOrder, site: SiteConfig, shape: Sequence[str]) -> l
     """
     arguments = [
         "--parsable",
-        f"--job-name={order.tag}",
-        f"--comment={order.tag}",  # submit plugins of some sites rename jobs
+        f"--job-name={job_name(order)}",
+        f"--comment={job_name(order)}",  # submit plugins of some sites rename jobs
         f"--time={minutes_of(order)}",
         *([] if order.request.least is None else [f"--time-min={least_minutes(order)}"]),
         # In the folder of `--chdir`: sbatch takes the backslash out of a path (homes of `DOMAIN\user`),
         # and then replaces no `%j`.
-        "--output=slurm-%j.out",
+        f"--output=slurm-{'%j' if order.pilots == 1 else '%A'}.out",
+        # Of an array, Slurm's own words on all its jobs; each job has a file for the rest (`array.template`).
+        *([] if order.pilots == 1 else [f"--array=0-{order.pilots - 1}", "--open-mode=append"]),
         f"--chdir={order.directory}",
         "--no-requeue",  # a pilot that starts again would hold processors that the planner does not know of
         "--no-kill",  # the loss of one node leaves the workers on the others alive
+        f"--comment={DONATED if order.node else REQUESTED}",
         *shape,
     ]
     for name, value in (("partition", site.partition), ("account", site.account), ("qos", site.qos)):
@@ -83,6 +91,19 @@ def own_reservation(site: SiteConfig) -> str | None:
     """The reservation that the site's requests are made in; its nodes are not kept from us."""
     named = [value for name, value in options(site.extra_args) if name == "reservation"]
     return named[-1] if named else None
+
+
+def together(ids: Iterable[str]) -> list[str]:
+    """The elements of an array as one word: `12_[0-2,7]`."""
+    arrays: dict[str, list[int]] = {}
+    words = []
+    for id in ids:
+        job, _, index = id.partition("_")
+        if index.isdecimal():
+            arrays.setdefault(job, []).append(int(index))
+        else:
+            words.append(id)
+    return [*words, *(f"{job}_[{folded(indices)}]" for job, indices in arrays.items())]
 
 
 def minutes_of(order: PilotOrder) -> int:

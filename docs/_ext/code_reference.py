@@ -1,20 +1,18 @@
-"""Tables of the reference that are read from the code: keys of the configuration, options of a bag.
-
-`config-keys` and `bag-options` are directives without content.
-"""
+"""The keys of the configuration and the options of a bag, read from the code, as Markdown."""
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
-from docutils import nodes
 from msgspec import inspect as types
-from sphinx.application import Sphinx
-from sphinx.pycode import ModuleAnalyzer
-from sphinx.util.docutils import SphinxDirective
 
 from adaptor.bag_spec import Option
 from adaptor.bagfile.options import OPTIONS
@@ -70,14 +68,27 @@ def _has_keys(kind: types.Type) -> bool:
     )
 
 
+@cache
 def _sentences(struct: type) -> dict[str, str]:
-    """The string below each field of a class: Python keeps none, so Sphinx reads the source."""
-    found = ModuleAnalyzer.for_module(struct.__module__).find_attr_docs()
+    """The string below each field of a class: Python keeps none, so it is read from the source."""
+    (body,) = [node.body for node in ast.walk(_tree(struct.__module__)) if _defines(node, struct)]
     return {
-        name: _for_yaml(" ".join(line.strip() for line in lines).strip())
-        for (where, name), lines in found.items()
-        if where == struct.__name__
+        field.target.id: _for_yaml(" ".join(inspect.cleandoc(str(text.value.value)).split()))
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
     }
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    return ast.parse(inspect.getsource(importlib.import_module(module)))
+
+
+def _defines(node: ast.AST, struct: type) -> TypeGuard[ast.ClassDef]:
+    return isinstance(node, ast.ClassDef) and node.name == struct.__name__
 
 
 def _for_yaml(text: str) -> str:
@@ -187,54 +198,30 @@ def _option_values(option: Option) -> str:
     return ", ".join(f"`{word}`" for word in option.kind.words) or f"*{option.kind.metavar}*"
 
 
-def _listing(first: str, rows: Sequence[Key]) -> Iterator[str]:
-    """A table for a page, and a list for the manual, whose columns are too narrow for tables."""
-    yield from (":::{only} not builder_man", "")
-    yield from _table((first, "values", "default", "meaning"), rows)
-    yield from ("", ":::", "", ":::{only} builder_man", "")
+def _listing(rows: Sequence[Key]) -> Iterator[str]:
+    """A list, which is read as it is, on a page and in the manual; a table would be too wide."""
     for row in rows:
-        values = re.sub(r"\[(.*)\]\(.*\)", r"\1", row.values)
-        default = f"; default: {row.default}" if row.default and row.default != "required" else ""
-        yield from (f"`{row.name}`", f": {row.meaning}", "", f"  Values: {values}{default}.", "")
-    yield from (":::", "")
+        default = f"; default {row.default}" if row.default and row.default != "required" else ""
+        required = "; required" if row.default == "required" else ""
+        yield f"* `{row.name}` ({row.values}{default}{required}): {row.meaning}"
 
 
-def _table(titles: Sequence[str], rows: Sequence[Key]) -> Iterator[str]:
-    cells = [(f"`{row.name}`", row.values, row.default, row.meaning) for row in rows]
-    for line in (titles, ["---"] * len(titles), *cells):
-        yield "| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |"
+def keys_text() -> str:
+    """All keys by mapping; those that few sites need come last."""
+    groups = config_groups()
+    lines: list[str] = []
+    for group in groups:
+        heading = f"`{group.path}`" if group.path else "The file"
+        usual = [key for key in group.keys if not key.rare]
+        about = [group.about, ""] if group.about else []
+        lines += [f"## {heading}", "", *about, *_listing(usual), ""]
+    lines += ["## Rarely needed keys", ""]
+    for group in groups:
+        if rare := [key for key in group.keys if key.rare]:
+            lines += [f"### Rarely needed: `{group.path}`", "", *_listing(rare), ""]
+    return "\n".join(lines)
 
 
-class ConfigKeys(SphinxDirective):
-    def run(self) -> list[nodes.Node]:
-        lines: list[str] = []
-        groups = config_groups()
-        for group in groups:
-            heading = f"`{group.path}`" if group.path else "The file"
-            usual = [key for key in group.keys if not key.rare]
-            lines += [f"## {heading}", "", group.about, "", *_listing("key", usual)]
-        lines += ["## Rarely needed keys", ""]
-        for group in groups:
-            if rare := [key for key in group.keys if key.rare]:
-                lines += [f"### Rarely needed: `{group.path}`", "", *_listing("key", rare)]
-        return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
-
-
-class BagOptions(SphinxDirective):
-    def run(self) -> list[nodes.Node]:
-        return self.parse_text_to_nodes("\n".join(_listing("option", bag_rows())))
-
-
-def _plain_in_the_manual(app: Sphinx, doctree: nodes.document, _docname: str) -> None:
-    """A manual page cannot follow a link to another page, so the link is its text."""
-    if app.builder.name == "man":
-        for link in list(doctree.findall(nodes.reference)):
-            if not link.get("refuri", "").startswith("http"):
-                link.replace_self(link.children)
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_directive("config-keys", ConfigKeys)
-    app.add_directive("bag-options", BagOptions)
-    app.connect("doctree-resolved", _plain_in_the_manual)
-    return {"parallel_read_safe": True}
+def options_text() -> str:
+    """All options of a bag."""
+    return "\n".join(_listing(bag_rows())) + "\n"

@@ -205,6 +205,10 @@ class Cluster:
             ended=ended if ended >= 0 else None,
         )
 
+    def outside_starts(self) -> Array:
+        """When the jobs from outside have started, in the order of their submission; -1: not yet."""
+        return self._state.outside[: self._outside, k.START]
+
     def starts(self, first: int = 0) -> Array:
         """The starts of the jobs of the trace from this one on, -1 for those that have not started."""
         starts: Array = self._state.starts[first:].copy()

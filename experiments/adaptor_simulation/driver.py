@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -149,8 +149,8 @@ class SimulatedDriver:
                 return self._asked(site, question, now)
             case Cancel(jobs):
                 self._simulated[site].cancel([job.id for job in jobs])
-            case Intend(SubmitRequest() as action, asked):
-                return self._intend(site, action, asked, now)
+            case Intend(submits, asked):
+                return self._intend(site, submits, asked, now)
             case Submit():
                 return self._submit(site, question, now)
             case Together(steps):
@@ -213,15 +213,18 @@ class SimulatedDriver:
         self.reshaped[pilot.id] += 1
         return Answer.TAKEN
 
-    def _intend(self, site: str, action: SubmitRequest, asked: Request, now: float) -> Reply:
-        number = next(self._numbers)
-        self.ledger.reserve(number, site, asked, action.kind, action.payers, now, action.gpus_per_processor)
-        self.crafted[number] = action.crafted
-        return Reply(now=now, pilot=number, tag=f"{site}.{number}")
+    def _intend(self, site: str, submits: Sequence[SubmitRequest], asked: Request, now: float) -> Reply:
+        numbers = []
+        for each in submits:
+            numbers.append(number := next(self._numbers))
+            self.ledger.reserve(number, site, asked, each.kind, each.payers, now, each.gpus_per_processor)
+            self.crafted[number] = each.crafted
+        return Reply(now=now, pilot=numbers[0], tags=tuple(f"{site}.{number}" for number in numbers))
 
     def _submit(self, site: str, asked: Submit, now: float) -> Reply:
-        pilot, task = asked.pilot, asked.demand.task
-        job = self._simulated[site].submit(
-            pilot.id, pilot.tag, pilot.request, pilot.node, task, pilot.partition
+        cluster, task = self._simulated[site], asked.demand.task
+        jobs = (
+            cluster.submit(pilot.id, pilot.tag, pilot.request, pilot.node, task, pilot.partition)
+            for pilot in asked.pilots
         )
-        return Reply(now=now, job=job)
+        return Reply(now=now, jobs=tuple(jobs))

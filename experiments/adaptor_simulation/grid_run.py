@@ -252,7 +252,7 @@ class _GridJob:
     def _can_act(self) -> bool:
         """Whether there is a request to take back or one more allowed: the planner has no other means."""
         may_end = self._terms.traits.replans and self._terms.rules.may_withdraw
-        most = self._terms.rules.limits.max_pending_requests
+        most = self._terms.rules.limits.in_system
         donates = self._memory.donation is not None
         return may_end or donates or self._site.in_system < most or self._site.some_queued
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from adaptor.cli.operating.sites import findings
 from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
-from backends.findings import Finding, check_prices
+from backends.findings import Finding, check_prices, check_service
 
 DONATES = "    donation: {mode: preemptible, partition: scavenger}\n"
 
@@ -45,3 +48,14 @@ def test_it_is_told_once_of_a_site_with_partitions() -> None:
     config = parse_config(f"sites:\n  x:\n    backend: slurm\n{lines}", "f").sites["x"]
     told = [each.text for each in findings(config)]
     assert sum("cost never chooses between them" in text for text in told) == 1
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "1 node in service"), (2, "2 nodes in service")])
+def test_nodes_are_counted(count: int, words: str) -> None:
+    node = SimpleNamespace(has=SimpleNamespace(gpus=()))
+    names = [f"n{number}" for number in range(count)]
+    nodes: Any = SimpleNamespace(
+        name="batch", nodes=dict.fromkeys(names, node), sizes=dict.fromkeys(names, 4), processors=4 * count
+    )
+    (told,) = check_service("partition", nodes)
+    assert told.text == f"partition batch: {words}, {4 * count} processors"

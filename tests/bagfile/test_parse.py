@@ -131,7 +131,7 @@ commands = st.one_of(
 def test_json_lines_say_what_one_task_needs() -> None:
     rows = [
         '{"command": "a", "cpus": 4, "mem": "2G", "gpus": "a100:1", "nodes": 2, "time": "1h 30m"}',
-        '{"command": "b", "mem": 4294967296, "gpus": 0.5, "time": 90}',
+        '{"command": "b", "mem": "4096M", "gpus": 0.5, "time": 90}',
         "",
         '{"command": "c", "gpus": 0}',
         '{"command": "d"}',
@@ -143,6 +143,19 @@ def test_json_lines_say_what_one_task_needs() -> None:
         (OwnNeeds(gpus=0.0), 4),
         (None, 0),
     ]
+
+
+def test_a_line_that_no_shell_can_get_is_refused_with_its_number() -> None:
+    longest = "x" * 131071
+    assert parse_shell_lines(longest, "f", NOW).tasks == [TaskInput(longest)]
+    with pytest.raises(BagFileError, match=r"^f:2: 'xxx.* has 131,072 bytes, and Linux takes 131,071"):
+        parse_shell_lines(f"true\n{longest}x", "f", NOW)
+
+
+def test_line_ends_of_old_macs_are_refused() -> None:
+    with pytest.raises(BagFileError, match=r"^f:1: holds a carriage return"):
+        parse_shell_lines("echo a\recho b\recho c", "f", NOW)
+    assert len(parse_shell_lines("echo a\r\necho b\r\n", "f", NOW).tasks) == 2
 
 
 @pytest.mark.parametrize(
@@ -160,6 +173,14 @@ def test_json_lines_say_what_one_task_needs() -> None:
         ('"time": 0', "time: must be above 0"),
         ('"time": 1e300', "time: "),
         ('"memory": "1G"', "unknown key 'memory'"),
+        ('"mem": 4000', "mem: '4000' is a size without a unit: write 4000M (megabytes) or 4000B (bytes)"),
+        ('"name": "\\ud800"', "\\ud800 is half of a character"),
+        ('"name": "\\ud83d x \\ude00"', "\\ud83d is half of a character"),
+        ('"name": "x', "the line ends within the object"),
+        (
+            f'"name": "{"x" * 131072}"',
+            "has 131,072 bytes, and Linux takes 131,071 in one argument or shell line",
+        ),
     ],
 )
 def test_needs_that_nobody_can_mean_name_their_line_and_key(needs: str, message: str) -> None:
@@ -292,13 +313,14 @@ def test_the_fixtures_are_bags() -> None:
     ("option", "problem"),
     [
         ("mem=99999999999T", "mem: '99999999999T' is too large for a size"),
-        (f"mem={'9' * 5000}", "is too large for a size"),
+        (f"mem={'9' * 5000}", "is a size without a unit"),
+        (f"mem={'9' * 5000}M", "is too large for a size"),
         ("retries=99999999999999999999", "retries: '99999999999999999999' is more than 1,000,000,000"),
         (f"cpus={'9' * 5000}", "is more than 1,000,000,000"),
         (f"cpus={'0' * 5000}", "is not an integer of 1 or more"),
-        ("deadline=101w101w9999w", "is neither a time from now"),
-        ("deadline=1e300", "is neither a time from now"),
-        ("deadline=9999999999999:00", "is neither a time from now"),
+        ("deadline=101w101w9999w", "is not a time: write 12h"),
+        ("deadline=1e300", "is not a time: write 12h"),
+        ("deadline=9999999999999:00", "is not a time: write 12h"),
         ("max-runtime=" + "9" * 400, ""),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from adaptor import api
 from adaptor.cli.main import ELSEWHERE, SECTIONS, program
 from adaptor.cli.operating.sites import COMMANDS, site
+from adaptor.plugins import FOLDERS
 from tests.cli.fake_control import bag_view, task_view
 from tests.cli.invoking import Cli, Serve
 
@@ -63,7 +64,10 @@ def test_a_command_of_a_package_that_is_not_installed(cli: Cli, monkeypatch: pyt
     ):
         done = cli(*words)
         assert done.code == 2
-        assert f"needs {package}: python -m pip install {package}" in done.err
+        assert (
+            f"needs {package}: in a clone of the adaptor, python -m pip install ./{FOLDERS[package]}"
+            in done.err
+        )
 
 
 def test_names_of_other_tools_are_commands_too(cli: Cli, serve: Serve, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from adaptor.cli.bags import submit as commands
 from adaptor.cli.exit_codes import INTERRUPTED
 from adaptor.cli.login_node import LoginNodeError, check_place
 from adaptor.cli.main import program
+from adaptor.config import loading
 from adaptor.config.loading import default_config_path
 from adaptor.daemon import process
 from backends import registry
@@ -43,6 +44,19 @@ def test_without_a_configuration_commands_refuse_with_two_ways_out(cli: Cli, com
     assert "login1" in outcome.err
     assert "adaptor site init" in outcome.err
     assert "--site local" in outcome.err
+
+
+def test_the_sites_of_the_operator_are_a_configuration(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(loading, "SITES", tmp_path / "sites.yaml")
+    monkeypatch.delenv("ADAPTOR_CONFIG", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("ADAPTOR_DIR", str(tmp_path / "state"))
+    with pytest.raises(LoginNodeError):
+        check_place(None, None, [])
+    (tmp_path / "sites.yaml").write_text(CLUSTER)
+    check_place(None, None, [])
 
 
 def test_an_executor_refuses_too(cli: Cli) -> None:

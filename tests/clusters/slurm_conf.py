@@ -68,6 +68,37 @@ MIXED = ClusterOptions(
 """Four nodes of different size, memory counted, GPUs on two of them."""
 
 
+_THREADS = {f"n{number}": "CPUs=8 Sockets=1 CoresPerSocket=4 ThreadsPerCore=2" for number in (1, 2)}
+BOUNDS = (
+    Partition("batch", "Default=YES MaxTime=4:00:00"),
+    Partition("memory", "MaxMemPerCPU=200 MaxTime=4:00:00"),
+    Partition("half", "MaxCPUsPerNode=2 MaxTime=4:00:00"),
+    Partition("wide", "MinNodes=2 MaxTime=4:00:00"),
+    Partition("whole", "OverSubscribe=EXCLUSIVE MaxTime=4:00:00"),
+)
+"""Partitions of the same nodes, each with a bound of its own."""
+CORES = ClusterOptions(nodes=2, cpus=8, select="CR_Core_Memory", partitions=BOUNDS, node_settings=_THREADS)
+"""Two nodes of four cores with two threads each; cores are given."""
+ONE_TASK = ClusterOptions(
+    nodes=2,
+    cpus=8,
+    select="CR_Core_Memory,CR_ONE_TASK_PER_CORE",
+    partitions=BOUNDS,
+    node_settings=_THREADS,
+)
+ACCOUNTS = ClusterOptions(
+    accounting=True,
+    partitions=BOUNDS[:1],
+    extra=(
+        "AccountingStorageEnforce=associations,limits,qos,safe",
+        "PriorityType=priority/multifactor",  # without it, used minutes are not counted
+        "PriorityDecayHalfLife=0",
+        "PriorityCalcPeriod=1",
+    ),
+)
+"""Slurm keeps to the limits of accounts and QOS, for the user in account `phys` below account `lab`."""
+
+
 @dataclass(frozen=True)
 class Ports:
     controller: int
@@ -140,5 +171,6 @@ def _node_settings(options: ClusterOptions, name: str) -> str:
 
 
 def _partition_line(partition: Partition) -> str:
-    nodes = "" if "Nodes=" in partition.settings.replace("MaxNodes=", "") else " Nodes=ALL"
+    named = any(word.startswith("Nodes=") for word in partition.settings.split())
+    nodes = "" if named else " Nodes=ALL"
     return f"PartitionName={partition.name} State=UP{nodes} {partition.settings}".rstrip()

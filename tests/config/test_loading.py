@@ -68,7 +68,7 @@ def test_a_full_file() -> None:
     config = parse_config(FULL, "c.yaml")
     hpc = config.sites["hpc"]
     assert list(config.sites) == ["hpc", "here"]
-    assert hpc.limits == LimitsConfig(4, 64, Duration(129600))
+    assert hpc.limits == LimitsConfig(4, None, 64, Duration(129600))
     assert [hpc.initial_tr, hpc.pad, hpc.idle_timeout] == [Duration(7200), Duration(90), Duration(45)]
     assert hpc.extra_args == ("--exclusive", "--mail-type=NONE")
     assert hpc.prologue == "module load python\n"
@@ -216,6 +216,7 @@ def test_a_mistyped_key_is_named_with_its_likely_meaning(text: str, message: str
         ("limits:\n  max_proc: many", "5: sites.hpc.limits.max_proc", "needs a whole number, not text"),
         ("limits:\n\n  max_tr: 20", "6: sites.hpc.limits.max_tr", "the pad takes 30 s"),
         ("limits: 4", "4: sites.hpc.limits", "needs a mapping of keys to values, not a whole number"),
+        ("price: 10", "4: sites.hpc.price", "not a whole number; its keys are explicit, donated, gpu"),
         ("growth_factor: 1", "4: sites.hpc.growth_factor", "must be from 2 to 1000, not 1"),
         ("charging_unit: 1.5", "4: sites.hpc.charging_unit", "must be whole seconds from 1s to 1h, not 1.5"),
         ("overrun: [1]", "4: sites.hpc.overrun", "[1] is not a duration"),
@@ -260,7 +261,7 @@ def test_the_site_that_is_wrong_is_named_and_not_the_first() -> None:
         ("sites:\n\tx: 5\n", "c.yaml:2: not valid YAML"),
         ("sites: [\n", "not valid YAML"),
         ("sites: !!python/object:os.system {}\n", "not valid YAML"),
-        ("sites: 2020-13-45\n", "not valid YAML"),
+        ("sites: 2020-13-45\n", "sites: needs a mapping of keys to values, not text"),
         ("sites: \x00\n", "not valid YAML"),
         ("? [a, b]\n: 1\n", "a key must be a text"),
         ("sites: &a\n  x: *a\n", "recursive YAML alias"),
@@ -274,6 +275,37 @@ def test_a_file_that_is_none(text: str, what: str) -> None:
     message = broken(text)
     assert message.startswith("c.yaml")
     assert what in message
+
+
+def test_numbers_are_those_that_a_reader_sees() -> None:
+    """In YAML 1.1, 010 is 8, 1:30:00 is 5400, 1e3 is text, and 2026-11-28 is a date."""
+    lines = (
+        "limits: {max_proc: 010}\naccount: 2026-11-28\ninitial_tr: 1:30:00\npad: 090\nprice: {explicit: 1e3}"
+    )
+    hpc = parse_config(site(lines), "c.yaml").sites["hpc"]
+    assert hpc.limits.max_proc == 10
+    assert hpc.account == "2026-11-28"
+    assert (hpc.initial_tr, hpc.pad, hpc.price.explicit) == (5400, 90, 1000)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("account: 007", "account: needs text, not a whole number: put it in quotes"),
+        ("partition: no", "partition: needs text, not true or false: put it in quotes"),
+        ("limits: {max_proc: 1:30}", "limits.max_proc: needs a whole number, not text"),
+        ("limits: {max_proc: 1_000}", "limits.max_proc: needs a whole number, not text"),
+        (
+            "price: 10",
+            "price: needs a mapping of keys to values, not a whole number; its keys are explicit, ",
+        ),
+        ("ssh: login", "ssh: needs a mapping of keys to values, not text; its keys are host, user, port, "),
+        ("shell: ''", "shell: '' names no shell; write bash, zsh or 'bash -l'"),
+        ("shell: bash 'x", 'shell: "bash \'x" is not a shell and its options: No closing quotation'),
+    ],
+)
+def test_a_value_of_another_kind_names_what_the_key_takes(line: str, problem: str) -> None:
+    assert broken(site(line)).startswith(f"c.yaml:4: sites.hpc.{problem}")
 
 
 @given(st.text(max_size=60))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.fits import placeable, why_no_node_holds
-from adaptor.model import QueueState
+from adaptor.crafting.fits import RequestShape, part_of, placeable, unit_of, why_no_node_holds, width
+from adaptor.crafting.situation import Demand, SiteRules
+from adaptor.model import Allowed, Limits, QueueState
 from adaptor.resources import Node, TaskSize
 from tests.alike import alike
 
@@ -139,3 +142,89 @@ class _Free:
             type, share = self.gpus[place]
             self.gpus[place] = type, share - min(task.gpus, 1)
         return True
+
+
+def in_steps(
+    step: int = 1, most: int | None = None, nodes: int = 2, memory: int | None = 8 * GIB
+) -> QueueState:
+    queue = cluster(*alike(nodes, 8, memory))
+    return msgspec.structs.replace(queue, processor_step=step, most_memory=most)
+
+
+@pytest.mark.parametrize(
+    ("queue", "task", "part", "tasks"),
+    [
+        (in_steps(2), size(1), 2, 2),
+        (in_steps(2), size(2), 2, 1),
+        (in_steps(2), size(3), 4, 1),
+        (in_steps(4), size(1, 3 * GIB), 4, 2),  # a node has memory for two of them
+        (in_steps(1, GIB), size(1, 3 * GIB), 3, 1),
+        (in_steps(1, GIB), size(4, 3 * GIB), 4, 1),
+        (in_steps(2, GIB), size(1, 3 * GIB), 4, 1),
+        (in_steps(2, 2 * GIB), size(1, GIB), 2, 2),
+        (in_steps(2), size(1, gpus=0.5), 2, 2),
+        (in_steps(2), size(1, gpus=1), 2, 1),
+    ],
+)
+def test_a_part_has_whole_cores_and_the_processors_of_its_memory(
+    queue: QueueState, task: TaskSize, part: int, tasks: int
+) -> None:
+    found, together = part_of(queue, task)
+    assert (found.processors, together) == (part, tasks)
+    rules = SiteRules(limits=Limits(max_pending_requests=1, max_proc=16, max_tr=60))
+    unit = unit_of(rules, queue, task)
+    assert (unit.processors, unit.tasks) == (part, tasks)
+    assert width(queue, task) == -(-part // tasks)
+
+
+def test_what_the_site_holds_is_counted_in_parts() -> None:
+    assert placeable(in_steps(2), size(3)) == 16  # four of four processors
+    assert placeable(in_steps(1, GIB), size(1, 3 * GIB)) == 12  # two of three on each node
+    assert placeable(in_steps(1, GIB, memory=64 * GIB), size(1, 9 * GIB)) == 0
+
+
+def test_a_task_whose_memory_takes_more_processors_than_a_node_has_is_told_so() -> None:
+    queue = in_steps(1, GIB, memory=64 * GIB)
+    assert why_no_node_holds(queue, size(1, 8 * GIB)) == ""
+    assert why_no_node_holds(queue, size(1, 9 * GIB)) == (
+        "each needs 9G, for which the scheduler gives 9 processors on one node (1G each), and the largest "
+        "node has 8; ask for less memory"
+    )
+
+
+@pytest.mark.parametrize(
+    ("allowed", "least"), [(Allowed(), 2), (Allowed(min_parts=2), 4), (Allowed(min_proc=5), 6)]
+)
+def test_no_request_is_smaller_than_the_scheduler_takes(allowed: Allowed, least: int) -> None:
+    queue = msgspec.structs.replace(in_steps(2), allowed=allowed)
+    rules = SiteRules(limits=Limits(max_pending_requests=1, max_proc=16, max_tr=60))
+    shape = RequestShape.for_demand(rules, queue, Demand(task=size(1), waiting=1, runtime=1.0))
+    assert shape.processors_for(1) == least
+    assert (shape.fit(least), shape.fit(least - 1)) == (least, 0)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "expected"),
+    [
+        (Allowed(), (4, 16, 3600)),
+        (Allowed(max_proc=8, max_tr=600, in_system=2), (2, 8, 600)),
+        (Allowed(max_work=16 * 900), (4, 8, 1800)),
+        (Allowed(max_work=60), (4, 1, 60)),
+    ],
+)
+def test_limits_are_what_the_scheduler_allows_now(allowed: Allowed, expected: tuple[int, int, int]) -> None:
+    limits = Limits(max_pending_requests=4, max_proc=16, max_tr=3600)
+    found = limits.within(msgspec.structs.replace(in_steps(), allowed=allowed))
+    assert (found.max_pending_requests, found.max_proc, found.max_tr) == expected
+
+
+def test_the_limits_of_a_site_are_the_most_that_any_partition_allows_now() -> None:
+    some = msgspec.structs.replace(in_steps(), allowed=Allowed(max_proc=2))
+    queue = msgspec.structs.replace(in_steps(), partitions={"a": some, "b": in_steps()})
+    each = Limits(max_pending_requests=4, max_proc=16, max_tr=3600)
+    found = msgspec.structs.replace(each, partitions={"a": each, "b": each, "closed": each}).within(queue)
+    assert (found.max_proc, found.partitions["a"].max_proc, found.partitions["closed"].max_proc) == (
+        16,
+        2,
+        16,
+    )

@@ -36,6 +36,7 @@ class FakeBackend:
     shrink_margin: int | None = None
     can_release = False
     can_reshape = True
+    most_in_array = 1
 
     def __init__(self) -> None:
         self.reports: dict[str, JobReport] = {}

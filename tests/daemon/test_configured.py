@@ -100,7 +100,7 @@ def leave(directory: Path, what: str) -> None:
         journal.add_bag(spec, [], 1.0, open=True)
     if what == "pilot":
         crafted = CraftedRequest(Request(16, 60), predicted_start=None, tasks=1, reason="")
-        journal.add_pilot("hpc", "adaptor-x.hpc.", crafted, 1.0)
+        journal.add_pilots("hpc", "adaptor-x.hpc.", [crafted], 1.0)
     journal.close()
 
 

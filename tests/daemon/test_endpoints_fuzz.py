@@ -99,7 +99,7 @@ def site_with_a_bag(folder: str) -> FakeSite:
     site = FakeSite(Path(folder) / "state")
     site.submit_bag(TASKS)
     crafted = CraftedRequest(Request(1, 600), None, 1, "because")
-    site.journal.add_pilot("here", site.state.tag_prefix, crafted, time.time())
+    site.journal.add_pilots("here", site.state.tag_prefix, [crafted], time.time())
     site.state.load_pilots()
     return site
 

@@ -246,7 +246,7 @@ def left_site(tmp_path: Path) -> FakeSite:
     made = FakeSite(tmp_path / "state")
     made.submit_bag(2)
     crafted = CraftedRequest(Request(1, 600), None, 1, "because")
-    made.journal.add_pilot("here", made.state.tag_prefix, crafted, time.time())
+    made.journal.add_pilots("here", made.state.tag_prefix, [crafted], time.time())
     made.state.load_pilots()
     hear(made, WORKER, hello(processors=1), Report(free_processors=1, free_memory=1 << 30))
     with made.journal.transaction() as db:

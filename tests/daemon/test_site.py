@@ -300,7 +300,7 @@ def test_a_journal_that_cannot_be_written_stops_the_step_before_the_submit(
         raise JournalError("the disk is full")
 
     site.submit_bag(1)
-    monkeypatch.setattr(site.journal, "add_pilot", full)
+    monkeypatch.setattr(site.journal, "add_pilots", full)
     with pytest.raises(JournalError):
         steps(site)
     assert not site.backend.orders

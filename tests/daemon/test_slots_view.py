@@ -17,6 +17,7 @@ from adaptor.daemon.slots_view import read_site, slots_view
 from adaptor.model import EndedJob, Limits, PendingJob, QueueState, RunningJob
 from adaptor.resources import Node, Part, TaskSize
 from backends.base import SchedulerError
+from tests.alike import alike
 from tests.crafting.crafting_strategies import queues, rules
 from tests.daemon.fake_site import FakeBackend
 
@@ -47,6 +48,19 @@ def test_a_hole_too_short_for_any_request() -> None:
     seen = queue(pending=(PendingJob("b", 64, math.inf, 1100),))
     assert slots_view("hpc", seen, RULES).slots == [
         SlotView(start=1000, end=1100, processors=64, p=None, tr=None)
+    ]
+
+
+def test_processors_that_move_from_node_to_node_are_no_slot() -> None:
+    """At each instant four are free, and on neither node for ever."""
+    held = RunningJob("a", 4, 2000, (Part(node="n1", processors=4),))
+    then = PendingJob("b", 4, math.inf, 2000, (Part(node="n2", processors=4),))
+    seen = QueueState(now=1000, processors=8, running=(held,), pending=(then,), nodes=alike(2, 4))
+    view = slots_view("hpc", seen, RULES)
+    assert [(step.time, step.processors) for step in view.free] == [(1000, 4)]
+    assert [(slot.start, slot.end, slot.processors) for slot in view.slots] == [
+        (1000, 2000, 4),
+        (2000, None, 4),
     ]
 
 

@@ -50,7 +50,7 @@ def site(tmp_path: Path) -> FakeSite:
     made.state.core.now = lambda: now
     made.submit_bag(1)
     crafted = CraftedRequest(Request(1, 600), None, 1, "because")
-    made.journal.add_pilot("here", made.state.tag_prefix, crafted, now)
+    made.journal.add_pilots("here", made.state.tag_prefix, [crafted], now)
     made.state.load_pilots()
     return made
 
@@ -234,12 +234,23 @@ def test_the_end_of_a_pilot_is_looked_for_when_its_last_worker_has_left(
     async def wakes_after(worker: str) -> list[float]:
         """When the site is woken after a goodbye, besides at once."""
         at, loop = list[float](), asyncio.get_running_loop()
-        monkeypatch.setattr(loop, "call_later", lambda seconds, _: at.append(seconds))
+        monkeypatch.setattr(loop, "call_later", lambda seconds, *_: at.append(seconds))
         await endpoint_of(site).hear([(worker.encode(), encode(GOODBYE))])
         return at
 
     assert asyncio.run(wakes_after("w1")) == []
     assert asyncio.run(wakes_after("w2")) == [0.0, 0.01], "polls do the rest"
+
+
+def test_an_end_that_was_seen_is_not_looked_for_again(site: FakeSite) -> None:
+    """Each look is up to seven commands of the scheduler while tasks of other bags wait."""
+    hear(site, 6000.0)
+    (pilot,) = site.state.pilots
+    site.state.wake.clear()
+    worker_endpoint._look_for_its_end(site.state, pilot + 1)
+    assert not site.state.wake.is_set()
+    worker_endpoint._look_for_its_end(site.state, pilot)
+    assert site.state.wake.is_set()
 
 
 def test_the_site_is_woken_when_the_estimated_runtime_changes(site: FakeSite) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from adaptor.api import BagView, Totals
+from adaptor.api import BagCounts, BagView, Totals
 from adaptor.dashboard.document import static_document
 from adaptor.dashboard.gathering import Gatherer
 from adaptor.dashboard.page import BagRow
@@ -39,11 +39,20 @@ def bags(count: int) -> list[BagView]:
     return [kinds[id % 3](id) for id in range(1, count + 1)]
 
 
-def document(count: int, others: int = 0) -> str:
+NOTHING = BagCounts()
+
+
+def document(count: int, left_out: BagCounts = NOTHING, failed: int = 0) -> str:
+    """`failed`: of the bags that have ended, that many have failures."""
     page = Gatherer(Told(), lambda: NOW, lambda: NOW, "bags").gather()
     rows = [BagRow(bag=bag, credits=None) for bag in reversed(bags(count))]
+    ended = [place for place, row in enumerate(rows) if row.bag.ended is not None]
+    for number, place in enumerate(ended):
+        fails = 2 if number < failed else 0
+        bag = msgspec.structs.replace(rows[place].bag, failed=fails, state="failed" if fails else "done")
+        rows[place] = msgspec.structs.replace(rows[place], bag=bag)
     head = msgspec.structs.replace(page.head, static=True)
-    return static_document(msgspec.structs.replace(page, head=head, bags=rows, others=others, details=[]))
+    return static_document(msgspec.structs.replace(page, head=head, bags=rows, left_out=left_out, details=[]))
 
 
 def shown(browser: Browser, folder: Path, text: str, width: int = 1200) -> Page:
@@ -59,11 +68,21 @@ def shown(browser: Browser, folder: Path, text: str, width: int = 1200) -> Page:
 def test_many_bags_have_a_line_each_and_those_that_wait_or_ended_are_folded(
     browser: Browser, tmp_path: Path, width: int
 ) -> None:
-    page = shown(browser, tmp_path, document(30, others=270), width)
+    left_out = BagCounts(running=3, waiting=110, ended=170, failed=4)
+    page = shown(browser, tmp_path, document(30, left_out, failed=2), width)
     visible = page.locator(".bag:visible")
     assert visible.count() == 10, "those that run"
-    assert page.locator("#bags summary").all_inner_texts() == ["10 wait", "10 ended"]
-    assert "270 more bags: adaptor status all" in page.inner_text("#bags")
+    assert page.locator("#bags summary").all_inner_texts() == [
+        "120 wait; the newest 10 are here, all: adaptor status all",
+        "180 ended, 6 with failures; the newest 10 are here, all: adaptor status all",
+    ]
+    assert page.locator("#bags summary .bad").all_inner_texts() == ["6 with failures"]
+    assert "3 more bags run: adaptor status all" in page.inner_text("#bags")
+    first = visible.first
+    assert first.locator(".name").inner_text() == "30sweep-30"
+    assert first.locator(".counts").inner_text().startswith("4 of ")
+    whole = "each => each.scrollWidth <= each.clientWidth"
+    assert first.locator(".name").evaluate(whole), "the name is not cut"
     tallest = max(box["height"] for each in visible.all() if (box := each.bounding_box()))
     assert tallest < (40 if width > 1000 else 70)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -90,6 +109,14 @@ def test_few_bags_are_neither_folded_nor_searched(browser: Browser, tmp_path: Pa
     assert page.locator(".bag:visible").count() == 3
     assert page.locator("#bags summary").count() == 0
     assert not page.locator("#find").is_visible()
+
+
+def test_a_reason_of_no_site_begins_with_what_it_is_about(browser: Browser, tmp_path: Path) -> None:
+    page = Gatherer(Told(), lambda: NOW, lambda: NOW, "bags").gather()
+    line = msgspec.structs.replace(page.why[0], site="", subject="bag 17")
+    head = msgspec.structs.replace(page.head, static=True)
+    found = shown(browser, tmp_path, static_document(msgspec.structs.replace(page, head=head, why=[line])))
+    assert found.inner_text("#why .about") == "bag 17"
 
 
 def test_bags_that_end_before_and_bags_in_the_same_pilots_are_named(browser: Browser, tmp_path: Path) -> None:

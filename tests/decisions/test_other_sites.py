@@ -177,12 +177,12 @@ def test_waits_are_learned_and_recalled_from_the_journal(two: FakeSites) -> None
 
 def test_a_pilot_that_was_refused_teaches_nothing(two: FakeSites) -> None:
     crafted = CraftedRequest(Request(8, 60), 1000.0, 8, "because")
-    id = two.journal.add_pilot("near", "tag.", crafted, 900.0)
+    id = two.journal.add_pilots("near", "tag.", [crafted], 900.0)[0]
     two.journal.update_pilot(
         id, state=PilotState.REFUSED, job=None, started=None, ended=2000.0, end_reason="no"
     )
     assert recall_waits(two.journal, "near").worst(2000.0) is None
-    id = two.journal.add_pilot("near", "tag.", msgspec.structs.replace(crafted), 900.0)
+    id = two.journal.add_pilots("near", "tag.", [msgspec.structs.replace(crafted)], 900.0)[0]
     two.journal.update_pilot(
         id, state=PilotState.WITHDRAWN, job="1", started=None, ended=2000.0, end_reason="late"
     )

@@ -21,7 +21,7 @@ def quoted(site: FakeSite, seconds: float, credits: float) -> Bag:
     bag = submit(site, 60, slots={"here": 1}, runtimes={"here": 20.0}, deadline=time.time() + seconds)
     finish(site, bag, 20, 60.0)
     crafted = CraftedRequest(Request(1, 3600), None, 20, "because")
-    pilot = site.journal.add_pilot("here", "tag.", crafted, 0.0, bag.id)
+    pilot = site.journal.add_pilots("here", "tag.", [crafted], 0.0, bag.id)[0]
     site.journal.update_pilot(
         pilot, state=PilotState.COMPLETED, job="1", started=0.0, ended=3600.0, end_reason=""
     )

@@ -22,6 +22,7 @@ from adaptor.decisions.questions import (
     Cancel,
     Commit,
     Intend,
+    IntendChange,
     LeftBehind,
     PilotChanged,
     PilotNews,
@@ -71,6 +72,8 @@ class Driver:
         self.news: list[PilotNews] | None = []
         self.strays: list[OwnJob] = []
         self.over_budget = ""
+        self.held = 0
+        """Pilots that budgets hold nevertheless."""
         self.now = 100.0
         self.answers: Callable[[Question], Answer] = lambda _question: Answer.TAKEN
         self._decision = Decision(tuple(actions), Memory(shares_problem="kept"))  # type: ignore[arg-type]
@@ -116,13 +119,13 @@ class Driver:
         if isinstance(question, Together):
             for steps in question.steps:
                 self.run(steps)
-        intends = isinstance(question, Intend)
+        intends = isinstance(question, Intend | IntendChange)
         return Reply(
             now=self.now,
             strays=self.strays,
             pilot=1 + max(self.site.pilots, default=0),
-            tag="tag",
-            job="job",
+            tags=self._tags(question) if intends else (),
+            jobs=tuple(f"job{pilot.id}" for pilot in question.pilots) if isinstance(question, Submit) else (),
             problem=self.over_budget if intends else "said so",
             limits=LIMITS,
             pilots=self.news,
@@ -130,6 +133,11 @@ class Driver:
             decision=self._decision,
             answer=self.answers(question),
         )
+
+    def _tags(self, question: Question) -> tuple[str, ...]:
+        """Of the pilots that the budgets hold."""
+        wanted = len(question.submits) if isinstance(question, Intend) else 0
+        return ("tag",) * min(wanted, self.held if self.over_budget else wanted)
 
 
 def submit(cpus: int = 1) -> SubmitRequest:
@@ -242,7 +250,7 @@ def test_what_is_unwanted_is_cancelled_before_a_request_is_sent_and_once() -> No
         Explain("withdrawn", "needless", 1),
         Cancel((OwnJob("job1", "tag1"),)),
         Wake("here"),
-        Intend(submit(), Request(2, 600)),
+        Intend((submit(),), Request(2, 600)),
     ]
     assert driver.site.pilots[1].cancel_sent == 100.0
 
@@ -268,11 +276,11 @@ def test_a_request_that_is_taken_is_a_pilot() -> None:
     driver = Driver([submit()])
     driver.act()
     pilot = driver.site.pilots[1]
-    assert (pilot.tag, pilot.job, pilot.state) == ("tag", "job", PilotState.QUEUED)
+    assert (pilot.tag, pilot.job, pilot.state) == ("tag", "job1", PilotState.QUEUED)
     (asked,) = driver.submitted
-    assert asked.pilot.state is PilotState.SUBMITTING
+    assert asked.pilots[0].state is PilotState.SUBMITTING
     assert driver.asked == [
-        Intend(submit(), Request(2, 600)),
+        Intend((submit(),), Request(2, 600)),
         asked,
         PilotChanged(pilot),
         Explain("issued", "asks", 1, (1,)),
@@ -304,7 +312,7 @@ def test_what_a_budget_does_not_hold_is_not_submitted() -> None:
     driver = Driver([submit(), submit()])
     driver.over_budget = "0 credits are left"
     assert driver.act() == [
-        Intend(submit(), Request(2, 600)),
+        Intend((submit(),), Request(2, 600)),
         Withhold("0 credits are left", submit().demand),
     ]
 
@@ -355,7 +363,7 @@ def test_no_node_is_used_by_an_old_look() -> None:
 
     driver.answers = answer
     driver.act()
-    assert [each.pilot.node for each in driver.submitted] == ["n0"]
+    assert [each.pilots[0].node for each in driver.submitted] == ["n0"]
     assert driver.asked.count(Wake("here")) == 1
 
 
@@ -397,7 +405,7 @@ def test_a_change_that_a_budget_does_not_hold_is_not_asked_for() -> None:
     driver.pilot()
     driver.over_budget = "0 credits are left"
     assert driver.act() == [
-        Intend(change, Request(2, 1200)),
+        IntendChange(change, Request(2, 1200)),
         Withhold("0 credits are left", change.demand),
     ]
 

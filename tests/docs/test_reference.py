@@ -7,11 +7,9 @@ from collections.abc import Iterator
 import click
 import msgspec
 import pytest
-
-pytest.importorskip("sphinx", reason="needs the extra `docs`")
-
 from code_reference import Group, bag_rows, config_groups
-from command_reference import description, sections
+from command_reference import commands_text, description
+from reference_pages import FOLDER, PAGES, current
 
 from adaptor.bagfile.options import OPTIONS
 from adaptor.cli.main import program
@@ -78,9 +76,8 @@ def test_every_option_of_a_bag_is_there_with_its_meaning() -> None:
 
 
 def test_every_command_is_there_with_its_help_and_that_of_its_options() -> None:
-    page = sections()
-    for names in program.sections.values():
-        assert not [name for name in names if f":prog: adaptor {name}\n" not in page]
+    page = commands_text()
+    assert not [path for path, _ in commands() if f"\n### {path}\n" not in page]
     mute = [path for path, command in commands() if not command.help]
     mute += [
         f"{path} {option.opts[0]}"
@@ -96,16 +93,22 @@ def test_the_help_of_a_command_keeps_its_examples_as_they_are() -> None:
     assert list(description(text)) == [
         r"Do \*all\*.",
         "",
-        "With ``last`` too.",
+        "With `last` too.",
         "",
         "Example:",
         "",
-        ".. code-block:: text",
-        "",
-        r"   printf 'a\n' | adaptor x --set 1",
-        "   adaptor y",
+        "```text",
+        r"printf 'a\n' | adaptor x --set 1",
+        "adaptor y",
+        "```",
         "",
     ]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_what_the_code_says(name: str) -> None:
+    pytest.importorskip("adaptor_experiments", reason="its commands are on the page too")
+    assert (FOLDER / name).read_text(encoding="utf-8") == current(name), "run: make reference"
 
 
 def test_a_type_without_words_is_an_error_and_no_empty_cell() -> None:

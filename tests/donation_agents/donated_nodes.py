@@ -26,7 +26,7 @@ from backends.base import PilotOrder
 from backends.donation import agent_id
 from tests.living import names_below, oldest_child, read_pids, until
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 TIMEOUT = 5.0
 """Seconds in which a backend ends an agent here; a worker has 2 s of them, and is killed then."""
 PATIENT = 20.0

@@ -21,7 +21,7 @@ from tests.donation_agents.donated_nodes import DonatedNodes
 from tests.donation_agents.patience import PATIENCE
 from tests.living import is_alive, until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slurm
 NODES = ("n1", "n2", "n3")
 
 

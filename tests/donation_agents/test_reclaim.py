@@ -14,7 +14,7 @@ import pytest
 from adaptor.processes.identity import start_ticks
 from adaptor.reports import JobState
 from tests.donation_agents.donated_nodes import IMPATIENT, DonatedNodes
-from tests.living import hold, is_alive, is_gone, oldest_child, until
+from tests.living import PATIENCE, hold, is_alive, is_gone, oldest_child, until
 
 _GREEDY = """
 import signal, time
@@ -104,7 +104,7 @@ def test_a_keeper_that_hangs_is_killed_with_its_processes(nodes: DonatedNodes) -
         record["keeper"] = {**keeper, "pid": deaf.pid, "ticks": start_ticks(deaf.pid)}
         (nodes.own / "use@n1").write_text(json.dumps(record))
         done = nodes.reclaim("n1", f"--timeout={IMPATIENT}")
-        assert deaf.wait(10) == -signal.SIGKILL
+        assert deaf.wait(PATIENCE) == -signal.SIGKILL
     finally:
         deaf.kill()
     assert "its processes were killed" in done.stderr

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from adaptor.cli.main import program
 from tests.living import run_text, until
 
-LONG = 150.0
+LONG = 300.0
 """Seconds after which a test has waited long enough for anything."""
 READING = {"status", "results", "report", "why", "credits"}
 """Commands that tests run often: `Lab.ask` starts no process for them."""

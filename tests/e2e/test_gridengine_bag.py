@@ -8,7 +8,7 @@ from tests.clusters.grid_engine import ThrowawayGridEngine
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.living import until
 
-pytestmark = [pytest.mark.gridengine, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.gridengine
 
 TERMS = {"partition": "all.q", "initial_tr": "30s", "idle_timeout": 10, "command_timeout": 10}
 SITE = site("gridengine", (3, 8, "20m"), **TERMS, daemon={"worker_timeout": 8})

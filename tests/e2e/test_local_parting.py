@@ -10,8 +10,6 @@ import pytest
 from tests.e2e.lab import Lab, exactly_one_result_each, keys_of, sites
 from tests.e2e.test_local_budget import never_above_budget
 
-pytestmark = pytest.mark.timeout(300)
-
 SHORT = {"initial_tr": 2, "pad": 3, "idle_timeout": 2, "overrun": 2}
 FAST = {"processors": 4, "prologue": "export NAP=0.5", "price": {"explicit": 40}}
 CHEAP = {"processors": 2, "prologue": "export NAP=1", "price": {"explicit": 4}}

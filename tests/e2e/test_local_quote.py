@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.e2e.lab import Lab, exactly_one_result_each, keys_of, sites
 from tests.e2e.test_local_budget import never_above_budget
-
-pytestmark = pytest.mark.timeout(300)
 
 SHORT = {"initial_tr": 4, "pad": 3, "idle_timeout": 2, "overrun": 2}
 SITES = sites(

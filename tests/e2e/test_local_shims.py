@@ -200,7 +200,7 @@ def test_jobs_are_cancelled_by_number_and_by_name(shell: Shell) -> None:
     last = shell.submit("-o", "/dev/null", "--wrap", "sleep 300")
     shell.run("scancel", "--me")
     assert shell.ended(last) == [f"{last}|CANCELLED"]
-    missing = shell.run("squeue", "-j", "900000001", expect=1)
+    missing = shell.run("squeue", "-j", "1275068416", expect=1)
     assert "Invalid job id specified" in missing.stderr
 
 

@@ -8,7 +8,7 @@ from tests.clusters.openpbs import ThrowawayOpenPbs
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.living import until
 
-pytestmark = [pytest.mark.pbs, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.pbs
 
 TERMS = {"initial_tr": "30s", "idle_timeout": 10, "command_timeout": 10}
 SITE = site("pbs", (3, 8, "20m"), **TERMS, daemon={"worker_timeout": 8})

@@ -10,7 +10,7 @@ from tests.clusters.openpbs import ThrowawayOpenPbs
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.living import until
 
-pytestmark = [pytest.mark.pbs, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.pbs
 
 SCAVENGER = {"mode": "preemptible", "partition": "scavenger"}
 TERMS = {"partition": "workq", "initial_tr": "2m", "idle_timeout": 3, "donation": SCAVENGER}

@@ -11,7 +11,7 @@ from tests.clusters.openpbs import ThrowawayOpenPbs
 from tests.e2e.lab import Lab, site
 from tests.living import until
 
-pytestmark = [pytest.mark.pbs, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.pbs
 
 SITE = site("pbs", (2, 16, "4h"), heuristic="adaptive")
 

@@ -14,7 +14,7 @@ from tests.clusters.openpbs import ThrowawayOpenPbs, unavailable
 from tests.clusters.openpbs_conf import ClusterOptions
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 
-pytestmark = [pytest.mark.pbs, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.pbs
 
 DEVICES = r"""
 import re

@@ -14,7 +14,7 @@ from tests.clusters.slurm_conf import ClusterOptions
 from tests.e2e.lab import Lab, site
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.nightly, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slurm, pytest.mark.nightly]
 
 SITE = site(
     "slurm",

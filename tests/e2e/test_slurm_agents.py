@@ -15,7 +15,7 @@ from tests.clusters.slurm_conf import ClusterOptions
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slurm
 
 
 LOOK = r"""#!/bin/sh

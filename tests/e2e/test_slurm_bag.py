@@ -13,7 +13,7 @@ from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.e2e.watching import QueueWatch
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slurm
 
 
 def local_jobs(slurm: ThrowawaySlurm) -> None:

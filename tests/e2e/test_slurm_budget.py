@@ -17,7 +17,7 @@ from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.e2e.test_local_budget import has_done, never_above_budget, used
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slurm
 
 PRICE, UNIT, TASKS = 10, 10, 60
 AGREED: dict[str, Any] = {

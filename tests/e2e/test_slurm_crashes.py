@@ -12,7 +12,7 @@ from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.e2e.test_local_crashes import workers_of
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slurm
 
 SITE = site(
     "slurm", (3, 6, "20m"), initial_tr="3m", idle_timeout=10, command_timeout=10, daemon={"worker_timeout": 8}

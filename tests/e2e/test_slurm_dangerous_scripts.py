@@ -15,7 +15,7 @@ from tests.campaign.scripts.public_cases import public_cases
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.e2e.lab import Lab
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slurm
 
 
 @pytest.fixture(scope="module")

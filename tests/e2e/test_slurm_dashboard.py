@@ -20,7 +20,7 @@ from tests.security.world import as_mallory
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = [pytest.mark.slurm, pytest.mark.browser, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slurm, pytest.mark.browser]
 
 SITE = site("slurm", (1, 8, "4h"), initial_tr="5m", poll_interval=1)
 BAG = 1

@@ -8,7 +8,7 @@ from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slurm
 
 SCAVENGER = {"mode": "preemptible", "partition": "scavenger"}
 LENT = {"initial_tr": "10m", "idle_timeout": 3, "donation": SCAVENGER}

@@ -12,7 +12,7 @@ from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slurm
 
 
 FIT = "import sys, time; held = bytearray(int(sys.argv[2]) << 20); time.sleep(float(sys.argv[1]))"

@@ -11,7 +11,7 @@ from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import LONG, Lab
 from tests.living import run_text
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slurm
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.clusters.sshd import BREAK_CONNECTION, ThrowawaySshd
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.ssh, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slurm, pytest.mark.ssh]
 
 
 SBATCH = f"""\

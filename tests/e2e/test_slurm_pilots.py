@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from datetime import datetime
 
@@ -11,7 +12,7 @@ from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slurm
 TERMS = {"initial_tr": "10m", "idle_timeout": 3}
 
 
@@ -41,6 +42,10 @@ def test_the_last_task_does_not_hold_all_nodes(slurm: ThrowawaySlurm, lab: Lab) 
         return int(told) if told.isdigit() else 0
 
     until(lambda: nodes() == 3, "the pilot runs on three nodes")
+    assert json.loads(slurm.run(["squeue", "-h", "-o", "%k"])) == {
+        "tool": "request-adaptor",
+        "kind": "request",
+    }
     lab.release("short")
     until(lambda: 0 < nodes() < 3, "a node was given back")
     assert lab.status()["running"] == 1

@@ -14,7 +14,7 @@ from tests.clusters.systemd_user import SystemdUser, unavailable
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.living import run_text, until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slurm
 
 SITE = site("slurm", (2, 4, "20m"), initial_tr="2m", idle_timeout=10)
 TASKS = 60

@@ -14,7 +14,7 @@ from tests.campaign.scripts.comparing import SITE, compare
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slurm
 
 CHOSEN = "srun in an array, its exit code"
 DIFFERENT = {

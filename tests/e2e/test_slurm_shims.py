@@ -16,7 +16,7 @@ from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab
 from tests.living import run_text
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slurm
 JOBS = 12
 
 

@@ -11,7 +11,7 @@ from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab, site
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slurm
 
 SITE = site("slurm", (2, 16, "4h"))
 ROUNDING = 60.0

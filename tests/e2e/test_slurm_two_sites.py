@@ -13,7 +13,7 @@ from tests.clusters.sshd import ThrowawaySshd
 from tests.e2e.lab import Lab, exactly_one_result_each, keys_of, sites
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.ssh, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slurm, pytest.mark.ssh]
 
 TASKS = 240
 

@@ -132,7 +132,7 @@ _TERMS = st.fixed_dictionaries(
     {},
     optional={
         "cpus": st.integers(1, 9),
-        "mem": st.integers(1, 2**40),
+        "mem": st.integers(1, 2**40).map("{}B".format),
         "gpus": st.sampled_from([0, 0.5, 1, 2, "a100:1"]),
         "time": st.floats(0.001, 1e6),
         "env": st.dictionaries(st.sampled_from("ABC"), st.text("xyz", max_size=2)),

@@ -50,6 +50,24 @@ def test_what_it_takes_of_the_nodes(fields: dict[str, object], processors: int, 
     assert (found.processors, found.unit) == (processors, unit)
 
 
+@pytest.mark.parametrize(
+    ("fields", "processors", "each"),
+    [
+        ({"processors": 3}, 4, 2),
+        ({"processors": 3, "nodes": 1}, 4, 4),
+        ({"processors": 1, "memory": 5 * G}, 6, 6),  # of its memory come five, and so three cores
+        ({"nodes": 2}, 16, 8),
+    ],
+)
+def test_it_has_whole_cores_and_the_processors_of_its_memory(
+    fields: dict[str, object], processors: int, each: int
+) -> None:
+    queue = msgspec.structs.replace(QUEUE, processor_step=2, most_memory=G)
+    found = request_at(AskedRequest(tr=60.0, **fields), queue, 1)  # type: ignore[arg-type]
+    assert found.unit is not None
+    assert (found.processors, found.unit.processors) == (processors, each)
+
+
 def test_where_only_whole_nodes_are_given_processors_are_rounded_up() -> None:
     found = request_at(AskedRequest(tr=60.0, processors=9), QUEUE, 8)
     assert found.processors == 16

@@ -54,6 +54,17 @@ def test_attempts_one_by_one_and_in_parts_hold_the_same_processor_seconds(world:
         assert together == pytest.approx(alone, rel=0.01, abs=0.1), use
 
 
+def test_a_task_that_its_user_cancelled_was_not_cut_by_its_pilot(world: World) -> None:
+    bag = world.submit(1)
+    player = world.join("w")
+    world.now += 5
+    world.broker.cancel(bag)
+    world.commit()
+    world.report(player)
+    (span,) = activity(world).spans
+    assert span.use == "cancelled"
+
+
 def test_endings_are_counted_with_the_newest_as_the_example(world: World) -> None:
     bag = world.submit(5, retries=0)
     player = world.join("w", processors=1)

@@ -59,7 +59,7 @@ def test_bags_and_requests_outlive_the_machine_at_once_and_the_rest_after_a_sync
             journal.sync()
             assert not journal.is_to_sync()
             journal.add_bag(BagSpec(name="", cwd="", output="", environment={}), [TaskInput(["true"])], 1.0)
-            journal.add_pilot("s", "adaptor-x.", CraftedRequest(Request(1, 60), 0.0, 1, ""), 1.0)
+            journal.add_pilots("s", "adaptor-x.", [CraftedRequest(Request(1, 60), 0.0, 1, "")], 1.0)
             journal.explain(1.0, "s", "problem", "too late")
             disk.fail()
             with pytest.raises(

@@ -102,4 +102,4 @@ def test_in_a_journal_with_ten_thousand_bags_a_kind_is_found_fast(journal: Journ
         found = earlier_bags(db, spec, ["here"])
         took = time.process_time() - began
     assert found.tasks["here"].tasks == 1
-    assert took < 1.0, "which takes some milliseconds"
+    assert took < 10.0, "which takes some milliseconds"

@@ -26,8 +26,8 @@ def end(world: World, pilot: int, state: PilotState, started: float | None, ende
 
 def test_an_intent_is_in_the_system_with_a_tag_of_its_own(world: World) -> None:
     crafted = CraftedRequest(Request(3, 60), 5.0, 1, "because")
-    first = world.journal.add_pilot("here", "tag-", crafted, 7.0, bag=4)
-    second = world.journal.add_pilot("there", "tag-", crafted, 8.0, node="n1")
+    first = world.journal.add_pilots("here", "tag-", [crafted], 7.0, bag=4)[0]
+    second = world.journal.add_pilots("there", "tag-", [crafted], 8.0, node="n1")[0]
     one, two = world.journal.read(pilots_in_system)
     assert (one.tag, one.bag, one.node, one.p, one.tr) == (f"tag-{first}", 4, "", 3, 60)
     assert (two.tag, two.bag, two.node, two.submitted) == (f"tag-{second}", None, "n1", 8.0)
@@ -39,7 +39,7 @@ def test_an_intent_is_in_the_system_with_a_tag_of_its_own(world: World) -> None:
 def test_when_requests_were_sent_with_refused_ones_and_without_donated_nodes(world: World) -> None:
     for site, at, node in (("here", 5.0, ""), ("here", 7.0, ""), ("here", 8.0, "n1"), ("there", 8.0, "")):
         crafted = CraftedRequest(Request(1, 60), None, 1, "")
-        pilot = world.journal.add_pilot(site, "tag-", crafted, at, node=node)
+        pilot = world.journal.add_pilots(site, "tag-", [crafted], at, node=node)[0]
         end(world, pilot, PilotState.REFUSED, None, at)
     assert world.journal.read(submitted_since, "here", 5.0) == [7.0]
     assert world.journal.read(submitted_since, "here", 4.0) == [5.0, 7.0]
@@ -48,10 +48,10 @@ def test_when_requests_were_sent_with_refused_ones_and_without_donated_nodes(wor
 def test_only_the_last_waits_of_a_site_the_oldest_first(world: World) -> None:
     for number in range(4):
         crafted = CraftedRequest(Request(1, 60), float(number), 1, "")
-        pilot = world.journal.add_pilot("here", "tag-", crafted, 0.0)
+        pilot = world.journal.add_pilots("here", "tag-", [crafted], 0.0)[0]
         state = PilotState.REFUSED if number == 3 else PilotState.COMPLETED
         end(world, pilot, state, number + 0.5, number + 1.0)
-    world.journal.add_pilot("here", "tag-", CraftedRequest(Request(1, 60), 9.0, 1, ""), 0.0)
+    world.journal.add_pilots("here", "tag-", [CraftedRequest(Request(1, 60), 9.0, 1, "")], 0.0)
     assert [wait.predicted_start for wait in world.journal.read(pilot_waits, "here", 2)] == [1.0, 2.0]
     assert world.journal.read(pilot_waits, "there") == []
 

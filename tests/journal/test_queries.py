@@ -85,7 +85,9 @@ def test_a_line_about_many_bags_names_their_number_and_has_all_of_them(world: Wo
 def test_why_of_a_bag_has_the_lines_about_it_and_about_the_whole_site(world: World) -> None:
     first, second = world.submit(1), world.submit(1, sites=["site"])
     crafted = CraftedRequest(Request(1, 60), None, 1, "because")
-    shared, own = (world.journal.add_pilot("site", "tag-", crafted, world.now, bag) for bag in (None, first))
+    shared, own = (
+        world.journal.add_pilots("site", "tag-", [crafted], world.now, bag)[0] for bag in (None, first)
+    )
     explain, now = world.journal.explain, world.now
     explain(now, "site", "withheld", "the first waits", bags=[first])
     explain(now, "site", "withheld", "the second waits", bags=[second])

@@ -10,7 +10,7 @@ import pytest
 
 from adaptor import api
 from adaptor.bag_spec import BagSpec
-from adaptor.journal.views import bags, pilots, tasks
+from adaptor.journal.views import bags, latest, left_out, pilots, tasks
 from adaptor.model import PilotState
 from tests.scheduling.broker_world import Player, World
 
@@ -86,6 +86,22 @@ def test_bags_by_selector_however_many_there_are(world: World) -> None:
     assert [view.id for view in bags(db, f"3,7-9,{MANY}")] == [3, 7, 8, 9, MANY]
 
 
+def test_of_many_bags_those_that_run_are_seen_first(world: World) -> None:
+    running, failing = world.submit(1), world.submit(2, retries=0)
+    player = world.join("w", processors=2)
+    waiting = [world.submit(1) for _ in range(6)]
+    world.finish(player, exit_code=1)
+    db = world.journal.connection
+    seen = latest(db, api.GetLatestBags(running=3, ended=1))
+    (ended,) = [bag.id for bag in seen if bag.ended is not None]
+    going = [bag for bag in seen if bag.ended is None]
+    assert ended == running
+    assert [bag.id for bag in going if bag.running] == [failing, waiting[0]]
+    assert [bag.id for bag in going if not bag.running] == waiting[-1:]
+    assert left_out(db, seen) == api.BagCounts(running=0, waiting=4, ended=0, failed=0)
+    assert left_out(db, []) == api.BagCounts(running=2, waiting=5, ended=1, failed=1)
+
+
 def test_tasks_by_state_and_page(world: World) -> None:
     bag = world.submit(5)
     player = world.join("w")
@@ -99,6 +115,27 @@ def test_tasks_by_state_and_page(world: World) -> None:
     assert [task.task for task in few] == [0, 4]
     limit_parameters(db)
     assert len(tasks(db, api.GetTasks(bag, numbers=list(range(MANY))))) == 5
+
+
+def test_a_task_counts_as_tried_when_it_started(world: World) -> None:
+    """What a worker held in reserve and gave back was no try."""
+    player = world.join("w", processors=2)
+    bag = world.submit(20)
+    for _ in range(4):
+        world.finish(player, took=0.1)  # by now the worker holds a reserve
+    assert player.queued
+    world.broker.pause(bag)
+    world.commit()
+    world.report(player)
+    assert not player.queued
+    world.broker.resume(bag, world.now)
+    world.commit()
+    world.report(player)
+    while player.running:
+        world.finish(player, took=0.1)
+    told = tasks(world.journal.connection, api.GetTasks(bag))
+    assert [(task.state, task.attempts - task.replicas) for task in told] == [("done", 1)] * 20
+    assert max(task.attempt for task in told) == 2
 
 
 def test_a_task_that_was_tried_again_shows_its_last_attempt(world: World, tmp_path: Path) -> None:

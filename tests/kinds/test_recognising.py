@@ -137,4 +137,4 @@ def test_any_command_has_a_kind(command: str | list[str]) -> None:
 def test_a_hostile_line_is_read_in_no_time(piece: str) -> None:
     before = time.process_time()
     kind(piece * 100_000)
-    assert time.process_time() - before < 1.0, "which a line of this length takes by far"
+    assert time.process_time() - before < 10.0, "which a quadratic reading exceeds by far"

@@ -76,7 +76,9 @@ def test_01_a_larger_or_senseless_budget(lab: Lab, budget: float) -> None:
 
 def test_02_the_budget_of_a_bag_is_changed_later(lab: Lab, agent: Agent) -> None:
     bag = agent.call("submit", tasks=["sleep 600"], budget=4)["submitted"]["bag"]
-    assert "may not ask ChangeOptions" in refused(lab, api.ChangeOptions([bag], budget=1000.0))
+    assert "may not ask ChangeOptions" in refused(
+        lab, api.ChangeOptions([bag], api.OptionChanges(budget=1000.0))
+    )
     assert agent.call("cancel", bag=bag) == {"cancelled": 1}
 
 
@@ -163,7 +165,9 @@ def test_07_a_bag_that_fails_is_resumed_or_retried(lab: Lab, agent: Agent) -> No
     assert f"one of its first {CANARY} tasks failed" in state["paused"]
     assert "may not ask Resume" in refused(lab, api.Resume([bag]))
     assert "may not ask Retry" in refused(lab, api.Retry([bag], needs=OwnNeeds(cpus=4)))
-    assert "may not ask ChangeOptions" in refused(lab, api.ChangeOptions([bag], max_running=0))
+    assert "may not ask ChangeOptions" in refused(
+        lab, api.ChangeOptions([bag], api.OptionChanges(max_running=0))
+    )
     agent.call("cancel", bag=bag)
 
 
@@ -188,7 +192,11 @@ def test_08_bags_of_the_user_are_read(lab: Lab, agent: Agent) -> None:
 def test_09_a_bag_of_the_user_is_cancelled_changed_or_awaited(lab: Lab, agent: Agent) -> None:
     mine = lab.submit(lab.bag(["sleep 600"]))
     assert f"key agent has no bag {mine}" in agent.refusal("cancel", bag=mine)
-    for question in (api.Pause([mine]), api.Close([mine]), api.ChangeOptions([mine], priority=-9)):
+    for question in (
+        api.Pause([mine]),
+        api.Close([mine]),
+        api.ChangeOptions([mine], api.OptionChanges(priority=-9)),
+    ):
         assert "may not ask" in refused(lab, question)
     assert "has no bag" in refused(lab, api.Cancel([max(own(lab)), mine]))
     assert "has no bag" in refused(lab, api.Submit(raw_bag(lab, after=(mine,))))

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from adaptor.plugins import FOLDERS
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.packaging.console_blocks import Command, console_blocks
 from tests.packaging.source_copy import LONG, build, copy_source
@@ -119,7 +120,10 @@ def test_without_agents_their_commands_say_what_to_install_and_with_it_they_run(
     for command in ("adaptor reclaim n1", "adaptor site install-hooks hpc"):
         refused = empty.shell(command)
         assert refused.returncode == 2
-        assert f"needs {package}: python -m pip install {package}" in refused.stderr
+        assert (
+            f"needs {package}: in a clone of the adaptor, python -m pip install ./{FOLDERS[package]}"
+            in refused.stderr
+        )
     (empty.home / "agents.yaml").write_text("sites: {hpc: {backend: slurm, donation: {mode: agent}}}\n")
     assert f"needs {package}" in empty.shell("adaptor --config agents.yaml status --sites").stderr
     empty.run(f"python -m pip install --quiet --disable-pip-version-check {empty.agents}")

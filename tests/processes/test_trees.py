@@ -25,7 +25,7 @@ from adaptor.processes.trees import (
     trees_of,
     wait_for_death,
 )
-from tests.living import is_alive
+from tests.living import PATIENCE, is_alive
 
 _FAMILY = "env -i sh -c 'echo $$; sleep 1000 & echo $!; wait' & echo $!; wait"
 """Its descendants do not carry the marker."""
@@ -49,8 +49,8 @@ def test_a_marked_process_is_found_with_all_below_it(sign: str) -> None:
     top, members = family(sign)
     assert {process.pid for process in find(sign)} == members
     assert find(f"{sign}/other") == []
-    assert end_trees(sign, until=time.monotonic() + 20) == len(members)
-    assert top.wait(10) == -signal.SIGKILL
+    assert end_trees(sign, until=time.monotonic() + PATIENCE) == len(members)
+    assert top.wait(PATIENCE) == -signal.SIGKILL
     assert find(sign) == []
 
 
@@ -59,8 +59,8 @@ def test_what_is_below_a_root_is_found_without_a_marker(sign: str) -> None:
     assert {process.pid for process in find("", [top.pid])} == members
     assert members <= {process.pid for process in find("", [os.getpid()])}
     assert os.getpid() not in {process.pid for process in find("", [os.getpid()])}
-    end_trees("", [top.pid], until=time.monotonic() + 20)
-    assert top.wait(10) == -signal.SIGKILL
+    end_trees("", [top.pid], until=time.monotonic() + PATIENCE)
+    assert top.wait(PATIENCE) == -signal.SIGKILL
 
 
 def test_no_marker_marks_nobody() -> None:
@@ -86,7 +86,7 @@ def test_only_the_process_that_is_meant_is_signalled(handles: bool, monkeypatch:
         send(Process(2**22 + 1, 0, 0, 1), signal.SIGKILL)
         assert sleeper.poll() is None
         send(Process(sleeper.pid, 0, 0, ticks), signal.SIGTERM)
-        assert sleeper.wait(10) == -signal.SIGTERM
+        assert sleeper.wait(PATIENCE) == -signal.SIGTERM
     finally:
         sleeper.kill()
 
@@ -154,11 +154,12 @@ print("born after the end", len(set(trees.child_pids()) - set(children)), flush=
 
 def output_of(code: str, *arguments: str) -> list[str]:
     words = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    return done.stdout.splitlines()
 
 
 def until(condition: Callable[[], bool]) -> None:
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < limit, "it did not happen in time"
         time.sleep(0.01)

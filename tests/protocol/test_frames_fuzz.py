@@ -35,6 +35,7 @@ from adaptor.protocol.maildir import (
 from adaptor.protocol.messages import decode_from_worker, decode_to_worker, encode
 from adaptor.protocol.spool import Spool
 from tests.examples import examples
+from tests.living import PATIENCE
 from tests.protocol.test_messages import from_worker, to_worker
 
 pytestmark = pytest.mark.fuzz
@@ -171,7 +172,7 @@ def test_frames_over_a_pipe(data: bytes, whole: bool) -> None:
     writer = threading.Thread(target=lambda: (os.write(writing, said), os.close(writing)))
     writer.start()
     try:
-        found = remote.receive(reading, time.monotonic() + 20)
+        found = remote.receive(reading, time.monotonic() + PATIENCE)
         assert not whole or found == data
     except remote.FrameError:
         assert not whole

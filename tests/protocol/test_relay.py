@@ -22,6 +22,7 @@ from adaptor.protocol.access import RELAYED_ACCESS, Access, Credentials, write_a
 from adaptor.protocol.channel import Party
 from adaptor.protocol.keys import new_identity
 from adaptor.protocol.relay import Opened
+from tests.living import PATIENCE
 from tests.protocol.peers import FrameServer, Peer, call, client_hello, closed_by_peer, peer
 
 
@@ -43,7 +44,7 @@ class Daemon:
 
     def close(self) -> None:
         self._over.set()
-        self._thread.join(20)
+        self._thread.join(PATIENCE)
         self._frames.close()
 
 

@@ -126,7 +126,7 @@ class World:
         self.cpus[id] = spec.cpus
         bag = Bag(id, self.journal.bag_spec(id), tasks)
         bag.fill()
-        self.broker.add_bag(bag, self.now)
+        self.broker.add_bag(bag, self.now, watched=True)
         self.commit()
         return id
 
@@ -175,7 +175,7 @@ class World:
         if not pilot:
             crafted = CraftedRequest(Request(processors, int(time_left)), None, 1, "because")
             node = f"node-{id}" if donated else ""
-            pilot = self.journal.add_pilot(site, "tag-", crafted, self.now, node=node)
+            pilot = self.journal.add_pilots(site, "tag-", [crafted], self.now, node=node)[0]
             if donated:
                 self.broker.use_node(pilot, donated)
         player = self.players[id] = Player(id, pilot, processors, self.now + time_left)

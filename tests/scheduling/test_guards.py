@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adaptor.guard_rails import ALIKE, KNOWN_FROM, EarlySignal, MostFails, TimeLimit, canary_tries
 from adaptor.model import TaskState
 from adaptor.protocol.messages import Ending, Leaving, Report, Result
-from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.bag import Bag, Guard
 from adaptor.scheduling.guards import QUICK_REQUEUES
 from tests.examples import examples
 from tests.scheduling.broker_world import Player, World
@@ -445,3 +445,47 @@ def test_other_limits_hold_for_the_first_tasks_too(world: World) -> None:
         assert len(player.running) <= 2
         world.finish(player, took=0.1)
     assert world.states(bag) == ["done"] * 40
+
+
+# --- the begin -----------------------------------------------------------------------------------
+
+
+def test_a_bag_starts_nothing_before_its_begin_and_goes_on_by_itself(world: World) -> None:
+    world.join("w", processors=4)
+    bag = world.submit(8, begin=world.now + 3600)
+    guard = bag_of(world, bag).guard
+    assert guard.paused.startswith(f"bag {bag} begins at ")
+    assert not guard.itself, "those who watch it go on waiting"
+    assert not world.players["w"].running
+    assert not bag_of(world, bag).startable
+    assert world.broker.busy, "the daemon stays"
+    world.restart()
+    world.now += 3599
+    world.broker.advance(world.now)
+    world.commit()
+    assert not world.players["w"].running
+    world.now += 1
+    assert world.broker.due(world.now)
+    world.broker.advance(world.now)
+    world.commit()
+    world.report(world.players["w"])
+    assert len(world.players["w"].running) == 4
+    assert bag_of(world, bag).guard == Guard(), "its canary watches as usual"
+
+
+def test_its_user_starts_it_before_or_pauses_it_beyond_its_begin(world: World) -> None:
+    world.join("w", processors=4)
+    first, second = (world.submit(2, begin=world.now + 3600) for _ in range(2))
+    assert world.broker.resume(first, world.now)
+    assert bag_of(world, first).guard == Guard()
+    assert world.broker.pause(second)
+    assert "its user has paused it" in bag_of(world, second).guard.paused
+    assert world.broker.due(world.now + 7200) == []
+
+
+def test_another_begin_replaces_the_first(world: World) -> None:
+    bag = world.submit(2, begin=world.now + 3600)
+    later = msgspec.structs.replace(bag_of(world, bag).spec, begin=world.now + 7200)
+    assert world.broker.change_options(bag, later, world.now)
+    assert world.broker.due(world.now + 3600) == []
+    assert [each.id for each in world.broker.due(world.now + 7200)] == [bag]

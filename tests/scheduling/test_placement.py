@@ -125,9 +125,9 @@ class Cluster:
         return id
 
     def pilot(self) -> int:
-        return self.journal.add_pilot(
-            "site", "t-", CraftedRequest(Request(8, 60), None, 1, "because"), self.now
-        )
+        return self.journal.add_pilots(
+            "site", "t-", [CraftedRequest(Request(8, 60), None, 1, "because")], self.now
+        )[0]
 
     def join(self, name: str, pilot: int, processors: int = 4, gpus: int = 0, kind: str = "") -> Node:
         node = Node(self, name, pilot, processors, gpus, kind)

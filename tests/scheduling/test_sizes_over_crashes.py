@@ -222,7 +222,7 @@ class MixedSizes(RuleBasedStateMachine):
     def _join(self, room: Room) -> None:
         self.names += 1
         crafted = CraftedRequest(Request(room.processors, 10_000), None, 1, "because")
-        pilot = self.journal.add_pilot("site", "tag-", crafted, self.now)
+        pilot = self.journal.add_pilots("site", "tag-", [crafted], self.now)[0]
         name = f"w{self.names}"
         self.rooms[name], self.running[name] = (pilot, room), []
         self._greet(name)

@@ -30,17 +30,17 @@ def sacct(text: str, between: str = "", *, header: bool = False, ends: bool = Fa
 def test_the_usual_format_of_squeue() -> None:
     assert squeue(formats.SQUEUE, header=True) == [
         "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)",
-        "         300000002   adaptor      sim      ada CD       0:05      1 n1",
+        "         469762049   adaptor      sim      ada CD       0:05      1 n1",
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "row"),
     [
-        ("%i|%T|%M", "300000002|COMPLETED|0:05"),
+        ("%i|%T|%M", "469762049|COMPLETED|0:05"),
         ("%.5j|%-5j|%5j|", "  sim|%-5j|sim  |"),
-        ("%2i|%k|%%", "30||%"),
-        ("%A %F %K %C %l %L %u %U", "300000002 300000002 N/A 2 1:00 0:55 ada 1000"),
+        ("%2i|%k|%%", "46||%"),
+        ("%A %F %K %C %l %L %u %U", "469762049 469762049 N/A 2 1:00 0:55 ada 1000"),
     ],
 )
 def test_letters(text: str, row: str) -> None:
@@ -51,22 +51,22 @@ def test_names_of_squeue() -> None:
     columns = formats.of_names("JobID:12,State:.10,Name:5|,nothing:3,UserName", FIELDS)
     header, row = formats.squeue_rows(columns, [a_job()], header=True)
     assert header.startswith("JOBID            STATENAME |NOTUSER")
-    assert row == "300000002    COMPLETEDsim  |" + "".ljust(3) + "ada".ljust(20)
+    assert row == "469762049    COMPLETEDsim  |" + "".ljust(3) + "ada".ljust(20)
 
 
 def test_sacct_for_programs() -> None:
     assert sacct("JobID,State%3,exitcode", "|", header=True) == [
         "JobID|State|ExitCode",
-        "300000002|COMPLETED|0:0",
+        "469762049|COMPLETED|0:0",
     ]
-    assert sacct("jobid,nonsense,maxrss", ";", ends=True) == ["300000002;;1024K;"]
+    assert sacct("jobid,nonsense,maxrss", ";", ends=True) == ["469762049;;1024K;"]
 
 
 def test_sacct_for_people() -> None:
     assert sacct("JobID,JobName%-4,State%5", header=True) == [
         "JobID        JobN State ",
         "------------ ---- ----- ",
-        "300000002    sim  COMP+ ",
+        "469762049    sim  COMP+ ",
     ]
 
 
@@ -86,8 +86,8 @@ def test_any_format_is_answered(text: str) -> None:
 
 def test_records() -> None:
     text = record(a_job(), user="ada(1000)")
-    assert text.startswith("JobId=300000002 JobName=sim\n   UserId=ada(1000) JobState=COMPLETED Reason=None")
+    assert text.startswith("JobId=469762049 JobName=sim\n   UserId=ada(1000) JobState=COMPLETED Reason=None")
     told = as_json(a_job(), user="ada", uid=1000, states_as_list=True, accounting=False)
-    assert (told["job_id"], told["job_state"], told["exit_code"]) == (300000002, ["COMPLETED"], 0)
+    assert (told["job_id"], told["job_state"], told["exit_code"]) == (469762049, ["COMPLETED"], 0)
     told = as_json(a_job(), user="ada", uid=1000, states_as_list=False, accounting=True)
     assert told["state"] == {"current": "COMPLETED", "reason": "None"}

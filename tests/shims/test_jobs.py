@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor import api
-from adaptor.batch_script import FIRST_JOB, Element, place_of
+from adaptor.batch_script import Element, place_of
 from adaptor.client.reading import Reader
+from adaptor.defaults import FIRST_JOB
 from adaptor.errors import UsageError
 from adaptor.shims.jobs import Jobs, Named, job_of, named, split
 
@@ -17,7 +18,7 @@ LARGEST_OF_SLURM = 0x03FF0000
 
 
 def view(**values: Any) -> api.TaskView:
-    job = api.JobView(number=300000002, submitted=10.0, cpus=2, limit=60.0, cwd="/here")
+    job = api.JobView(number=469762049, submitted=10.0, cpus=2, limit=60.0, cwd="/here")
     usual: dict[str, Any] = {
         "bag": 3, "task": 1, "name": "sim", "state": "done", "command": "job.sh a", "attempts": 1,
         "retries": 0, "exit_code": 0, "signal": None, "error": None, "wall": 5.0, "cpu": 4.0,
@@ -33,22 +34,23 @@ def numbered(bag: int, task: int) -> api.TaskView:
     return view(bag=bag, task=task, job=job)
 
 
-@given(st.integers(1, 2**31), st.integers(0, 99_999_998))
+@given(st.integers(1, 2**31), st.integers(0, 2**26 - 1))
 def test_a_number_names_one_task_and_no_job_of_the_scheduler(bag: int, task: int) -> None:
     number = Element(bag, task, None).job
     assert place_of(number) == (bag, task)
     assert number >= FIRST_JOB > LARGEST_OF_SLURM
+    assert number % 2**32 > LARGEST_OF_SLURM, "Slurm's commands keep 32 bits"
 
 
 @given(st.integers(0, LARGEST_OF_SLURM))
 def test_numbers_of_the_scheduler_are_not_ours(number: int) -> None:
     assert not Named(number).ours
-    with pytest.raises(ValueError, match="no number of an element"):
+    with pytest.raises(ValueError, match="no number of a task"):
         place_of(number)
 
 
 def test_the_array_has_the_number_of_its_first_element() -> None:
-    assert [Element(3, 10 + place, "7", place).array_job for place in (0, 5)] == [300000011, 300000011]
+    assert [Element(3, 10 + place, "7", place).array_job for place in (0, 5)] == [469762058, 469762058]
 
 
 @pytest.mark.parametrize(
@@ -71,8 +73,8 @@ def test_no_names_of_jobs(text: str) -> None:
 
 
 def test_ours_and_the_schedulers() -> None:
-    ours, others = split(["300000002,7", "300000011_[1,2],8_[1,2]", "x"])
-    assert [job.number for job in ours] == [300000002, 300000011]
+    ours, others = split(["469762049,7", "469762058_[1,2],8_[1,2]", "x"])
+    assert [job.number for job in ours] == [469762049, 469762058]
     assert others == ["7", "8_[1,2]", "x"]
 
 
@@ -112,7 +114,7 @@ def test_states_in_slurms_words(values: dict[str, Any], state: str, code: int, s
 def test_a_running_job_has_run_until_now() -> None:
     job = job_of(view(state="running", wall=None, ended=None), 30.0)
     assert job is not None
-    assert (job.wall, job.ended, job.id) == (10.0, None, "300000002")
+    assert (job.wall, job.ended, job.id) == (10.0, None, "469762049")
 
 
 def test_tasks_of_other_bags_are_no_jobs() -> None:

@@ -9,15 +9,15 @@ from tests.shims.test_jobs import view
 
 
 def test_each_side_gets_its_own_jobs() -> None:
-    asked = read("squeue", ["-h", "-j", "7,300000002", "-o%i", "--states=all"])
-    assert [job.number for job in asked.ids] == [300000002]
+    asked = read("squeue", ["-h", "-j", "7,469762049", "-o%i", "--states=all"])
+    assert [job.number for job in asked.ids] == [469762049]
     assert asked.for_ours
     assert asked.for_scheduler
     assert asked.words() == ["--noheader", "--format=%i", "--states=all", "--jobs=7"]
 
 
 def test_ids_of_scancel_stand_between_its_options() -> None:
-    asked = read("scancel", ["-Q", "300000002_[1,2]", "7", "-s", "TERM", "8"])
+    asked = read("scancel", ["-Q", "469762049_[1,2]", "7", "-s", "TERM", "8"])
     assert asked.other_ids == ["7", "8"]
     assert [job.indices for job in asked.ids] == [frozenset("12")]
     assert asked.value("signal") == "TERM"
@@ -28,7 +28,7 @@ def test_ids_of_scancel_stand_between_its_options() -> None:
     [
         ([], True, True),
         (["-j", "7"], False, True),
-        (["-j", "300000002"], True, False),
+        (["-j", "469762049"], True, False),
         (["-p", "batch"], False, True),
         (["-M", "all", "--name=x"], True, True),
         (["-M", "other"], False, True),

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.shims.real import RULES, asked, leave_path, pass_on, real_is_meant
+from adaptor.shims.real import RULES, asked, leave_path, pass_on, real_is_meant, with_own_array
+
+IN_TASK = {"ADAPTOR_TASK_ID": "0"}
 
 
 @pytest.fixture
@@ -39,13 +41,30 @@ def test_answers_of_a_real_command(place: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "meant"),
+    ("environment", "words", "meant"),
     [
-        ({}, False),
-        ({"ADAPTOR_TASK_ID": "0"}, True),
-        ({"ADAPTOR_SHIMS": "off"}, True),
-        ({"ADAPTOR_SHIMS": "on"}, False),
+        ({}, "squeue", False),
+        ({"ADAPTOR_SHIMS": "off"}, "squeue", True),
+        ({"ADAPTOR_SHIMS": "on"}, "squeue", False),
+        (IN_TASK, "squeue", True),
+        (IN_TASK, "squeue -h -j 7", True),
+        (IN_TASK, "squeue -h -j 201326592", False),
+        (IN_TASK, "scancel 201326592_4", False),
+        (IN_TASK, "scontrol show job=201326592", False),
+        (IN_TASK, "sbatch --dependency=afterok:201326592 job.sh", True),
+        ({**IN_TASK, "ADAPTOR_SHIMS": "off"}, "scancel 201326592", True),
     ],
 )
-def test_where_the_real_commands_are_meant(environment: dict[str, str], meant: bool) -> None:
-    assert real_is_meant(environment) is meant
+def test_where_the_real_commands_are_meant(environment: dict[str, str], words: str, meant: bool) -> None:
+    name, *arguments = words.split()
+    assert real_is_meant(environment, name, arguments) is meant
+
+
+def test_an_element_names_its_array_by_the_number_of_its_bag() -> None:
+    """As $SLURM_ARRAY_JOB_ID says; the scheduler's job of that number is another one."""
+    element = {"ADAPTOR_TASK_ID": "4", "SLURM_JOB_ID": "201326596", "SLURM_ARRAY_JOB_ID": "1"}
+    words = ["1", "-j1", "1_4", "1_[1,3]", "11", "--jobs=1,7", "n1", "1.batch"]
+    first = "201326592"
+    translated = [first, f"-j{first}", f"{first}_4", f"{first}_[1,3]", "11", f"--jobs={first},7", "n1"]
+    assert with_own_array(element, words) == [*translated, "1.batch"]
+    assert with_own_array({"SLURM_ARRAY_JOB_ID": "1", "SLURM_JOB_ID": "3"}, words) == words, "no task"

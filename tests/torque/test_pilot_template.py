@@ -14,7 +14,7 @@ import pytest
 from adaptor_torque.dialect import TOLD, Torque
 from backends.scripts import render
 from tests.backends.orders import script
-from tests.living import run_text
+from tests.living import PATIENCE, run_text
 
 Fake = Callable[[str, str], Path]
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "torque" / "pilot.sh"
@@ -166,7 +166,7 @@ def test_a_job_that_is_told_to_end_outlives_its_workers(job: Job, nodes: str) ->
     job.nodes = nodes
     process = job.start("trap 'sleep 0.5; echo left; exit 0' TERM; echo up; sleep 60 & wait")
     expected = len(set(nodes.split()))
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while len(job.said()) < expected:
         assert time.monotonic() < deadline, job.said()
         time.sleep(0.05)
@@ -187,7 +187,7 @@ def test_a_job_without_nodes_or_folder_says_so(job: Job) -> None:
     lost = run_text(
         ["bash", str(job.folder.with_name("elsewhere") / "pilot.sh")],
         env={"PATH": os.environ["PATH"]},
-        timeout=30,
+        timeout=PATIENCE,
     )
     assert lost.returncode == 1
     assert "No such file or directory" in lost.stderr

@@ -8,6 +8,7 @@ from typing import Any
 
 from adaptor.protocol.messages import AttemptKey
 from adaptor.worker.tasks import WorkerTasks
+from tests.living import PATIENCE
 
 KEY = AttemptKey(1, 1, 1)
 
@@ -27,7 +28,7 @@ def start(tasks: WorkerTasks, now: float | None = None) -> None:
 
 
 def tend_until(tasks: WorkerTasks, condition: Callable[[], Any]) -> None:
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < limit, "it did not happen in time"
         turn(tasks)

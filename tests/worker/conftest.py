@@ -9,6 +9,7 @@ import pytest
 from adaptor.processes.devices import Devices
 from adaptor.protocol.messages import BagContext
 from adaptor.worker.environment import NodeEnvironment
+from adaptor.worker.jobs.as_job import TaskJobs
 from adaptor.worker.parts import NodeFiles
 from adaptor.worker.runner import Runner
 from adaptor.worker.scripts import Scripts
@@ -45,7 +46,14 @@ def tasks(bag: BagContext, tmp_path: Path) -> WorkerTasks:
     made = WorkerTasks(
         Slots(2, 1000, time.monotonic() + 10_000),
         Runner(
-            NodeEnvironment({}, None), Devices({}), files, Scripts(tmp_path, "n1", {}), 2, timers, lambda: 0
+            NodeEnvironment({}, None),
+            Devices({}),
+            files,
+            Scripts(tmp_path, "n1", {}),
+            TaskJobs(tmp_path, "n1", {}, tmp_path),
+            2,
+            timers,
+            lambda: 0,
         ),
         files,
         timers,

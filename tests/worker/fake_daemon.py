@@ -31,9 +31,9 @@ from adaptor.protocol.messages import (
     decode_from_worker,
     encode,
 )
+from tests.living import PATIENCE
 from tests.protocol.peers import FrameServer
 
-DEADLINE = 30.0
 WELCOME = Welcome(heartbeat=10.0, idle_timeout=60.0, grace_time=2.0, patience=60.0)
 """A worker that has no answer for three heartbeats connects again and repeats its results; a busy machine may
 keep a test from answering for seconds."""
@@ -93,7 +93,7 @@ class FakeDaemon:
         assert self._peer is not None, "no worker has said anything"
         self._frames.send(self._peer, data)
 
-    def until(self, condition: Callable[[], Any], seconds: float = DEADLINE) -> None:
+    def until(self, condition: Callable[[], Any], seconds: float = PATIENCE) -> None:
         """Serve until the condition holds; fails when it does not in time."""
         limit = time.monotonic() + seconds
         while not condition():
@@ -231,7 +231,7 @@ class Harness:
         for worker in self.workers:
             if worker.poll() is None:
                 worker.send_signal(signal.SIGTERM)
-        limit = time.monotonic() + 20
+        limit = time.monotonic() + PATIENCE
         while any(worker.poll() is None for worker in self.workers) and time.monotonic() < limit:
             self.daemon.serve(0.02)
         for worker in self.workers:

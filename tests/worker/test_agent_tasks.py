@@ -188,7 +188,7 @@ def test_tasks_run_in_their_folder_with_their_environment(harness: Harness) -> N
         "MINE": "task",
         "OWN": "1",
         "PWD": str(other),
-        "SLURM_JOB_ID": "99",
+        "SLURM_JOB_ID": "201326593",
     }
     assert {n: v for n, v in variables.items() if n.startswith("ADAPTOR_")} == {
         "ADAPTOR_BAG_ID": "1",

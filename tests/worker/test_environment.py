@@ -46,7 +46,7 @@ def test_without_a_prologue_only_the_variables_of_the_node_are_added() -> None:
         "FOO": "1",
     }
     shared = NodeEnvironment(worker, None).of_bag(bag({"TMPDIR": "/tmp", "PATH": "/bin"}))
-    assert shared == {"PATH": "/bin", "TMPDIR": "/scratch/9", "SLURM_JOB_ID": "9"}
+    assert shared == {"PATH": "/bin", "TMPDIR": "/scratch/9"}, "what is true of a task, `as_job` says"
 
 
 def test_a_bag_without_an_environment_gets_the_least() -> None:
@@ -75,19 +75,22 @@ def test_the_tasks_own_variables_win_and_it_is_told_what_it_is() -> None:
 LEASE = Lease(AttemptKey(1, 2, 3), "true", 0.0)
 
 
-def threads(shared: dict[str, str], bag: BagContext, *, bound: bool = False) -> tuple[str | None, str | None]:
+MPI = "OMPI_MCA_hwloc_base_binding_policy"
+
+
+def unbound(shared: dict[str, str], bag: BagContext, *, bound: bool = False) -> tuple[str | None, str | None]:
     found = of_task(shared, bag, LEASE, 0.0, bound=bound)
-    return found.get("OMP_NUM_THREADS"), found.get("NCPUS")
+    return found.get("OMP_NUM_THREADS"), found.get(MPI)
 
 
 def test_a_task_that_is_not_bound_to_its_processors_is_told_how_many_threads_to_start() -> None:
-    assert threads({}, bag({})) == ("3", None)
-    assert threads({"PBS_JOBID": "7.head"}, bag({})) == ("3", "3")
-    assert threads({"OMP_NUM_THREADS": "1"}, bag({})) == ("1", None), "its user said so"
-    assert threads({}, bag({}), bound=True) == (None, None)
-    assert threads({}, BagContext(1, "/work", "/out", {})) == (None, None)
+    """And MPI, which would bind the processes of each such task to the same processors, binds none."""
+    assert unbound({}, bag({})) == ("3", "none")
+    assert unbound({"OMP_NUM_THREADS": "1", MPI: "core"}, bag({})) == ("1", "core"), "its user said so"
+    assert unbound({}, bag({}), bound=True) == (None, None)
+    assert unbound({}, BagContext(1, "/work", "/out", {})) == (None, "none")
     several = BagContext(1, "/work", "/out", {}, TaskSize(processors=3, nodes=2))
-    assert threads({}, several) == (None, None)
+    assert unbound({}, several) == (None, None), "its nodes are its own"
 
 
 def test_the_order_in_which_the_node_numbers_its_gpus_reaches_tasks() -> None:

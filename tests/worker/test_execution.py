@@ -109,7 +109,7 @@ def test_a_library_without_setsid_serves_too(bag: BagContext, monkeypatch: pytes
     assert os.getsid(child.pid) == child.pid
     assert os.waitpid(child.pid, 0)[1] == 0
     child.reaped()
-    assert Path(bag.output, "1.out").read_text() == f"/bin/sh\n{bag.cwd}\n"
+    assert Path(bag.output, "1.out").read_text() == f"/bin/bash\n{bag.cwd}\n"
     assert Path(bag.output, "1.err").read_text() == "1\n"
 
 

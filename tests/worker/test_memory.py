@@ -15,6 +15,7 @@ import pytest
 from adaptor.protocol.messages import Ending, Lease
 from adaptor.resources import TaskSize
 from adaptor.worker.memory import GpuMemoryMeter, OomKills, memory_limit, oom_kill_counter
+from tests.living import PATIENCE
 from tests.worker.fake_daemon import Harness, key, task
 
 MIB = 1 << 20
@@ -34,7 +35,7 @@ def small_group() -> Iterator[Path]:
     except OSError as error:
         pytest.skip(f"no control group can be made here: {error}")
     yield group
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + PATIENCE
     while True:
         try:
             group.rmdir()

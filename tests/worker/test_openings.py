@@ -21,6 +21,7 @@ from adaptor.worker.output import LONGEST, OutputFolder, TaskFiles
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.tasks import WorkerTasks
 from adaptor.worker.timers import Timers
+from tests.living import PATIENCE
 from tests.worker.attempts import start, tend_until, turn
 
 HUNG = AttemptKey(1, 1, 1)
@@ -108,7 +109,7 @@ def test_a_folder_that_hangs_is_not_waited_for(bag: BagContext, hang: Hang) -> N
     assert [many.open(each, {}, time.monotonic()) for each in held] == [None] * 200
     hang.over.set()
     found: list[AttemptKey] = []
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + PATIENCE
     while len(found) < 200:
         assert select.select([many.fd], [], [], limit - time.monotonic())[0], "the worker sleeps on"
         for opening in many.take_over():
@@ -151,7 +152,7 @@ def test_work_is_done_in_order_also_by_the_threads_after_the_first(
         assert not list(Path(bag.output).iterdir())
         for thread in threading.enumerate():
             if thread.name == "files":
-                thread.join(20)
+                thread.join(PATIENCE)
 
 
 MANY = 2 * AHEAD
@@ -189,7 +190,7 @@ def test_every_attempt_has_its_own_output(tasks: WorkerTasks, bag: BagContext) -
         tasks.give_back(key)
     for n in range(1, MANY + 1):
         tasks.accept(Lease(AttemptKey(1, n, 2), f"echo {n}", 0.0))
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + PATIENCE
     while len(tasks.outbox) < 2 * MANY:
         assert time.monotonic() < limit
         turn(tasks)
@@ -238,7 +239,7 @@ def test_a_folder_that_was_missing_ahead_may_be_there_at_the_start(
         tasks.accept(Lease(AttemptKey(1, n, 1), command, 0.0, cwd=None if first else made))
     tasks.runner.prepare(tasks.slots.queue.values())
     tend_until(tasks, lambda: (Path(bag.output) / "2.out").exists())
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + PATIENCE
     while len(tasks.outbox) < MANY:
         assert time.monotonic() < limit
         turn(tasks)

@@ -46,9 +46,9 @@ def test_elements_run_a_private_copy(harness: Harness) -> None:
     assert [harness.result(key(number)).exit_code for number in (0, 1)] == [3, 4]
     first = (harness.output / "sim-1_003-n1.out").read_text().splitlines()
     assert first[0].endswith("/slurmd/job00001/slurm_script a b"), "scripts look for */slurmd/job*"
-    assert first[1:] == ["1 3 100000001 batch red", "500", "700"], "what is written there would be lost"
+    assert first[1:] == ["1 3 201326592 batch red", "500", "700"], "what is written there would be lost"
     second = (harness.output / "sim-1_004-n1.out").read_text().splitlines()
-    assert second[1] == "1 4 100000002 batch red"
+    assert second[1] == "1 4 201326593 batch red"
     harness.daemon.send(Orders(leave="the test is over"))
     assert harness.exit_code(worker) == 0
     assert not folders(harness)
@@ -87,11 +87,11 @@ def test_a_task_may_have_a_script_of_its_own(harness: Harness) -> None:
     plain = task(6, ["x"], environment={OWN_SCRIPT: msgspec.json.encode(shared).decode()})
     harness.lease(lease, plain, bags=[harness.bag(script=given)])
     assert [harness.result(key(number)).exit_code for number in (5, 6)] == [0, 0]
-    name, *told = (harness.output / "100000004-9-100000006").read_text().split()
+    name, *told = (harness.output / "201326595-9-201326597").read_text().split()
     assert told[:3] == ["blue", "2", "none"]
     assert told[3].endswith("/bin/srun"), "the adaptor's srun stands before a PATH of the task"
     assert (harness.output / "shared").read_text() == "of the bag\n"
-    assert name.endswith("/slurmd/job100000006/slurm_script")
+    assert name.endswith("/slurmd/job201326597/slurm_script")
     harness.daemon.until(lambda: not Path(name).parent.exists())
     harness.daemon.send(Orders(leave="the test is over"))
     assert harness.exit_code(worker) == 0
@@ -145,8 +145,8 @@ def test_an_element_has_a_part_of_slurm_tmpdir_of_its_own(harness: Harness, tmp_
     assert [harness.result(key(number)).exit_code for number in (0, 1)] == [0, 0]
     for number, index in ((1, 3), (2, 4)):
         (line,) = (harness.output / f"sim-1_00{index}-n1.out").read_text().splitlines()
-        assert line.split() == [f"{scratch}/10000000{number}.1"] * 2
-    harness.daemon.until(lambda: not list(scratch.glob("1*")))
+        assert line.split() == [f"{scratch}/{201326591 + number}.1"] * 2
+    harness.daemon.until(lambda: not list(scratch.glob("2*")))
 
 
 def test_an_element_that_waits_leaves_the_file_as_it_is(harness: Harness) -> None:
@@ -213,7 +213,7 @@ def test_srun_starts_one_process_here(harness: Harness) -> None:
     assert (harness.output / "step").read_text() == "kept\n"
     assert (harness.output / "err").read_text().splitlines() == [
         "srun: error: Unable to create step: More processors requested than permitted (4; the task has 1)",
-        "srun: error: --multi-prog: not supported where the adaptor runs a script",
+        "srun: error: --multi-prog: not supported inside a task of the adaptor",
         "srun: error: Unable to create step: More processors requested than permitted (9; the task has 1)",
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
@@ -249,6 +249,18 @@ def test_a_lease_waits_for_the_place_of_one_of_its_bag_and_keeps_no_processor_fr
     assert (start_all(made), [held.key.task for held in made.clear()]) == ([2], [3])
 
 
+def test_a_lease_behind_one_that_is_taken_out_starts_if_its_own_limit_lets_it() -> None:
+    """`max-running` became 1, then 2, while two ran; the lease of the first change is taken back."""
+    made = slots(4)
+    for task, most in enumerate((0, 0, 1, 2)):
+        made.add(among(task, most))
+    assert start_all(made) == [0, 1]
+    made.end(AttemptKey(1, 0, 1))
+    assert start_all(made) == []
+    made.take(AttemptKey(1, 2, 1))
+    assert start_all(made) == [3]
+
+
 @given(
     st.lists(
         st.one_of(
@@ -258,6 +270,7 @@ def test_a_lease_waits_for_the_place_of_one_of_its_bag_and_keeps_no_processor_fr
         max_size=40,
     )
 )
+@example([("add", 1, 0)] * 5 + [("add", 1, 1), ("add", 1, 2)] + [("end", 0, 0)] * 4 + [("take", 0, 0)])
 def test_no_more_of_a_bag_start_than_their_leases_say(steps: list[tuple[str, int, int]]) -> None:
     made, limits = slots(5), {}
     for number, (what, which, most) in enumerate(steps):

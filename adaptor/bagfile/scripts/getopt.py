@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -23,16 +23,22 @@ def is_script(data: bytes) -> bool:
     return data.startswith(b"#!")
 
 
+def comments(text: str) -> Iterator[tuple[int, str]]:
+    """The numbers and the lines that begin with `#`, up to the first command."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.startswith("#"):
+            yield number, line
+        elif line.strip() and not line.lstrip().startswith("#"):
+            break
+
+
 def directives(text: str, mark: str) -> list[tuple[int, str]]:
     """The numbers and the rest of the lines that begin with a mark, up to the first command."""
     found = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.startswith(mark):
-            rest = line[len(mark) :]
-            if not rest or rest[0].isspace() or rest[0] == "-":
-                found.append((number, rest))
-        elif line.strip() and not line.lstrip().startswith("#"):
-            break
+    for number, line in comments(text):
+        rest = line.removeprefix(mark)
+        if rest != line and (not rest or rest[0].isspace() or rest[0] == "-"):
+            found.append((number, rest))
     return found
 
 

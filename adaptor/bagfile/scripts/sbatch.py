@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Collection
 
@@ -15,7 +16,6 @@ from adaptor.bagfile.scripts.asked import (
     Unsupported,
     depend,
     field,
-    of_bag,
     warn,
     write,
 )
@@ -30,14 +30,15 @@ _LETTERS = {
     "output": "o", "partition": "p", "qos": "q", "time": "t",
 }  # fmt: skip
 _MORE = (
-    "acctg-freq", "cluster", "bb", "bbf", "cluster-constraint", "cores-per-socket", "cpu-bind", "cpu-freq",
-    "cpus-per-gpu", "deadline", "delay-boot", "export", "export-file", "gid", "gpu-bind", "gpu-freq",
-    "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "gres-flags", "hint", "mail-type",
-    "mail-user", "mcs-label", "mem", "mem-bind", "mem-per-cpu", "mem-per-gpu", "mincpus", "network",
-    "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket", "open-mode", "power",
-    "prefer", "priority", "profile", "propagate", "reservation", "segment", "signal", "sockets-per-node",
-    "switches", "tasks-per-node", "thread-spec", "threads-per-core", "time-min", "tmp", "tres-bind",
-    "tres-per-task", "uid", "wait-all-nodes", "wckey", "workdir", "wrap",
+    "acctg-freq", "cluster", "bb", "bbf", "cluster-constraint", "container", "container-id",
+    "cores-per-socket", "cpu-bind", "cpu-freq", "cpus-per-gpu", "deadline", "delay-boot", "export",
+    "export-file", "gid", "gpu-bind", "gpu-freq", "gpus-per-node", "gpus-per-socket", "gpus-per-task",
+    "gres", "gres-flags", "hint", "mail-type", "mail-user", "mcs-label", "mem", "mem-bind", "mem-per-cpu",
+    "mem-per-gpu", "mincpus", "network", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node",
+    "ntasks-per-socket", "open-mode", "power", "prefer", "priority", "profile", "propagate", "reservation",
+    "segment", "signal", "sockets-per-node", "switches", "tasks-per-node", "thread-spec",
+    "threads-per-core", "time-min", "tmp", "tres-bind", "tres-per-task", "uid", "wait-all-nodes", "wckey",
+    "workdir", "wrap",
 )  # fmt: skip
 _ALONE = {
     "contiguous": "", "hold": "H", "ignore-pbs": "", "no-requeue": "", "overcommit": "O",
@@ -57,8 +58,9 @@ WITHOUT_EFFECT = frozenset({
 OF_SITES = ("partition", "account", "qos", "constraint", "licenses", "nodelist", "exclude")
 _OF_NO_SITE = ("cluster", "clusters", "prefer", "reservation")
 _WHY = {
-    "begin": "submit the bag when it may begin",
     "exclusive": "tasks share nodes; ask for all processors of a node by --cpus-per-task",
+    "container": "name the container in the script's own commands",
+    "container-id": "name the container in the script's own commands",
     "export-file": "export the variables in the shell that submits it",
     "hold": "a bag cannot be held; submit it later",
     "input": "standard input is /dev/null",
@@ -154,6 +156,19 @@ def _time(asked: ScriptOptions, given: GivenOption) -> None:
         write(asked, "timeout", f"{seconds:.0f}", given)
 
 
+_FROM_NOW = re.compile(r"now\+(?P<number>\d{1,9})\s*(?P<unit>[a-z]*)", re.ASCII)
+
+
+def _begin(asked: ScriptOptions, given: GivenOption) -> None:
+    """`now`, `now+60` (seconds), `now+1hour`, `22:00` or a date."""
+    text = given.value.strip()
+    if text.lower() == "now":
+        return
+    if found := _FROM_NOW.fullmatch(text.lower()):
+        text = f"{found['number']}{found['unit'] or 's'}"
+    write(asked, "begin", text, given)
+
+
 def _mail(asked: ScriptOptions, given: GivenOption) -> None:
     if given.value.upper() != "NONE":
         asked.wishes.append(SiteWish(NOTIFY, given))
@@ -197,15 +212,17 @@ def _stated(value: str) -> str:
     return value
 
 
-def _named(value: str) -> str:
-    if not value.strip() or not value.isprintable():
+def _job_name(asked: ScriptOptions, given: GivenOption) -> None:
+    """An empty one leaves the name to the file, as with sbatch."""
+    if not given.value.isprintable():
         raise ValueError("a name is printable text")
-    return value
+    if given.value.strip():
+        write(asked, "name", given.value, given)
 
 
 _FOLLOWED: dict[str, Follow] = {
     "array": field("array", parse_array),
-    "begin": _only(("now",), _WHY["begin"]),
+    "begin": _begin,
     "chdir": field("cwd", _stated),
     "cpus-per-gpu": field("cpus_per_gpu", whole),
     "cpus-per-task": field("cpus", whole),
@@ -217,7 +234,7 @@ _FOLLOWED: dict[str, Follow] = {
     "gpus-per-task": _gpus("SLURM_GPUS_PER_TASK", each=True),
     "gres": _gres,
     "hint": _hint,
-    "job-name": of_bag("name", _named),
+    "job-name": _job_name,
     "mail-type": _mail,
     "mem": _memory,
     "mem-per-cpu": _memory_per_cpu,

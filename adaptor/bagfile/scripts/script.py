@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adaptor.api import TaskInput
+from adaptor.bagfile.comments import almost_ours
 from adaptor.bagfile.options import KEYS, add_options, parse_option
 from adaptor.bagfile.scripts import patterns
 from adaptor.bagfile.scripts.asked import Command, Remark, ScriptOptions, refuse, sites_for, usual_dialect
 from adaptor.bagfile.scripts.body import read_body
-from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, directives, words_of
+from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, comments, directives, words_of
 from adaptor.bagfile.scripts.grid_engine import GRID_ENGINE
 from adaptor.bagfile.scripts.qsub import QSUB
 from adaptor.bagfile.scripts.sbatch import SBATCH
@@ -111,6 +112,8 @@ def script_bag(data: bytes, source: str, name: str, submission: Submission) -> S
     implied, own = _implied(asked, submission.now), _own_options(asked, text, submission.now)
     options = {"name": name, **_USUAL, **implied, **own, **submission.options}
     told = submission.notified or bool(options.get("notify"))
+    if options.get("shell"):
+        raise BagFileError(f"{source}: the '#!' line of a batch script names its shell: leave out --shell")
     sites = sites_for(asked, submission.sites, chosen=options.get("sites", ()), told=told)
     read_body(asked, text, dialect)
     if asked.obstacles:
@@ -175,6 +178,10 @@ def options_of(
 
 def _own_options(asked: ScriptOptions, text: str, now: float) -> dict[str, Any]:
     options: dict[str, Any] = {}
+    for line, rest in comments(text):
+        if almost_ours(rest):
+            why = f"'{rest.split()[0]}' is a comment, and looks like options: write '#ADAPTOR key=value'"
+            asked.obstacles.append(OptionError(line, why))
     for line, rest in directives(text, "#ADAPTOR"):
         if rest.strip() == SHIM_OFF:
             continue

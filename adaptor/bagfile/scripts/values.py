@@ -11,7 +11,7 @@ from adaptor.resources import TaskGpus
 _SLURM_SIZE = re.compile(r"(?P<number>\d{1,15})(?P<unit>[KMGT]?)B?", re.ASCII | re.IGNORECASE)
 _PBS_SIZE = re.compile(r"(?P<number>\d{1,15})(?P<unit>[kmgtp]?)(?P<what>[bw]?)", re.ASCII | re.IGNORECASE)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
-_CLOCK = re.compile(r"(?:(?P<days>\d{1,5})-)?(?P<parts>\d{1,9}(?::\d{1,2}){0,2})", re.ASCII)
+_CLOCK = re.compile(r"(?:(?P<days>\d{1,5})-)?(?P<parts>(?(days)|\d)\d{0,8}(?::\d{1,2}){0,2})", re.ASCII)
 _PBS_TIME = re.compile(r"\d{1,9}(?::\d{1,2}){0,2}(?:\.\d{1,3})?", re.ASCII)
 _UNLIMITED = ("0", "infinite", "unlimited")
 
@@ -35,7 +35,7 @@ def pbs_size(text: str) -> int:
 
 
 def slurm_time(text: str) -> float | None:
-    """Seconds from `minutes`, `minutes:seconds`, `h:m:s`, `days-h`, `days-h:m` or `days-h:m:s`.
+    """Seconds from `minutes`, `minutes:seconds`, `h:m:s`, `days-`, `days-h`, `days-h:m` or `days-h:m:s`.
 
     None: no limit. Raises ValueError.
     """
@@ -44,7 +44,7 @@ def slurm_time(text: str) -> float | None:
     match = _CLOCK.fullmatch(text)
     if match is None:
         raise ValueError(f"'{text}' is no time; write minutes, HH:MM:SS or D-HH:MM:SS")
-    parts = [int(part) for part in match["parts"].split(":")]
+    parts = [int(part or 0) for part in match["parts"].split(":")]
     if match["days"] is not None:
         hours, minutes, seconds = (*parts, 0, 0)[:3]
         return float(((int(match["days"]) * 24 + hours) * 60 + minutes) * 60 + seconds)
@@ -98,7 +98,7 @@ class ArraySpec(msgspec.Struct, frozen=True):
     indices: tuple[int, ...]
     """Rising, each once."""
     at_most: int | None
-    """How many may run at the same time; None: any number."""
+    """How many may run at the same time; None: any number, which `%0` says too."""
     step: int = 1
     """Of its last range, as Slurm tells it to the elements."""
 
@@ -108,16 +108,16 @@ def parse_array(text: str) -> ArraySpec:
     bare = text.strip()
     bare = bare[1:-1] if bare.startswith("[") and bare.endswith("]") else bare
     parts, percent, at_most = bare.partition("%")
-    if percent and not (at_most.isascii() and at_most.isdigit() and int(at_most) > 0):
+    if percent and not (at_most.isascii() and at_most.isdigit()):
         raise ValueError(f"'{text}': behind % stands the number of elements that may run at the same time")
     indices: set[int] = set()
     step = 1
-    for part in parts.strip().removeprefix("[").removesuffix("]").split(","):
+    for part in parts.strip().removeprefix("[").removesuffix("]").removesuffix(",").split(","):
         found, step = _range(part.strip(), text)
         if len(found) + len(indices) > MOST:
             raise ValueError(f"'{text}' has more than {MOST:,} elements")
         indices.update(found)
-    return ArraySpec(tuple(sorted(indices)), int(at_most) if percent else None, step)
+    return ArraySpec(tuple(sorted(indices)), int(at_most or 0) or None, step)
 
 
 def _range(part: str, whole: str) -> tuple[range, int]:

@@ -170,9 +170,9 @@ def sample_places(tasks: int, sites: Sequence[str], seed: int) -> dict[str, list
     return {site: sorted(places[site]) for site in sites} if len(sites) == 1 else places
 
 
-def most_processors(max_pending_requests: int | None, max_proc: int | None, in_service: int | None) -> int:
+def most_processors(max_in_system: int | None, max_proc: int | None, in_service: int | None) -> int:
     """Processors that we can hold at a site at a time, by its limits (None: 1) and size (None: unknown)."""
-    allowed = (max_pending_requests or 1) * (max_proc or 1)
+    allowed = (max_in_system or 1) * (max_proc or 1)
     return allowed if in_service is None else min(allowed, in_service)
 
 

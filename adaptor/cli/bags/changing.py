@@ -64,31 +64,47 @@ _mem_option = bag_option("mem", kind=MEMORY, help="memory of each task, such as 
 """Without `auto`, which is for bags."""
 
 
+def _option_changes(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options of a bag that can be changed, and `--json` and `--config`."""
+    at_once = click.option(
+        "--max-running",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Tasks that run at the same time; 0: all.",
+    )
+    options = (
+        *map(bag_option, ("timeout", "retries", "max-fails")),
+        at_once,
+        *map(bag_option, ("priority", "begin", "deadline")),
+        bag_option("budget", help="credits that the bag may cost, including what it has used"),
+        *map(bag_option, ("site", "notify", "signal", "requeue-on", "on-oom")),
+        config_option,
+        json_option,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 @click.command()
 @selector_argument("SEL", required=True)
 @bag_option("cpus")
 @_mem_option
 @bag_option("time")
-@bag_option("timeout")
-@bag_option("retries")
-@bag_option("max-fails")
-@click.option(
-    "--max-running", type=click.IntRange(min=0), metavar="N", help="Tasks that run at the same time; 0: all."
-)
-@bag_option("priority")
-@bag_option("deadline")
-@bag_option("budget", help="credits that the bag may cost, including what it has used")
-@bag_option("site")
-@bag_option("notify")
-@config_option
-@json_option
+@_option_changes
 def change(
-    selector: str, cpus: int | None, memory: int | None, config: str | None, as_json: bool, **options: Any
+    selector: str,
+    cpus: int | None,
+    memory: int | None,
+    time: float | None,
+    config: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Change options of bags that have not ended.
 
-    Tasks that run go on with the cpus, memory and time-out that they have. Failed and cancelled tasks get
-    other resources by `adaptor retry`.
+    Tasks that run go on with the cpus, memory and time-out that they have. For a bag that has ended,
+    `adaptor retry` takes the same options.
 
     \b
     Examples:
@@ -97,10 +113,12 @@ def change(
       adaptor change 7 --budget 500
     """
     bags, needs = selected(selector), OwnNeeds(cpus=cpus, memory=memory)
-    wanted = api.ChangeOptions(bags, **options, needs=None if needs == OwnNeeds() else needs)
+    changes = api.OptionChanges(time=time, **options)
+    wanted = api.ChangeOptions(bags, changes, None if needs == OwnNeeds() else needs)
     if wanted == api.ChangeOptions(bags):
         raise UsageError("nothing to change; adaptor change --help lists what can be changed")
-    _steer(wanted, bags, "changed", "ended", config, as_json)
+    ended = "ended; `adaptor retry` takes the same options and runs failed tasks again"
+    _steer(wanted, bags, "changed", ended, config, as_json)
 
 
 def _steer(
@@ -162,8 +180,7 @@ def cancel(selector: str, numbers: list[range] | None, config: str | None, as_js
 @bag_option("gpus", help="GPUs of each task: 2, a100:1, 0.5, or 0 for none")
 @bag_option("nodes")
 @bag_option("time")
-@config_option
-@json_option
+@_option_changes
 def retry(
     selector: str,
     numbers: list[range] | None,
@@ -174,12 +191,16 @@ def retry(
     time: float | None,
     config: str | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
-    """Run failed and cancelled tasks of bags again, with other resources if options say so.
+    """Run failed and cancelled tasks of bags again, with other resources and options if these say so.
+
+    The resources are those of the tasks that run again. The other options are the whole bag's from now on.
 
     \b
     Examples:
       adaptor retry 7 && adaptor watch 7
+      adaptor retry 7 --timeout 20m
       adaptor retry 7 --task 3,7-9 --mem 8G --time 2h
     """
     no_gpus = click.get_current_context().get_parameter_source("gpus") is ParameterSource.COMMANDLINE
@@ -191,7 +212,8 @@ def retry(
         nodes=nodes,
         time=time,
     )
-    question = partial(api.Retry, needs=None if needs == OwnNeeds() else needs)
+    changes = api.OptionChanges(**options)
+    question = partial(api.Retry, needs=None if needs == OwnNeeds() else needs, options=changes)
     _change_tasks(selector, numbers, question, "put back into the queue", config, as_json)
 
 

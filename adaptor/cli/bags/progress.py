@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from rich.text import Text
@@ -17,19 +17,37 @@ _WAITS = "bright_black"
 
 
 def bars(bags: Sequence[api.BagView], width: int, room: int, *, ascii_only: bool = False) -> list[Text]:
-    """The lines of all bags, at most `room`: if there are more, ended bags are counted, then the last."""
+    """The lines of all bags, at most `room`.
+
+    If there are more, those that have ended are counted, those that run come first, and the rest is counted.
+    """
     columns = _columns(bags, width)
     lines = {bag.id: [*_bag_lines(bag, columns, width, ascii_only=ascii_only)] for bag in bags}
     if sum(map(len, lines.values())) <= room:
         return [line for each in lines.values() for line in each]
-    going = [bag.id for bag in bags if bag.ended is None]
-    found = [Text(f"{plural(len(bags) - len(going), 'bag')} ended")] if len(going) < len(bags) else []
+    going = running_first(bag for bag in bags if bag.ended is None)
+    found = _ended([bag for bag in bags if bag.ended is not None])
     for place, bag in enumerate(going):
-        rest = len(going) - place
-        if len(found) + len(lines[bag]) + (rest > 1) > room:
-            return [*found, Text(f"{rest} more bags: adaptor status")]
-        found += lines[bag]
+        rest = going[place:]
+        if len(found) + len(lines[bag.id]) + (len(rest) > 1) > room:
+            run = sum(bag.running > 0 for bag in rest)
+            which = f"{run} of them run" if run else "none of them runs"
+            return [*found, Text(f"{plural(len(rest), 'more bag')}, {which}: adaptor status")]
+        found += lines[bag.id]
     return found
+
+
+def running_first(bags: Iterable[api.BagView]) -> list[api.BagView]:
+    """The bags of which tasks run, then the others, each in their order."""
+    return sorted(bags, key=lambda bag: bag.running == 0)
+
+
+def _ended(bags: Sequence[api.BagView]) -> list[Text]:
+    if not bags:
+        return []
+    failed = sum(bag.failed > 0 for bag in bags)
+    text = Text(f"{plural(len(bags), 'bag')} ended")
+    return [text.append(f", {failed} with failures", style="red") if failed else text]
 
 
 class _Columns(NamedTuple):

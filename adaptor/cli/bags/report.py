@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import textwrap
 import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 import msgspec
 
 from adaptor import api
+from adaptor.cli.bags.pilot_table import pilot_lines, pilots_of, together
 from adaptor.cli.options import BagReader, json_option, selector_argument
 from adaptor.cli.printing import (
-    Columns,
     duration,
     plural,
     print_json,
     print_lines,
     printable,
     size,
-    table,
-    terminal_width,
     write_whole,
 )
 from adaptor.cli.sentences import (
@@ -35,13 +31,13 @@ from adaptor.cli.sentences import (
 )
 from adaptor.private_files import PRIVATE
 
-SHORT = 20  # requests that are listed where not all are asked for
+SHORT = 20  # requests and arrays that are listed where not all are asked for
 
 
 @click.command(short_help="List the jobs that ran a bag: why, when, at what cost.")
 @selector_argument("[BAG]", default="last")
 @click.option("--html", "html_file", metavar="FILE", help="Write pilots, tasks and cost as one page.")
-@click.option("--all", "every", is_flag=True, help=f"List all requests, not the last {SHORT}.")
+@click.option("--all", "every", is_flag=True, help=f"List every pilot, not the last {SHORT} requests.")
 @json_option
 def report(selector: str, html_file: str | None, every: bool, as_json: bool) -> None:
     """List the jobs that ran a bag: why, when, at what cost; then advice.
@@ -70,10 +66,13 @@ def report(selector: str, html_file: str | None, every: bool, as_json: bool) -> 
         print_json(found)
         return
     click.echo(f"{title(found.bag)}: {found.bag.state}, {counts(found.bag)}")
-    shown = found.requests if every else found.requests[-SHORT:]
-    print_lines(pilot_lines(shown, reasons=True))
+    rows = together(found.requests)
+    shown = found.requests if every else [pilot for row in rows[-SHORT:] for pilot in pilots_of(row)]
+    print_lines(pilot_lines(shown, reasons=True, each=every))
     if len(shown) < len(found.requests):
-        click.echo(f"{plural(len(found.requests) - SHORT, 'earlier request')}: --all lists them")
+        click.echo(f"{plural(len(found.requests) - len(shown), 'earlier request')}: --all lists them")
+    elif len(rows) < len(shown) and not every:
+        click.echo("--all lists each pilot of an array")
     print_lines(totals(found.totals))
     if found.donation is not None:
         click.echo(f"on donated nodes: {used_words(found.donation)}")
@@ -120,42 +119,3 @@ def totals(sums: api.Totals) -> list[str]:
         if seconds is not None
     ]
     return [*lines, ", ".join(results)] if results else lines
-
-
-WIDTH = 120
-
-
-def pilot_lines(pilots: Sequence[api.PilotRecord], reasons: bool = False) -> Iterator[str]:
-    """A title and one line for each pilot; below it what the user should know, and with `reasons` why."""
-    if not pilots:
-        return
-    lines = table(pilots, _COLUMNS)
-    yield next(lines)
-    for pilot, line in zip(pilots, lines, strict=True):
-        yield line
-        told = {"why": pilot.reason if reasons else "", "end": pilot.end_reason, "note": pilot.note}
-        for label, text in told.items():
-            first, more = f"       {label}: ", " " * 9
-            width = terminal_width() or WIDTH
-            yield from textwrap.wrap(printable(text), width, initial_indent=first, subsequent_indent=more)
-
-
-def _place(pilot: api.PilotRecord) -> str:
-    """The site; where there are several, the partition too, or the donated node."""
-    site, there = printable(pilot.site, 10), pilot.node or pilot.partition
-    return f"{site}/{printable(there, 12)}" if there else site
-
-
-_COLUMNS: Columns = {
-    "pilot": "id",
-    "site": _place,
-    "job": lambda pilot: printable(pilot.job or "-", 10),
-    "state": "state",
-    "procs": "p",
-    "walltime": "tr",
-    "predicted": "predicted_start",
-    "started": "started",
-    "ended": "ended",
-    "used": "used",
-    "wasted": "wasted",
-}

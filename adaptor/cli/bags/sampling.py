@@ -139,7 +139,7 @@ def _terms(bag: api.BagInput) -> dict[str, SampleTerms]:
         name: SampleTerms(
             price=prices[name].explicit + gpus * prices[name].gpu,
             charging_unit=float(prices[name].charging_unit),
-            processors=quoting.most_processors(site.max_pending_requests, site.max_proc, site.processors),
+            processors=quoting.most_processors(site.max_in_system, site.max_proc, site.processors),
         )
         for name, site in _sites(bag).items()
     }

@@ -9,7 +9,8 @@ from adaptor.cli.printing import Columns, NumberCell, StateWord, cells, clock, l
 from adaptor.cli.sentences import donation_lines
 from adaptor.config.loading import config_path, load_config
 from adaptor.config.policy import policy_of
-from adaptor.config.schema import sites_of
+from adaptor.config.schema import SiteConfig, sites_of
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.units import format_duration
 
 
@@ -20,7 +21,7 @@ def configured_sites(config: str | None) -> list[api.SiteView]:
             name=name,
             backend=site.backend,
             heuristic=site.heuristic,
-            max_pending_requests=site.limits.max_pending_requests,
+            max_in_system=_configured(site),
             max_proc=site.limits.max_proc,
             max_tr=site.limits.max_tr,
             queued=0,
@@ -31,7 +32,7 @@ def configured_sites(config: str | None) -> list[api.SiteView]:
             partitions=[
                 api.PartitionView(
                     name=partition,
-                    max_pending_requests=alone.limits.max_pending_requests,
+                    max_in_system=_configured(alone),
                     max_proc=alone.limits.max_proc,
                     max_tr=alone.limits.max_tr,
                 )
@@ -42,6 +43,12 @@ def configured_sites(config: str | None) -> list[api.SiteView]:
         )
         for name, site in load_config(config_path(config)).sites.items()
     ]
+
+
+def _configured(site: SiteConfig) -> int | None:
+    """Own pilots in the system, as far as the configuration says."""
+    narrow = HEURISTICS[site.heuristic].narrow
+    return (site.limits.max_pilots if narrow else None) or site.limits.max_pending_requests
 
 
 def site_lines(sites: Sequence[api.SiteView]) -> Iterator[str]:
@@ -88,7 +95,7 @@ def _state(site: _Place) -> StateWord:
 
 def _requests(site: _Place) -> str:
     """`1+2 of 4`."""
-    most = site.max_pending_requests
+    most = site.max_in_system
     return NumberCell(f"{site.queued}+{site.running}{'' if most is None else f' of {most}'}")
 
 

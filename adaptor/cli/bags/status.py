@@ -7,7 +7,7 @@ from contextlib import suppress
 import click
 
 from adaptor import api
-from adaptor.cli.bags.report import pilot_lines
+from adaptor.cli.bags.pilot_table import pilot_lines
 from adaptor.cli.daemon_process import config_lines, daemon_lines, version_lines
 from adaptor.cli.options import BagReader, config_option, json_option, selector_argument
 from adaptor.cli.printing import (
@@ -35,8 +35,13 @@ _SHORTEST = 60.0  # seconds from which on rates are shown
 
 @click.command(short_help="Show bags, pilots, sites or the daemon.")
 @selector_argument("[SEL]", default="recent")
-@click.option("--pilots", "only_pilots", is_flag=True, help="List the pilots that are queued or running.")
-@click.option("--all", "ended", is_flag=True, help="With --pilots: ended ones too.")
+@click.option(
+    "--pilots",
+    "only_pilots",
+    is_flag=True,
+    help="List the pilots that are queued or running.",
+)
+@click.option("--all", "ended", is_flag=True, help="With --pilots: ended ones too, and each of an array.")
 @click.option("--sites", "only_sites", is_flag=True, help="List the sites: their limits and requests.")
 @click.option("--daemon", "only_daemon", is_flag=True, help="Show the daemon, its journal and its load.")
 @config_option
@@ -106,7 +111,7 @@ def _print_pilots(as_json: bool, *, ended: bool) -> None:
     if as_json:
         print_json(pilots)
         return
-    print_lines(pilot_lines(pilots))
+    print_lines(pilot_lines(pilots, each=ended))
     if not pilots:
         click.echo("no pilots" if ended else "no pilots queued or running; --all shows ended ones")
 

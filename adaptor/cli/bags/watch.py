@@ -93,6 +93,7 @@ def _narrated(snapshots: Iterable[Overview], *, err: bool = False) -> Iterator[O
         yield snapshot
 
 
+_LINES = 2  # of a bag, at most
 EXPLAINED = 3  # bags of which nothing runs whose newest reason is shown
 
 
@@ -111,19 +112,43 @@ def display(snapshots: Iterable[Overview], explain: Callable[[int], str] | None 
     with Live(refresh_per_second=4) as live:
         for snapshot in snapshots:
             screen = live.console.options
+
+            def height(line: str, width: int = screen.max_width) -> int:
+                return -(-len(line) // width)
+
             # A display that stays behind says nothing of pilots that are about to leave.
             below = [] if snapshot.ended else [*_below(snapshot, explain or _newest_reason)]
-            room = screen.size.height - 1 - sum(-(-len(line) // screen.max_width) for line in below)
-            above = bars(snapshot.bags, screen.max_width, room, ascii_only=screen.ascii_only)
-            live.update(Group(*above, *map(Text, below)), refresh=snapshot.ended)
+            room = screen.size.height - 1 - sum(map(height, below))
+            ahead, run = [*_ends(snapshot)], [bag for bag in snapshot.bags if bag.running]
+            # The ends of bags that run go before the bars of bags that wait, and after their own bars.
+            wanted = sum(map(height, ahead[: len(run)]))
+            kept = min(wanted, max(0, room - _LINES * (len(run) + 1)))
+            above = bars(snapshot.bags, screen.max_width, room - kept, ascii_only=screen.ascii_only)
+            ends, left = [], room - len(above)
+            for line in ahead:
+                left -= height(line)
+                if left < 0:
+                    break
+                ends.append(line)
+            live.update(Group(*above, *map(Text, (*ends, *below))), refresh=snapshot.ended)
             yield snapshot
 
 
-def _below(snapshot: Overview, explain: Callable[[int], str]) -> Iterator[str]:
-    going = [bag for bag in snapshot.bags if bag.state == "running" and not bag.paused]
-    for bag in going:
+def _going(snapshot: Overview) -> list[api.BagView]:
+    return [bag for bag in snapshot.bags if bag.state == "running" and not bag.paused]
+
+
+def _ends(snapshot: Overview) -> Iterator[str]:
+    """When bags will be done, those that run first."""
+    from adaptor.cli.bags.progress import running_first
+
+    for bag in running_first([] if snapshot.ended else _going(snapshot)):
         if bag.forecast is not None and (words := sentences.end_words(bag.forecast, snapshot.time)):
             yield f"bag {bag.id}: {words}"
+
+
+def _below(snapshot: Overview, explain: Callable[[int], str]) -> Iterator[str]:
+    going = _going(snapshot)
     yield pilots_line(snapshot.pilots)
     yield from sentences.pilot_notes(snapshot.pilots)
     for bag in [bag for bag in going if not bag.running][:EXPLAINED]:

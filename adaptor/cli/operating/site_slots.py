@@ -95,6 +95,8 @@ def slots_lines(site: api.SlotsView) -> Iterator[str]:
         yield "no free slot in the queue"
         return
     now = site.observed or 0.0
+    # A hole that no request fits in, as of different nodes at each instant, says nothing beside the others.
+    shown = [slot for slot in site.slots if slot.p is not None] or site.slots
     columns: Columns = {
         "processors": "processors",
         "start": lambda slot: "now" if slot.start <= now else clock(slot.start, now),
@@ -104,7 +106,7 @@ def slots_lines(site: api.SlotsView) -> Iterator[str]:
     }
     if site.task is not None:
         columns = {**columns, "tasks": lambda slot: str(slot.tasks or 0)}
-    yield from table(site.slots, columns)
+    yield from table(shown, columns)
 
 
 def _request(slot: api.SlotView) -> str:
@@ -114,6 +116,8 @@ def _request(slot: api.SlotView) -> str:
 HEIGHT = 8  # lines of the picture, at most
 _NARROWEST, _WIDEST = 20, 160
 _LEAST_SPAN = 3600.0
+_MOST_SPAN = 14 * 86400.0
+"""Seconds of the picture: a reservation of a year would make all else too narrow to be seen."""
 
 
 def picture(site: api.SlotsView, width: int) -> Iterator[str]:
@@ -129,7 +133,8 @@ def picture(site: api.SlotsView, width: int) -> Iterator[str]:
     margin = max(len(str(level)) for level in levels) + 1
     columns = min(_WIDEST, max(_NARROWEST, width - margin - 1))
     now = site.free[0].time
-    span = max(_LEAST_SPAN, (site.free[-1].time - now) * 1.15)
+    last = max(step.time for step in site.free if step.time <= now + _MOST_SPAN)
+    span = max(_LEAST_SPAN, (last - now) * 1.15)
     edges = [now + span * column / columns for column in range(columns)]
     lowest = [
         _fewest(site.free, start, end) for start, end in zip(edges, [*edges[1:], math.inf], strict=True)

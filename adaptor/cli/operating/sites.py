@@ -10,7 +10,7 @@ import click
 from adaptor.cli.command_groups import LazyGroup, show_help
 from adaptor.cli.options import config_option, confirm, duration, json_option, no_such_site
 from adaptor.cli.printing import coloured, print_json, printable, writing
-from adaptor.config.loading import config_path, configured_place, load_config, parse_config
+from adaptor.config.loading import config_path, configured_place, files_of, load_config, parse_config
 from adaptor.config.policy import policy_of
 from adaptor.config.schema import SiteConfig
 from adaptor.errors import UsageError
@@ -63,6 +63,12 @@ def init(output: str | None, force: bool, config: str | None, as_json: bool) -> 
         return
     path = Path(output).expanduser() if output else configured_place(config)[0]
     path = path.absolute()
+    operators = files_of(path)[:-1]
+    if operators and not force:
+        raise UsageError(
+            f"{operators[0]} has the sites of this machine for all users, so you need no file of your own "
+            "(adaptor site check shows them); --force writes one that adds to them"
+        )
     sites = list(parse_config(text, str(path)).sites)
     if path.exists() and not force:
         raise UsageError(f"{path}: exists already; --force overwrites it, --output writes elsewhere")

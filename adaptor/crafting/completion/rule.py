@@ -24,12 +24,10 @@ from adaptor.units import counted
 
 WORTH_WITHDRAWING = steps_for(0.9)
 """A queued request is withdrawn for a completion that is sooner by this factor."""
-WORTH_ENDING = steps_for(0.6)
-"""A running pilot is ended, and its unfinished tasks begin anew, for a completion sooner by this factor."""
 SLOW = 0.3  # with later requests at this speed the completion must be sooner too
 FORESEEN = 10.0
 """A bag that takes this many times the longest walltime withdraws nothing: it depends on unknown holes."""
-WEIGHED = 8  # the most queued requests, and running pilots, that are compared: the newest
+WEIGHED = 8  # the most queued requests that are compared: the newest
 _SETTLED = 300.0  # seconds after which a request may make room, where requests last as long as usual
 _LEAST_SETTLED = 30.0  # Slurm's default bf_interval: before that a request may have no planned start
 
@@ -67,8 +65,10 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
         home = next(place for place in places if place.name == request.partition)
         places = with_crafted(places, home, [request], demand)
     tasks = search.tasks + demand.coming
-    nothing = nothing_better(tasks, kept.set.ends if kept.set.members else (), _end(search, kept))
-    why = nothing_left(view, wanted.remaining), nothing, by_partition(reasons)
+    limit, ends = nothing_left(view, wanted.remaining), kept.set.ends if kept.set.members else ()
+    # Where a limit leaves no request, it is the reason: the tasks could run.
+    nothing = nothing_better(tasks, ends, _end(search, kept)) if ends or not limit else ""
+    why = limit, nothing, by_partition(reasons)
     return Made(crafted, places, "; ".join(filter(None, why)))
 
 
@@ -80,7 +80,7 @@ def _better(kept: Choice, search: Search) -> Withdraw | None:
     """
     if not kept.set.members or min(kept.set.ends) > FORESEEN * search.rules.limits.max_tr:
         return None
-    queued, running = search.in_state(PilotState.QUEUED), search.in_state(PilotState.RUNNING)
+    queued = search.in_state(PilotState.QUEUED)
     room = WORTH_WITHDRAWING
     if queued and not search.one_at_a_time:
         largest = max(queued, key=lambda pilot: (pilot.request.area, -pilot.id))
@@ -88,33 +88,28 @@ def _better(kept: Choice, search: Search) -> Withdraw | None:
         if len(search.believed) > 1:
             smaller = [pilot for pilot in queued if pilot.request.area < largest.request.area]
             queued, room = (smaller, room) if smaller else (queued, 2 * room)
-    if search.demand.bag is not None:  # it has paid for what its tasks have run
-        running = []
-    for pilots, worth in ((queued, room), (running, WORTH_ENDING)):
-        best, least = kept, worth
-        for pilot in [pilot for pilot in pilots if _settled(pilot, search)][-WEIGHED:]:
-            found = search.best(pilot, (least, best.set.steps))
-            sooner = found.set.worth < best.set.worth - least
-            if sooner and found.set.at_pace(SLOW) <= kept.set.at_pace(SLOW):
-                best, least = found, 0.0
-        if best.withdrawn is not None:
-            why = better_without(best.withdrawn, _planned(search, best), _end(search, kept))
-            return Withdraw(best.withdrawn.id, why, recraft=True, running=pilots is running)
-    return None
+    best, least = kept, room
+    for pilot in [pilot for pilot in queued if _settled(pilot, search)][-WEIGHED:]:
+        found = search.best(pilot, (least, best.set.steps))
+        sooner = found.set.worth < best.set.worth - least
+        if sooner and found.set.at_pace(SLOW) <= kept.set.at_pace(SLOW):
+            best, least = found, 0.0
+    if best.withdrawn is None:
+        return None
+    why = better_without(best.withdrawn, _planned(search, best), _end(search, kept))
+    return Withdraw(best.withdrawn.id, why, recraft=True)
 
 
 def _settled(pilot: PilotView, search: Search) -> bool:
-    """Whether a pilot may make room: what runs has shown what it brings, and local jobs have taken the place
-    of what was queued just before. A request that should have started by now and is planned for later has
+    """Whether a queued pilot may make room: local jobs have taken the place of what was queued just before.
+    A request that should have started by now and is planned for later has
     lost its hole: the planned starts from which it was made were out of date."""
     if pilot.job is None:
         return False
     patience = max(_LEAST_SETTLED, _SETTLED * usual_share(search.rules))
-    since = pilot.started
-    if pilot.state is PilotState.QUEUED:
-        since, due = pilot.reshaped or pilot.submitted, pilot.predicted_start
-        if due is not None and due <= search.now and search.wait(pilot) >= patience:
-            return True
+    since, due = pilot.reshaped or pilot.submitted, pilot.predicted_start
+    if due is not None and due <= search.now and search.wait(pilot) >= patience:
+        return True
     return since is None or search.now - since >= patience
 
 

@@ -85,7 +85,7 @@ class Search:
         self.pilots = wanted.pilots
         self._elsewhere = list((wanted.elsewhere or {}).values())
         self.tasks = self.demand.running + self.demand.waiting  # those that there are; a request is no wider
-        self.one_at_a_time = wanted.limit == 1
+        self.one_at_a_time = wanted.limits.in_system == 1
         self.believed = beliefs(self.demand.times, view.now, self.demand.running, self.rules)
         pad, pace = self.rules.pad, PACE_ALONE if self.one_at_a_time else PACE
         tasks = self.tasks + self.demand.coming
@@ -141,7 +141,6 @@ class Search:
             left[self._place_of(withdrawn)] += 1
             most += withdrawn.request.p
             allowed += 1
-            beside *= withdrawn.state is not PilotState.RUNNING
         profiles = [profile.copy() for profile in self._seen(free)]
         allowed = min(AT_ONCE, allowed)
         beside *= allowed > 0

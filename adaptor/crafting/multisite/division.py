@@ -84,7 +84,7 @@ def why_none(portion: SitePortion, view: PlanningView, closed: str) -> str:
         return f"{portion.gets}: {closed}; {portion.others}"
     if view.queue is None:
         return no_answer(view)
-    limit = view.rules.limits.max_pending_requests
+    limit = view.rules.limits.in_system
     if len(view.pilots) >= limit:
         return f"{portion.gets}: {limit_used_up(view)}; {portion.others}"
     if math.isinf(portion.first):

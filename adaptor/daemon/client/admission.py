@@ -37,11 +37,11 @@ _SETTABLE = frozenset(
         *("name", "cpus", "memory", "gpus", "nodes", "bind", "time", "timeout", "retries", "on_oom"),
         *("max_fails", "canary", "max_running", "requeue_on", "signal", "max_lost", "replicas", "deadline"),
         *("prefer", "allocation", "order", "sites", "after", "after_any", "cwd", "output", "output_files"),
-        *("environment", "umask"),
+        *("environment", "umask", "begin"),
     }
 )
 """Options that a bag of a key may have. The others reach beyond it: `notify` sends messages, `priority` and
-`kind` concern other bags, scripts and calls hide what runs from the line in the journal."""
+`kind` concern other bags, scripts, calls and a shell hide what runs from the line in the journal."""
 _DEFAULT = BagSpec(name="", cwd="", output=DEFAULT_OUTPUT, environment={})
 
 
@@ -80,7 +80,7 @@ class Admission:
             return question
         if isinstance(question, api.GetBags):
             own = self._core.journal.read(kept_of, key.name)
-            chosen = own[-RECENT:] if question.selector == "recent" else ids_of(question.selector, own)
+            chosen = list(own)[-RECENT:] if question.selector == "recent" else ids_of(question.selector, own)
             # A range without a bag selects none.
             return api.GetBags(",".join(map(str, chosen[-_MOST_LINES:])) or "0-0")
         self._check_own(key, _bags_of(question))

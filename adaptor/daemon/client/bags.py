@@ -13,7 +13,7 @@ from adaptor import api
 from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.admission import told_of
-from adaptor.daemon.client.credits import budget_writer, check_deadline
+from adaptor.daemon.client.credits import budget_writer, check_begin, check_deadline
 from adaptor.daemon.client.new_tasks import (
     OwnNeedsOf,
     check_own_times,
@@ -92,7 +92,8 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
     refused = check(running, spec, new.own)
     running.notifier.check(spec.notify)
     now = core.now()
-    check_deadline(spec.deadline, now)
+    check_begin(spec.begin, now)
+    check_deadline(spec.deadline, now, spec.begin)
     with_budget = budget_writer(core, running.sites, spec, given.budget, earlier.tasks)
     awaits = _awaited_bags(core, spec)
     id = core.journal.add_bag(

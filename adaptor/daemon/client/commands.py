@@ -119,7 +119,7 @@ class LiveDaemon(Live):
             self._started[view.bag] = self._core.broker.started(view.bag)
         started = self._started[view.bag]
         if view.task not in started:
-            return msgspec.structs.replace(view, state="waiting")
+            return msgspec.structs.replace(view, state="waiting", attempts=max(0, view.attempts - 1))
         return msgspec.structs.replace(view, started=started[view.task])
 
     def pilot(self, record: api.PilotRecord) -> api.PilotRecord:

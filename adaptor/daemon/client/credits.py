@@ -91,10 +91,24 @@ def forecast_view(core: Core, bag: BagView) -> ForecastView | None:
     )
 
 
-def check_deadline(deadline: float | None, now: float) -> None:
-    """Raises UsageError: the deadline is in the past."""
+def check_deadline(deadline: float | None, now: float, begin: float | None = None) -> None:
+    """Raises UsageError: the deadline is in the past, or not after the begin."""
     if deadline is not None and not deadline > now:
         raise UsageError(f"the deadline is {format_duration(now - deadline)} in the past")
+    if begin is not None and deadline is not None and not deadline > begin:
+        raise UsageError(
+            f"the bag begins {format_duration(begin - deadline)} after its deadline: write an earlier --begin"
+            " or a later --deadline"
+        )
+
+
+def check_begin(begin: float | None, now: float) -> None:
+    """Raises UsageError: it is in the past."""
+    if begin is not None and not begin > now:
+        raise UsageError(
+            f"the begin is {format_duration(now - begin)} in the past: leave out --begin for a bag that"
+            " starts now"
+        )
 
 
 def why_paused(core: Core, bag: BagView) -> str:

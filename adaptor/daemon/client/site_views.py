@@ -33,7 +33,7 @@ def site_view(site: Site) -> SiteView:
         name=site.name,
         backend=site.config.backend,
         heuristic=site.config.heuristic,
-        max_pending_requests=memory.limits.max_pending_requests if memory.limits_known else None,
+        max_in_system=memory.limits.in_system if memory.limits_known else None,
         max_proc=memory.limits.max_proc if memory.limits_known else None,
         max_tr=float(memory.limits.max_tr) if memory.limits_known else None,
         queued=len(memory.requests) - len(running),
@@ -59,7 +59,7 @@ def _partition(site: Site, name: str) -> PartitionView:
     queue = memory.seen.partitions.get(name) if memory.seen else None
     return PartitionView(
         name=name,
-        max_pending_requests=limits.max_pending_requests if limits else None,
+        max_in_system=limits.in_system if limits else None,
         max_proc=limits.max_proc if limits else None,
         max_tr=float(limits.max_tr) if limits else None,
         queued=len(own) - len(running),

@@ -10,7 +10,7 @@ import msgspec
 from adaptor import api
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.bags import ONE_NODE, check, largest_request, queues_of
-from adaptor.daemon.client.credits import change_budget, check_budget, check_deadline
+from adaptor.daemon.client.credits import change_budget, check_begin, check_budget, check_deadline
 from adaptor.daemon.client.new_tasks import out_of_bounds, own_needs, words_of
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
@@ -40,23 +40,16 @@ async def _resume(running: RunningDaemon, question: api.Resume) -> list[int]:
 async def _change(running: RunningDaemon, question: api.ChangeOptions) -> list[int]:
     """Raises UsageError: a value makes no sense for one of the bags; none is changed."""
     broker, now, needs = running.core.broker, running.core.now(), question.needs
-    specs = {bag: changed_spec(running.core.journal.bag_spec(bag), question) for bag in question.bags}
-    check_deadline(question.deadline, now)
-    running.notifier.check(question.notify or ())
-    if question.budget is not None:
-        check_budget(running.core, question.bags, question.budget)
+    specs = _changed_specs(running, question.bags, question.options)
     for spec in specs.values():
         check(running, spec, own_needs([]))
         check_times(spec, {})
     bags = [found for bag in specs if (found := broker.state.bags.get(bag)) is not None and not found.ended]
     if needs is not None:
         for bag in bags:
-            _check_needs(running, bag, bag.not_ended(), needs)
+            _check_needs(running, bag, bag.not_ended(), needs, specs[bag.id])
     changed = [bag.id for bag in bags if broker.change_options(bag.id, specs[bag.id], now)]
-    if question.budget is not None:
-        await running.core.commit()
-        for id in changed:
-            change_budget(running.core, id, question.budget)
+    await _change_budgets(running.core, changed, question.options)
     if needs is not None:
         for bag in bags:
             await _change_needs(running.core, bag, needs)
@@ -82,10 +75,37 @@ async def _changed(running: RunningDaemon, bags: list[int]) -> list[int]:
     return bags
 
 
-def changed_spec(spec: BagSpec, wanted: api.ChangeOptions) -> BagSpec:
+def _changed_specs(
+    running: RunningDaemon, bags: Sequence[int], wanted: api.OptionChanges
+) -> dict[int, BagSpec]:
+    """By bag: its options after a change.
+
+    Raises UsageError: there is no such bag, or a new value makes no sense for one.
+    """
+    core, now = running.core, running.core.now()
+    specs = {bag: changed_spec(core.journal.bag_spec(bag), wanted) for bag in bags}
+    check_begin(wanted.begin, now)
+    if wanted.deadline is not None or wanted.begin is not None:
+        for spec in specs.values():
+            check_deadline(wanted.deadline or spec.deadline, now, wanted.begin)
+    running.notifier.check(wanted.notify or ())
+    if wanted.budget is not None:
+        check_budget(core, bags, wanted.budget)
+    return specs
+
+
+async def _change_budgets(core: Core, bags: Iterable[int], wanted: api.OptionChanges) -> None:
+    """Raises JournalError."""
+    if wanted.budget is not None:
+        await core.commit()
+        for bag in bags:
+            change_budget(core, bag, wanted.budget)
+
+
+def changed_spec(spec: BagSpec, wanted: api.OptionChanges) -> BagSpec:
     """The options of a bag after a change."""
-    options, apart = msgspec.structs.asdict(wanted).items(), ("bags", "needs", "budget")
-    changes = {name: value for name, value in options if value is not None and name not in apart}
+    options = msgspec.structs.asdict(wanted).items()
+    changes = {name: value for name, value in options if value is not None and name != "budget"}
     if wanted.max_running == 0:
         changes["max_running"] = None
     return msgspec.structs.replace(spec, **changes)
@@ -142,24 +162,34 @@ async def _cancel(core: Core, id: int, question: api.Cancel) -> int:
 
 @answers(api.Retry)
 async def retry(running: RunningDaemon, question: api.Retry) -> int:
-    """Put failed and cancelled tasks back, with other needs if the question has any; their number.
+    """Put failed and cancelled tasks back, with the needs and options of the question; their number.
 
     Raises:
-        UsageError: there is no such bag, no site could ever run one of the tasks, or bags could not run
-            because of those before them; none is put back.
+        UsageError: there is no such bag, no site could ever run one of the tasks, a new option makes no
+            sense, or bags could not run because of those before them; none is put back.
         JournalError: it is not written down.
     """
-    core, needs = running.core, question.needs
+    core, needs, options = running.core, question.needs, question.options
     known = core.broker.state.bags
     # Bags run after earlier ones only: those come first.
     bags = [known.get(id) or load_bag(core.journal, id) for id in sorted(set(question.bags))]
     _check_spoilers(bags)
+    if options != api.OptionChanges():
+        specs = _changed_specs(running, [bag.id for bag in bags], options)
+        for bag in bags:
+            own = needs.time if needs is not None else None
+            check_times(msgspec.structs.replace(specs[bag.id], time=own or specs[bag.id].time), {})
+            if options.sites is not None:
+                check(running, specs[bag.id], own_needs([]))
+    else:
+        specs = {}
     if needs is not None:
         for bag in bags:
-            _check_needs(running, bag, bag.may_retry(question.tasks), needs)
+            _check_needs(running, bag, bag.may_retry(question.tasks), needs, specs.get(bag.id, bag.spec))
     again = 0
     for bag in bags:
-        again += await _retry(core, bag, question)
+        again += await _retry(core, bag, question, specs.get(bag.id))
+    await _change_budgets(core, [bag.id for bag in bags], options)
     if needs is not None and again:
         numbers = ", ".join(str(bag.id) for bag in bags)
         text = f"{counted(again, 'task')} of bag {numbers} put back with {words_of(needs)}"
@@ -168,16 +198,17 @@ async def retry(running: RunningDaemon, question: api.Retry) -> int:
     return again
 
 
-async def _retry(core: Core, bag: Bag, question: api.Retry) -> int:
+async def _retry(core: Core, bag: Bag, question: api.Retry, spec: BagSpec | None) -> int:
+    """`spec`: the options that the bag has from now on; None: as before."""
     numbers = _numbers(bag, question.tasks)
     if _at_once(bag, numbers):
-        again = core.broker.retry(bag, core.now(), numbers, question.needs)
+        again = core.broker.retry(bag, core.now(), numbers, question.needs, spec)
         await core.commit()
         return again
     again = 0
     for part in _parts(numbers):
         bag = core.broker.state.bags.get(bag.id) or load_bag(core.journal, bag.id)
-        again += core.broker.retry(bag, core.now(), part, question.needs)
+        again += core.broker.retry(bag, core.now(), part, question.needs, spec)
         await core.commit()
         await asyncio.sleep(_PAUSE)
     return again
@@ -195,21 +226,26 @@ def _check_spoilers(bags: Sequence[Bag]) -> None:
                 )
 
 
-def _check_needs(running: RunningDaemon, bag: Bag, tasks: Sequence[int], needs: OwnNeeds) -> None:
-    """Raises UsageError: one of these tasks could never run with these needs in place of its own."""
+def _check_needs(
+    running: RunningDaemon, bag: Bag, tasks: Sequence[int], needs: OwnNeeds, spec: BagSpec
+) -> None:
+    """`spec`: the options that the bag will have.
+
+    Raises UsageError: one of these tasks could never run with these needs in place of its own.
+    """
     if problem := out_of_bounds(needs):
         raise UsageError(f"{problem}; nothing is changed")
-    if bag.spec.allocation == "transparent" and (needs.nodes or 1) > 1:
+    if spec.allocation == "transparent" and (needs.nodes or 1) > 1:
         raise UsageError(ONE_NODE)
     if needs.time is not None:
-        check_times(msgspec.structs.replace(bag.spec, time=needs.time), {})
+        check_times(msgspec.structs.replace(spec, time=needs.time), {})
     sizes = {}
     for task in tasks:
         try:
             sizes[task] = needs.over(bag.sizes.of(task))
         except ValueError as error:
             raise UsageError(f"bag {bag.id}, task {task}: {error}; nothing is changed") from None
-    refused = impossible_tasks(sizes, queues_of(running, bag.spec), largest_request(running, bag.spec))
+    refused = impossible_tasks(sizes, queues_of(running, spec), largest_request(running, spec))
     if refused:
         first = min(refused)
         raise UsageError(f"bag {bag.id}, task {first}: {refused[first]}; nothing is changed")

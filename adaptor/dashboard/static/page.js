@@ -42,7 +42,7 @@ const Page = (() => {
   const texts = (changed) => {
     const at = now(), parts = {
       sites: () => { Sections.sites(known.sites, at); Sections.donations(known.sites); },
-      bags: () => { Sections.bags(known.bags, known.others, at); title(); },
+      bags: () => { Sections.bags(known.bags, known.left_out, at); title(); },
       totals: () => Sections.totals(known.totals),
       pilots: () => Sections.pilots(known.pilots, at),
       why: () => Sections.why(known.why, at),
@@ -88,7 +88,7 @@ const Page = (() => {
 
   const start = () => {
     Strips.start();
-    document.getElementById("find").addEventListener("input", () => Sections.bags(known.bags, known.others, now()));
+    document.getElementById("find").addEventListener("input", () => Sections.bags(known.bags, known.left_out, now()));
     Queue.ranges(redraw);
     When.listen();
     const inside = document.getElementById("data");

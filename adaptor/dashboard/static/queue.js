@@ -9,7 +9,9 @@ const Queue = (() => {
   const horizon = (picture, now) => {
     if (range === "all") return picture.end;
     if (range !== "auto") return Math.max(now + range, now + 60);
-    const own = Math.max(now, When.until(picture.site), ...picture.boxes.map((box) => box.end));
+    // A pilot that may run for a day need not be shown to its end: twice the time that it has run tells enough.
+    const far = (box) => (box.state === "running" ? Math.min(box.end, now + Math.max(1800, 2 * (now - box.start))) : box.end);
+    const own = Math.max(now, When.until(picture.site), ...picture.boxes.map(far));
     const edge = picture.steps.map((step) => step[0]).filter((time) => time > now);
     const wanted = own > now ? now + 1.35 * (own - now) : (edge[Math.min(3, edge.length - 1)] || now) + 1800;
     return Math.max(own, Math.min(picture.end, Math.max(now + 1800, wanted)));

@@ -68,23 +68,34 @@ const Sections = (() => {
       counts(bag), spending(row), note ? element("span", { className: `note ${bag.paused ? "warn" : "muted"}` }, note) : null);
   };
 
-  const bags = (rows, others, now) => {
+  // What a fold says: how many bags there are in all, and how many of those have failures.
+  const fold = (name, rows, left) => {
+    const all = rows.length + left[name === "wait" ? "waiting" : "ended"], failed = rows.filter(({ bag }) => bag.failed).length + (name === "ended" ? left.failed : 0);
+    const words = [`${Words.count(all)} ${name === "wait" ? "wait" : "ended"}`];
+    if (failed) words.push(", ", element("span", { className: "bad" }, `${Words.count(failed)} with failures`));
+    if (all > rows.length) words.push(`; the newest ${Words.count(rows.length)} are here, all: adaptor status all`);
+    return element("summary", {}, ...words);
+  };
+
+  const bags = (rows, left, now) => {
     const many = rows.length > MANY, words = at("find").value.trim().toLowerCase();
     at("find").hidden = !many;
     at("bags").classList.toggle("many", many);
     const found = rows.filter(({ bag }) => !words || `${bag.id} ${bag.name}`.toLowerCase().includes(words));
     const groups = { going: [], wait: [], ended: [] };
     for (const row of found) groups[row.bag.ended !== null ? "ended" : row.bag.running || row.bag.done || row.bag.paused ? "going" : "wait"].push(row);
-    const fold = (name) => {
+    const listed = (name) => {
       const rows = groups[name].map((row) => one(row, now));
       if (!many || words || name === "going" || rows.length < 2) return rows;
       const before = at("bags").querySelector(`details[data-key="${name}"]`);
-      const folded = element("details", { data: { key: name } }, element("summary", {}, name === "wait" ? `${rows.length} wait` : `${rows.length} ended`), ...rows);
+      const folded = element("details", { data: { key: name } }, fold(name, groups[name], left), ...rows);
       folded.open = Boolean(before && before.open);
       return [folded];
     };
-    const shown = ["going", "wait", "ended"].flatMap(fold);
-    if (others) shown.push(element("p", { className: "muted" }, `${Words.plural(others, "more bag")}: adaptor status all`));
+    const shown = ["going", "wait", "ended"].flatMap(listed);
+    if (left.running) shown.splice(groups.going.length, 0, element("p", { className: "muted" }, `${Words.plural(left.running, "more bag")} ${left.running === 1 ? "runs" : "run"}: adaptor status all`));
+    const hidden = left.waiting + left.ended;
+    if (hidden && (words || !many)) shown.push(element("p", { className: "muted" }, `${Words.plural(hidden, "more bag")}: adaptor status all`));
     const none = words ? `No bag is named ${words}` : "No bag was submitted yet: adaptor submit FILE";
     at("bags").replaceChildren(...(shown.length ? shown : [element("p", { className: "empty" }, none)]));
   };
@@ -177,7 +188,7 @@ const Sections = (() => {
     const list = at("why"), top = list.scrollTop;
     list.replaceChildren(...[...lines].reverse().map((line) => element("li", {},
       element("time", { dateTime: new Date(line.time * 1000).toISOString() }, Words.time(line.time, now, true)),
-      element("span", { className: "about" }, line.subject === line.site ? line.site : `${line.site}, ${line.subject}`),
+      element("span", { className: "about" }, [...new Set([line.site, line.subject])].filter(Boolean).join(", ")),
       element("span", { className: "kind" }, line.kind), element("span", { className: "text" }, line.text))));
     list.scrollTop = top;
   };

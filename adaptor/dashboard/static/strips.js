@@ -2,7 +2,7 @@
 // What ran inside the pilots: a strip for each, a lane for each processor.
 const Strips = (() => {
   const TOP = 18, BOTTOM = 24, LEFT = 116, RIGHT = 8, GAP = 7;
-  const USES = { result: "became the result", running: "runs", failed: "failed", cut: "cut by its pilot’s end", replica: "another attempt was faster" };
+  const USES = { result: "became the result", running: "runs", failed: "failed", cut: "cut by its pilot’s end", cancelled: "cancelled", replica: "another attempt was faster" };
   let places = [];
 
   const TALLEST = 1000;  // of all strips together, unless they would get too low to be seen
@@ -24,7 +24,7 @@ const Strips = (() => {
 
   const busy = (drawn, row, x) => {
     // From below: results, then what runs, then all that became none.
-    const order = ["result", "running", "replica", "cut", "failed"], parts = new Map();
+    const order = ["result", "running", "replica", "cancelled", "cut", "failed"], parts = new Map();
     for (const [use, begin, width, processors] of row.strip.busy) {
       processors.forEach((held, number) => {
         const part = parts.get(number) || { time: begin + number * width, width };

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from adaptor.worker.calls.warm import CallAnswer, CallPlace, WarmProcess
 from adaptor.worker.execution import Child
+from adaptor.worker.jobs.as_job import NUMBERS
 from adaptor.worker.output import CannotStartError, TaskFiles
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.timers import NEVER, Timers
@@ -79,7 +80,7 @@ class WarmProcesses:
         own = {
             name: value
             for name, value in environment.items()
-            if name.startswith("ADAPTOR_") or name in (held.lease.environment or {})
+            if name.startswith("ADAPTOR_") or name in NUMBERS or name in (held.lease.environment or {})
         }
         return self._send(process, held, own, files)
 

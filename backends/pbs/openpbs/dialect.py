@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Collection, Iterable
 from pathlib import Path
+
+import msgspec
 
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
@@ -14,9 +17,25 @@ from backends.observed.remembered import Remembered
 from backends.observed.rows import ReservationRow
 from backends.pbs.constraints import PbsShape
 from backends.pbs.dialect import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION, PbsDialect
-from backends.pbs.fields import PbsRecord, parse_dsv, parse_long, selected_ids, unknown_ids
+from backends.pbs.fields import (
+    PbsRecord,
+    array_id,
+    is_array,
+    is_element,
+    parse_dsv,
+    parse_long,
+    selected_ids,
+    unknown_ids,
+)
 from backends.pbs.openpbs.hardware import preemption_of, queues_of, reservations_of, server_of, shown_nodes
-from backends.pbs.openpbs.jobs import GPU_TYPES, everyones_jobs, has_tag, own_job, queued_jobs
+from backends.pbs.openpbs.jobs import (
+    GPU_TYPES,
+    everyones_jobs,
+    has_tag,
+    own_element,
+    own_job,
+    queued_jobs,
+)
 from backends.pbs.openpbs.submitting import (
     accepted_id,
     arguments_of,
@@ -24,7 +43,7 @@ from backends.pbs.openpbs.submitting import (
     check_changed,
     must_be_rerunnable,
 )
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
+from backends.pbs.rows import WAITING, PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
 
 LETTERS = {
     "B": JobState.RUNNING,
@@ -96,6 +115,9 @@ class OwnPbsJobs:
         self._foreign: frozenset[str] = frozenset()  # ids of our user's jobs that were seen to have no tag
         self.unknown: set[str] = set()
         """Of the ids of the last question, those that the server does not know."""
+        self._waiting: frozenset[str] = (
+            frozenset()
+        )  # of arrays: the ids of jobs that waited at the last answer
 
     def jobs(self, ids: Collection[str]) -> list[PbsJob]:
         """Those with these ids, and all with a tag. Raises SchedulerError: PBS does not answer."""
@@ -104,12 +126,32 @@ class OwnPbsJobs:
             *selected_ids(self._commands.ask("qselect", "-u", self._commands.user())),
             *self._ended_since(self._asked_until),
         }
-        wanted = {*ids, *(listed - self._foreign)}
+        single = {id for id in ids if not is_element(id)}
+        wanted = {*single, *(array_id(id) for id in ids if is_element(id)), *(listed - self._foreign)}
         found = [record for part in chunks(sorted(wanted)) for record in self._details(part)]
         tagged = {record.id for record in found if has_tag(record)}
         self._asked_until = now - _OVERLAP
         self._foreign = frozenset(listed - tagged)
-        return [own_job(record) for record in found if record.id in tagged or record.id in ids]
+        jobs = [own_job(record) for record in found if record.id in tagged or record.id in single]
+        arrays = [job.id for job in jobs if is_array(job.id)]
+        return [*(job for job in jobs if not is_array(job.id)), *self._elements(arrays)]
+
+    def _elements(self, arrays: list[str]) -> list[PbsJob]:
+        """The jobs of arrays. Of one without a record of its own, PBS shows what its array has.
+
+        Such a job waits, was deleted before it started, or has lost its record: then nothing is known of its
+        end.
+        """
+        records = [record for part in chunks(arrays) for record in self._details(part, "-t")]
+        jobs = [own_element(record) for record in records if is_element(record.id)]
+        found = [job for job in jobs if job.state not in _ENDED or job.hosts or job.id in self._waiting]
+        self._waiting = frozenset(job.id for job in found if job.state in WAITING)
+        return [
+            job
+            if job.state not in _ENDED or job.hosts
+            else msgspec.structs.replace(job, substate=_TERMINATED)
+            for job in found
+        ]
 
     def _ended_since(self, moment: float) -> list[str]:
         if not self._history:
@@ -123,10 +165,11 @@ class OwnPbsJobs:
             return []
         return selected_ids(_accepted("qselect", answer))
 
-    def _details(self, ids: list[str]) -> list[PbsRecord]:
-        answer = self._commands.run("qstat", *(["-x"] if self._history else []), "-f", "-F", "dsv", *ids)
+    def _details(self, ids: list[str], *options: str) -> list[PbsRecord]:
+        past = ["-x"] if self._history else []
+        answer = self._commands.run("qstat", *past, *options, "-f", "-F", "dsv", *ids)
         if self._history and self._lacks_history(answer):
-            return self._details(ids)
+            return self._details(ids, *options)
         self.unknown |= unknown_ids(answer.errors, ids)
         return parse_dsv(_accepted("qstat", answer), JOB)
 
@@ -146,7 +189,7 @@ def _accepted(program: str, answer: CommandAnswer) -> str:
 _GONE = (153, 35)  # how qstat and qdel end where a job is unknown or has finished
 _RECORDS = 2 * 86_400.0  # seconds for which jobs that have ended are learned from
 _MOST_RECORDS = 1000
-_BY_GROUP = "acl_group_enable = True"
+_BY_GROUP = re.compile(r"acl_group_enable = True|\[g:(?!PBS_GENERIC)")
 _GONE_WORDS = ("Unknown Job Id", "Job has finished", "Delete already in progress")
 
 
@@ -156,6 +199,7 @@ class OpenPbs(PbsDialect):
     slot_margin = OPENPBS_MARGIN
     shrink_margin: int | None = SHRINK_MARGIN
     can_reshape = can_release = True
+    most_in_array = 1000  # PBS's own max_array_size is 10,000; what is refused is submitted in parts
     template = Path(__file__).parent / "pilot.template"
     state_of = staticmethod(job_state)
     check_changed = staticmethod(check_changed)
@@ -206,16 +250,22 @@ class OpenPbs(PbsDialect):
 
     def queues(self) -> list[PbsQueue]:
         text = self._commands.ask("qstat", "-Q", "-f")
-        if _BY_GROUP in text and self._groups is None:
+        return queues_of(parse_long(text, "Queue: "), self._commands.user(), self._groups_in(text))
+
+    def _groups_in(self, text: str) -> list[str] | None:
+        """This user's, the first of which PBS counts; None: nothing in the text goes by groups."""
+        if not _BY_GROUP.search(text):
+            return None
+        if self._groups is None:
             self._groups = self._commands.ask("id", "-Gn").split()
-        groups = self._groups if _BY_GROUP in text else None
-        return queues_of(parse_long(text, "Queue: "), self._commands.user(), groups)
+        return self._groups
 
     def server(self) -> PbsServer:
         """Raises SchedulerError: no server answers."""
         self._yielding = []
-        for record in parse_long(self._commands.ask("qstat", "-B", "-f"), "Server: "):
-            return server_of(record, self._commands.user())
+        text = self._commands.ask("qstat", "-B", "-f")
+        for record in parse_long(text, "Server: "):
+            return server_of(record, self._commands.user(), self._groups_in(text))
         raise SchedulerError("qstat -B prints no server")
 
     def preemption(self) -> Preemption | None:

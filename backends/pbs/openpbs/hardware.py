@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
+from typing import Any
 
 from backends.numbers import clock_seconds, finite, whole
 from backends.observed.remembered import Remembered
@@ -18,6 +19,7 @@ from backends.pbs.fields import (
     PbsRecord,
     comma_list,
     parse_amounts,
+    parse_limits,
     parse_long,
     parse_size,
     parse_time,
@@ -72,9 +74,9 @@ def preemption_of(record: PbsRecord) -> Preemption | None:
     )
 
 
-def server_of(record: PbsRecord, user: str) -> PbsServer:
+def server_of(record: PbsRecord, user: str, groups: Collection[str] | None = None) -> PbsServer:
     """Of `qstat -B -f`, with the limits for this user."""
-    return record_understood("server", record, lambda each: _server(each, user))
+    return record_understood("server", record, lambda each: _server(each, user, groups))
 
 
 def reservations_of(records: Iterable[PbsRecord]) -> list[ReservationRow]:
@@ -123,11 +125,11 @@ def _queue(record: PbsRecord, user: str, groups: Collection[str] | None) -> PbsQ
         submit_hosts=submit_hosts(values),
         min_processors=finite(least.get("ncpus", "0")),
         min_seconds=clock_seconds(least.get("walltime", "0")),
-        **_limits(values, user),
+        **_limits(values, user, groups),
     )
 
 
-def _server(record: PbsRecord, user: str) -> PbsServer:
+def _server(record: PbsRecord, user: str, groups: Collection[str] | None) -> PbsServer:
     values = record.values
     remembers = values.get("job_history_enable") == "True"
     return PbsServer(
@@ -139,7 +141,7 @@ def _server(record: PbsRecord, user: str) -> PbsServer:
         formula=values.get("job_sort_formula", ""),
         counts_eligible_time=values.get("eligible_time_enable") == "True",
         history=clock_seconds(values.get("job_history_duration", _HISTORY)) if remembers else 0.0,
-        **_limits(values, user),
+        **_limits(values, user, groups),
     )
 
 
@@ -157,14 +159,16 @@ def _reservation(record: PbsRecord) -> ReservationRow:
     )
 
 
-def _limits(values: Mapping[str, str], user: str) -> dict[str, float]:
+def _limits(values: Mapping[str, str], user: str, groups: Collection[str] | None) -> dict[str, Any]:
+    group = next(iter(groups or ()), "")
     most = _resources(values, "resources_max")
     return {
-        "max_processors": min(_most(most, "ncpus"), _user(values, user, *_OF_PROCESSORS)),
+        "max_processors": min(_most(most, "ncpus"), _user(values, user, group, *_OF_PROCESSORS)),
         "max_nodes": _most(most, "nodect"),
         "max_seconds": clock_seconds(most["walltime"]) if "walltime" in most else math.inf,
-        "max_queued": _user(values, user, "max_queued", "queued_jobs_threshold"),
-        "max_run": _user(values, user, "max_run", "max_user_run", "max_running"),
+        "max_queued": _user(values, user, group, "max_queued", "queued_jobs_threshold"),
+        "max_run": _user(values, user, group, "max_run", "max_user_run", "max_running"),
+        "together": _together(values, user, group),
     }
 
 
@@ -175,8 +179,16 @@ def _most(values: Mapping[str, str], name: str) -> float:
 _OF_PROCESSORS = ("max_run_res.ncpus", "max_queued_res.ncpus", "max_user_res.ncpus")
 
 
-def _user(values: Mapping[str, str], user: str, *names: str) -> float:
-    given = (parse_user_limit(values[name], user) for name in names if name in values)
+def _together(values: Mapping[str, str], user: str, group: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for name in ("max_run_res.ncpus", "max_user_res.ncpus"):
+        for kind, limit in parse_limits(values.get(name, ""), user, group).items():
+            found[kind] = min(float(limit), found.get(kind, math.inf))
+    return found
+
+
+def _user(values: Mapping[str, str], user: str, group: str, *names: str) -> float:
+    given = (parse_user_limit(values[name], user, group) for name in names if name in values)
     return min((float(limit) for limit in given if limit is not None), default=math.inf)
 
 

@@ -12,11 +12,13 @@ from typing import Literal
 import msgspec
 
 from adaptor.model import Request
+from backends.arrays import tag_of
 from backends.numbers import clock_seconds, whole
 from backends.observed.remembered import Remembered, lines_of
 from backends.pbs.fields import (
     PbsRecord,
     dsv_record,
+    element_index,
     lasting,
     parse_amounts,
     parse_hosts,
@@ -86,6 +88,17 @@ _ENDED = frozenset("FX")
 def own_job(record: PbsRecord) -> PbsJob:
     """Raises SchedulerError: it is not what PBS prints of a job."""
     return record_understood("job", record, _job)
+
+
+def own_element(record: PbsRecord) -> PbsJob:
+    """Of an array, with its own pilot's tag. Raises SchedulerError: it is not what PBS prints of a job."""
+    job = own_job(record)
+    ended_unrecorded = job.state in _ENDED and not job.hosts
+    return msgspec.structs.replace(
+        job,
+        tag=tag_of(job.tag, element_index(record.id)),
+        start=None if ended_unrecorded else job.start,
+    )
 
 
 def has_tag(record: PbsRecord) -> bool:

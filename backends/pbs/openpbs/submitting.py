@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
+from backends.arrays import job_name
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
 from backends.commands import CommandAnswer
 from backends.pbs.constraints import PbsShape
@@ -54,7 +55,9 @@ def arguments_of(
     bash is the job's program itself, not a script: PBS would hand that to a login shell, which the
     SIGTERM before the end of the job kills, and PBS takes the end of that shell for the end of the job.
     """
-    options = ["-f", "-N", order.tag[:LONGEST_NAME], "-v", f"{TAG}={order.tag}"]
+    name, array = job_name(order), order.pilots > 1
+    options = ["-f", "-N", name[:LONGEST_NAME], "-v", f"{TAG}={name}"]
+    options += ["-J", f"0-{order.pilots - 1}"] if array else []
     for option, value in (("-q", site.partition), ("-A", site.account)):
         options += [option, value] if value is not None else []
     least, most = order.request.least, order.request.tr
@@ -62,8 +65,9 @@ def arguments_of(
     walltime = [f"walltime={most}"] if least is None else _from_to(least, most)
     for resource in (_select(shape, type_resource), _place(shape), *walltime):
         options += ["-l", resource]
-    options += ["-r", "y" if rerunnable else "n", "-m", "n", "-j", "oe"]
-    options += ["-o", f"{order.directory}/pbs.out", "-W", "umask=077"]
+    # PBS takes no array that is not rerunnable; it would bring a file for each of its jobs.
+    options += ["-r", "y" if rerunnable or array else "n", "-m", "n", "-j", "oe"]
+    options += ["-o", "/dev/null" if array else f"{order.directory}/pbs.out", "-W", "umask=077"]
     return [*options, *site.extra_args, "--", "/bin/bash", "-l", str(script)]
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from adaptor.model import QueueState
+from adaptor.model import Allowed, QueueState
 from adaptor.reports import JobReport, JobState
 from adaptor.resources import Need
 from backends.observed.rows import NOTHING, JobRow, ReservationRow
@@ -112,6 +112,7 @@ def queue_state(
     *,
     whole_nodes: bool = False,
     known: KnownJobs | None = None,
+    allowed: Allowed | None = None,
 ) -> QueueState:
     """What a planner needs to know at `now`.
 
@@ -133,6 +134,7 @@ def queue_state(
             known=known,
             reservations=reservations,
             whole_nodes=whole_nodes,
+            allowed=allowed or Allowed(),
         )
     )
 

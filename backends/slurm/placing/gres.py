@@ -157,9 +157,15 @@ class NodeDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Of two nodes Slurm fills the one with the lower weight first."""
     place: int
     """Of nodes of the same weight, in the order of slurm.conf."""
+    core: int = 1
+    """Processors of a core: its threads, where each counts."""
+    sockets: int = 1
+    processors: int | None = None
+    """That jobs may have: without those of specialised cores; None: not told."""
 
 
 _KEYS = (
+    *("CoresPerSocket", "CPUEfctv", "CPUTot", "Sockets"),
     "ActiveFeatures",
     "Gres",
     "GresDrain",
@@ -202,9 +208,11 @@ def _lasting(line: bytes) -> bytes:
     """Without the load, the free memory, and the times from the boot on: they change, and are not read."""
     load, free = line.find(b" CPULoad="), line.find(b" FreeMem=")
     features, sockets, boot = line.find(b" Av", load), line.find(b" So", free), line.find(b" BootTime=")
-    if not 0 <= load < features < free < sockets < boot:
+    cores, held, all_held = (line.find(key) for key in (b" CoresPerSocket=", b" CPUAlloc=", b" CPUEfctv="))
+    total = line.find(b" CPUTot=") if all_held < 0 else all_held
+    if not 0 <= cores < held < total < load < features < free < sockets < boot:
         return line
-    return line[features:free] + line[sockets:boot]
+    return line[cores:held] + line[total:load] + line[features:free] + line[sockets:boot]
 
 
 def _detail(text: str) -> NodeDetail:
@@ -221,6 +229,8 @@ def _of_line(place: int, line: str) -> NodeDetail:
     used = values.get("GresUsed", "")
     drained = gpus_of(gres_counts(values.get("GresDrain", "")))
     text = values.get("ActiveFeatures", "")
+    there, sockets = (whole(values.get(key, "1")) for key in ("CPUTot", "Sockets"))
+    cores = sockets * whole(values.get("CoresPerSocket", "1"))
     return NodeDetail(
         memory=_mebibytes(values, "RealMemory") - _mebibytes(values, "MemSpecLimit"),
         allocated_memory=_mebibytes(values, "AllocMem"),
@@ -230,6 +240,9 @@ def _of_line(place: int, line: str) -> NodeDetail:
         features=(frozenset() if text == "(null)" else frozenset(filter(None, text.split(",")))),
         weight=whole(values.get("Weight", "1")),
         place=place,
+        core=there // cores if cores and there % cores == 0 else 1,
+        sockets=sockets,
+        processors=whole(values["CPUEfctv"]) if "CPUEfctv" in values else None,
     )
 
 

@@ -129,9 +129,28 @@ def odd_arguments(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
                 "Slurm gives each request parts of all these nodes, and others too; write the "
                 "key `nodelist` of the site, which keeps its requests to these nodes",
             )
+        elif name in _ONE_THREAD and uses_one_thread(arguments):
+            continue  # a processor is then a core
         elif name in _SHAPING:
             better = f"; write the key `{_BETTER[name]}` of the site" if name in _BETTER else ""
             yield name, f"free slots do not count it, so a request may wait where a slot is shown{better}"
+
+
+_ONE_THREAD = {"--hint": ("nomultithread",), "--threads-per-core": ("1",)}
+
+
+def uses_one_thread(arguments: Sequence[str]) -> bool:
+    """Whether each request has the cores of its nodes without their further threads."""
+    values = dict(_spelled(arguments, _ONE_THREAD))
+    return any(value in _ONE_THREAD[name] for name, value in values.items())
+
+
+def _spelled(arguments: Sequence[str], names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """These options with their values, behind a sign or as the next word."""
+    for word, following in zip(arguments, [*arguments[1:], ""], strict=False):
+        name, equals, value = word.partition("=")
+        if name in names:
+            yield name, value if equals else following
 
 
 def options(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.crafting.fits import tasks_on, why_no_node_holds, width
+from adaptor.crafting.fits import part_of, tasks_on, why_no_node_holds, width
 from adaptor.model import QueueState
 from adaptor.resources import Node, TaskSize
 from backends.base import PilotOrder
+from backends.observed.site import SiteNodes
 from backends.shape import RequestParts
+from backends.slurm.nodes import PartitionNodes
 
 MEBIBYTE = 2**20
 _KEPT_AWAY = (
@@ -24,6 +26,8 @@ class SlurmShape(RequestParts, frozen=True, kw_only=True):
 
     spread: int = 0
     """Nodes on which the parts lie evenly; 0: wherever they fit."""
+    shares: int = 1
+    """As of `PartitionNodes.memory_shares`."""
 
     def options(self) -> list[str]:
         return self._of_nodes() if self.whole_nodes else self._of_tasks()
@@ -32,7 +36,8 @@ class SlurmShape(RequestParts, frozen=True, kw_only=True):
         part = self.part
         options = [f"--ntasks={self.count}", f"--cpus-per-task={part.processors}"]
         if part.memory is not None:
-            options.append(f"--mem-per-cpu={part.memory // part.processors // MEBIBYTE}M")
+            share = math.ceil(part.memory // part.processors / MEBIBYTE / self.shares)
+            options.append(f"--mem-per-cpu={share}M")
         if self.spread:
             options += [f"--nodes={self.spread}", f"--ntasks-per-node={self.count // self.spread}"]
         return options + ([f"--gpus-per-task={gpus_option(part)}"] if part.gpus else [])
@@ -51,41 +56,33 @@ def gpus_option(part: TaskSize) -> str:
     return f"{part.gpu_type}:{part.whole_gpus}" if part.gpu_type else str(part.whole_gpus)
 
 
-def shape_of(
-    order: PilotOrder, nodes: Sequence[Node], *, per_node: int | None, default_memory: int | None
-) -> SlurmShape:
+def shape_of(order: PilotOrder, site: SiteNodes, *, per_node: int | None) -> SlurmShape:
     """How an order on no particular node is asked for.
 
     Args:
-        nodes: of the site; empty: not known.
         per_node: processors of a node where only whole nodes are asked for.
-        default_memory: bytes for each processor of a task that names none; None: memory is not counted.
     """
+    nodes = site.machines
     if nodes and all(node.memory is None for node in nodes):  # Slurm knows of 1 MiB, and would refuse more
         order = msgspec.structs.replace(order, task=msgspec.structs.replace(order.task, memory=None))
     task = order.task
     if per_node is None and task.nodes == 1:
-        return _in_tasks(order, default_memory)
-    size = per_node if task.nodes == 1 else width(_queue(nodes), task) // task.nodes
+        return _in_tasks(order, site)
+    size = per_node if task.nodes == 1 else width(as_queue(site), task) // task.nodes
     return _in_nodes(math.ceil(order.request.p / (size or 1)), task, nodes)
 
 
-def _in_tasks(order: PilotOrder, default_memory: int | None) -> SlurmShape:
-    """Tasks that share a GPU are one part, so that it lies on the node of all their processors."""
-    task = order.task
-    processors = task.processors * task.tasks_per_gpu
-    memory = default_memory
-    if task.memory is not None:  # Slurm counts whole MiB for each processor
-        memory = math.ceil(task.memory / task.processors / MEBIBYTE) * MEBIBYTE
+def _in_tasks(order: PilotOrder, site: SiteNodes) -> SlurmShape:
+    """Tasks that share a GPU, or a core, are one part: all of it lies on one node."""
+    part, _ = part_of(as_queue(site), order.task)
+    memory = site.default_memory
+    if part.memory is not None:  # Slurm counts whole MiB for each processor
+        memory = math.ceil(part.memory / part.processors / MEBIBYTE) * MEBIBYTE
     return SlurmShape(
-        count=order.request.p // processors,
+        count=order.request.p // part.processors,
         spread=order.spread,
-        part=TaskSize(
-            processors=processors,
-            memory=None if memory is None else memory * processors,
-            gpus=task.whole_gpus,
-            gpu_type=task.gpu_type,
-        ),
+        shares=site.memory_shares if isinstance(site, PartitionNodes) else 1,
+        part=msgspec.structs.replace(part, memory=None if memory is None else memory * part.processors),
     )
 
 
@@ -102,15 +99,13 @@ def _in_nodes(count: int, task: TaskSize, nodes: Sequence[Node]) -> SlurmShape:
     return SlurmShape(count=count, part=part, whole_nodes=True)
 
 
-def misfit(shape: SlurmShape, task: TaskSize, nodes: Sequence[Node], partition: str) -> str:
-    """Why a request of this shape would never start, even with all nodes idle; empty where it would.
-
-    Args:
-        nodes: of `partition`; without any, nothing is known.
-    """
+def misfit(shape: SlurmShape, task: TaskSize, site: SiteNodes) -> str:
+    """Why a request of this shape would never start, even with all nodes idle; empty where it would, or where
+    no nodes are known."""
+    nodes, partition = site.machines, site.name
     if not any(node.ours for node in nodes):
         return f"{_KEPT_AWAY} of partition {partition}; `adaptor site check` shows more" if nodes else ""
-    reason = why_no_node_holds(_queue(nodes), task)
+    reason = why_no_node_holds(as_queue(site), task)
     if reason:
         return f"no node of partition {partition} can run its tasks: {reason}"
     held = shape.held_by(nodes)
@@ -124,5 +119,12 @@ def misfit(shape: SlurmShape, task: TaskSize, nodes: Sequence[Node], partition: 
     )
 
 
-def _queue(nodes: Sequence[Node]) -> QueueState:
-    return QueueState(now=0, processors=0, nodes=tuple(nodes))
+def as_queue(site: SiteNodes) -> QueueState:
+    """What decides in which parts a site's requests are made."""
+    return QueueState(
+        now=0,
+        processors=sum(node.processors for node in site.machines if node.ours),
+        nodes=site.machines,
+        processor_step=site.processor_step,
+        most_memory=site.most_memory,
+    )

@@ -114,7 +114,7 @@ def _info(
         processors=size,
         processors_from=source,
         begin=_begin(trace),
-        time_zone=header.text("TimeZoneString"),
+        time_zone=_zone_name(trace),
         period=int(submits[-1] - submits[0]) if len(submits) else 0,
         offered_load=load,
         users=len(np.unique(users[users >= 0])),
@@ -131,13 +131,24 @@ def _begin(trace: Trace) -> str | None:
     epoch = trace.header.number("UnixStartTime")
     if not epoch:
         return None
-    zone: datetime.tzinfo = datetime.timezone.utc
-    with contextlib.suppress(zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):  # else UTC serves
-        zone = zoneinfo.ZoneInfo(trace.header.text("TimeZoneString") or "UTC")
+    zone = _zone(trace) or datetime.timezone.utc
     try:
         return datetime.datetime.fromtimestamp(epoch, zone).isoformat()
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def _zone(trace: Trace) -> datetime.tzinfo | None:
+    """Of the header; None: it names none that is known."""
+    with contextlib.suppress(zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return zoneinfo.ZoneInfo(trace.header.text("TimeZoneString") or "")
+    return None
+
+
+def _zone_name(trace: Trace) -> str | None:
+    """The zone in which the begin is written; None: the header names none."""
+    name = trace.header.text("TimeZoneString")
+    return f"UTC (the zone {name} is not known)" if name and _zone(trace) is None else name
 
 
 def _statuses(trace: Trace) -> dict[str, int]:

@@ -27,7 +27,7 @@ _LABELS = frozenset(
     ]
 )  # fmt: skip
 _LINE = re.compile(r";(\s*)([A-Za-z][\w /-]*?)\s*:\s*(.*)")
-_NUMBER = re.compile(r"\s*(-?)0*(\d+)")
+_NUMBER = re.compile(r"\s*(-?)0*(\d{1,3}(?:,\d{3})+|\d+)(?!\w|[.,]\d)", re.ASCII)
 _MOST_DIGITS = 30
 
 
@@ -44,15 +44,16 @@ class Header(msgspec.Struct, frozen=True):
         return next(iter(self.all(label)), None)
 
     def number(self, label: str) -> int | None:
-        """The number with which the value begins, as in `338 (batch partition; 512 total)`.
+        """The number with which the value begins, as in `338 (batch partition; 512 total)` or `1,024`.
 
-        None where it is missing, not a number, or -1 for unknown. One of very many digits, which Python
-        would not convert, is 10^30.
+        None where it is missing, not a number of its own (`128K`, `1.5`), or -1 for unknown. One of very many
+        digits, which Python would not convert, is 10^30.
         """
         match = _NUMBER.match(self.text(label) or "")
         if not match or match[1]:
             return None
-        return int(match[2]) if len(match[2]) <= _MOST_DIGITS else 10**_MOST_DIGITS
+        digits = match[2].replace(",", "")
+        return int(digits) if len(digits) <= _MOST_DIGITS else 10**_MOST_DIGITS
 
     @property
     def notes(self) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from backends.gridengine import backend as of_grid_engine
 from backends.scripts import render
 from tests.backends.orders import script
-from tests.living import until
+from tests.living import PATIENCE, until
 
 TEMPLATE = Path(of_grid_engine.__file__).with_name("pilot.template")
 GOLDEN = Path(__file__).parents[3] / "fixtures" / "gridengine" / "pilot.sh"
@@ -55,7 +55,7 @@ def start(folder: Path, worker: str) -> subprocess.Popen[bytes]:
 
 def test_a_worker_runs_on_each_host_with_its_share(tmp_path: Path) -> None:
     said = f'echo "$ADAPTOR_NODE $ADAPTOR_PROCESSORS $ADAPTOR_MEMORY $ADAPTOR_ODD" >{tmp_path}/$ADAPTOR_NODE'
-    assert start(tmp_path, said).wait(timeout=30) == 0
+    assert start(tmp_path, said).wait(timeout=PATIENCE) == 0
     assert (tmp_path / "n1").read_text() == "n1 4 4000 a 'b' \"$c\" \\d\nand more\n"
     assert (tmp_path / "n2").read_text() == "n2 2 2000 a 'b' \"$c\" \\d\nand more\n"
     assert (tmp_path / "pilot-end.txt").read_text().split()[:2] == ["0", "no"]
@@ -67,19 +67,19 @@ def test_the_signal_before_the_end_tells_the_workers(tmp_path: Path) -> None:
         f"trap 'echo told >{tmp_path}/told-$ADAPTOR_NODE; exit 0' TERM; echo >{tmp_path}/up-$ADAPTOR_NODE; "
     )
     job = start(tmp_path, f"{wait} while :; do sleep 0.2; done")
-    until(lambda: len(list(tmp_path.glob("up-*"))) == 2, "both workers are up", timeout=30)
+    until(lambda: len(list(tmp_path.glob("up-*"))) == 2, "both workers are up")
     os.killpg(job.pid, signal.SIGUSR2)
-    assert job.wait(timeout=30) == 140
+    assert job.wait(timeout=PATIENCE) == 140
     assert sorted(path.name for path in tmp_path.glob("told-*")) == ["told-n1", "told-n2"]
     assert (tmp_path / "pilot-end.txt").read_text().split()[1] == "yes"
 
 
 def test_a_pilot_fails_where_all_its_workers_do(tmp_path: Path) -> None:
-    assert start(tmp_path, "exit 3").wait(timeout=30) == 1
+    assert start(tmp_path, "exit 3").wait(timeout=PATIENCE) == 1
 
 
 def test_one_worker_that_went_well_is_enough(tmp_path: Path) -> None:
-    assert start(tmp_path, "[[ $ADAPTOR_NODE == n2 ]]").wait(timeout=30) == 0
+    assert start(tmp_path, "[[ $ADAPTOR_NODE == n2 ]]").wait(timeout=PATIENCE) == 0
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.model import PendingJob, RunningJob
+from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.resources import Need, Part
 from backends.observed.rows import Amounts
 from backends.observed.state import HIDDEN, LINGER, SecondLook, hidden_processors, kept
@@ -301,3 +301,41 @@ def test_every_processor_that_is_held_is_held_by_one_job(
         for found in running:
             told.update({part.node: part.processors for part in found.parts})
         assert +told == +held
+
+
+HALF = Amounts(2)  # of the four processors of a node
+
+
+def held_of(state: QueueState) -> dict[str, list[int]]:
+    return {job.id: [part.processors for part in job.parts] for job in state.running}
+
+
+@pytest.mark.parametrize(
+    ("of_queue", "queues", "expected"),
+    [
+        (False, ("batch",), []),  # each request of ours may have two, and two are free
+        (True, ("batch",), [2]),  # all jobs of the queue together may have two
+        (True, ("express",), []),  # jobs of other queues have the other two
+    ],
+)
+def test_jobs_first_hold_what_our_requests_may_not_have(
+    of_queue: bool, queues: tuple[str, ...], expected: list[int]
+) -> None:
+    nodes = [node("n1", 2, most=HALF, most_of_queue=of_queue)]
+    state = look(nodes, [job("1", 2, "n1", queues=queues, holds={"n1": Amounts(2)})])
+    assert state.processors == 2
+    assert held_of(state).get("1", []) == expected
+
+
+def test_of_several_jobs_those_that_stay_longest_hold_what_we_may_not_have() -> None:
+    """Three of four are held, of which we may have two: one is free, and both once the first job ends."""
+    jobs = [
+        job("1", 1, "n1", queues=("express",), holds={"n1": Amounts(1)}, end=NOW + 100),
+        job("2", 2, "n1", queues=("express",), holds={"n1": Amounts(2)}, end=NOW + 900),
+    ]
+    assert held_of(look([node("n1", 3, most=HALF)], jobs)) == {"1": [1]}
+
+
+def test_a_job_that_holds_a_whole_node_leaves_nothing_of_it() -> None:
+    state = look([node("n1", 4, most=HALF)], [job("1", 4, "n1", exclusive=True)])
+    assert held_of(state) == {"1": [2]}

@@ -14,15 +14,16 @@ from adaptor.config.loading import parse_config
 from adaptor.config.schema import LimitsConfig, SiteConfig
 from adaptor.model import Request
 from adaptor.units import Duration
-from backends.ceilings import limits_of
+from backends.ceilings import Bound, limits_of
 from backends.findings import Finding
+from backends.observed.rows import Amounts
 from backends.pbs import discover
 from backends.pbs.checking import check_donation, check_nodes, check_queue, check_server, check_settings
 from backends.pbs.fields import parse_long, parse_user_limit
-from backends.pbs.limits import ceilings, refusal, roomiest, with_least
+from backends.pbs.limits import ceilings, refusal, roomiest, together, with_least
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, server_of
 from backends.pbs.reading import PbsAnswers, PbsTerms
-from backends.pbs.rows import PbsNode, PbsQueue, Preemption
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, Preemption
 from tests.backends.pbs.openpbs_recordings import FIXTURES, recorded
 
 Fake = Callable[[str, str], Path]
@@ -120,7 +121,8 @@ def test_least_sizes_of_a_queue_are_read_and_told() -> None:
     known = terms("limited")
     site = msgspec.structs.replace(known.site, queue=queues["limited"])
     found = list(check_queue(msgspec.structs.replace(known, site=site, queues=queues)))
-    assert levels(found) == ["warning", "warning", "ok"]
+    assert levels(found) == ["ok", "warning", "ok"]
+    assert "each request has 2 processors at least" in found[0].text
     assert "set `pad: 10m`" in found[1].text
 
 
@@ -182,7 +184,7 @@ def test_the_configuration_that_is_written_can_be_read_and_is_within_the_limits(
     config = parse_config(text, "written.yaml")
     (site,) = config.sites.values()
     assert (site.backend, site.partition, site.processors_per_node) == ("pbs", "limited", 4)
-    assert site.limits == LimitsConfig(1, 8, Duration(3600))
+    assert site.limits == LimitsConfig(1, 1, 8, Duration(3600))
     kinds = "4 processors and 4G of memory or 4 processors, 4G of memory and 2 GPUs"
     assert f"4 nodes in service with {kinds} each\n" in text
     assert "each; the default queue\n" in text
@@ -240,16 +242,17 @@ def answering(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_site_is_written_for_the_pbs_that_answers() -> None:
     config = parse_config(discover.describe_sites(), "written.yaml")
     assert list(config.sites) == ["workq"]
-    assert levels(discover.check_site(config.sites["workq"])) == ["ok"] * 8
+    assert levels(discover.check_site(config.sites["workq"])) == ["ok"] * 9
     assert "vip" not in discover.describe_sites()
 
 
 @pytest.mark.usefixtures("answering")
 def test_what_goes_beyond_is_found() -> None:
-    site = SiteConfig(backend="pbs", partition="limited", limits=LimitsConfig(3, 9, Duration(3601)))
+    site = SiteConfig(backend="pbs", partition="limited", limits=LimitsConfig(3, 3, 9, Duration(3601)))
     found = discover.check_site(site)
     assert [f.text.split(" is ")[0] for f in found if f.level == "error"] == [
         "limits.max_pending_requests",
+        "limits.max_pilots",
         "limits.max_proc",
         "limits.max_tr",
     ]
@@ -270,3 +273,50 @@ def test_what_can_be_donated_is_looked_at(donation: DonationConfig, found: list[
     site = SiteConfig(backend="pbs", partition="workq", donation=donation)
     about = [each for each in discover.check_site(site) if each.text.startswith("donation")]
     assert levels(about) == found
+
+
+def test_what_jobs_may_hold_together() -> None:
+    """Of the user, of all users of the queue; of a group, by the user's first one."""
+    text = recorded("01-idle-qstat-Qf").replace(
+        "max_run = [u:P",
+        "max_run_res.ncpus = [u:PBS_GENERIC=6],[o:PBS_ALL=9],[g:chem=4],[g:bio=2]\n    max_run = [u:P",
+    )
+    queues = {each.name: each for each in queues_of(parse_long(text, "Queue: "), "alice", ["chem", "bio"])}
+    assert queues["limited"].together == {"u": 6, "o": 9, "g": 4}
+    seen = terms("limited")
+    jobs = [
+        msgspec.structs.replace(job, id=f"{number}", queue=queue, owner=owner, state=state, processors=number)
+        for number, (queue, owner, state, job) in enumerate(
+            (
+                ("limited", "alice", "R", HELD),
+                ("limited", "bob", "R", HELD),
+                ("workq", "alice", "R", HELD),
+                ("limited", "alice", "Q", msgspec.structs.replace(HELD, nodes={})),
+            ),
+            1,
+        )
+    ]
+    site = msgspec.structs.replace(seen.site, queue=queues["limited"])
+    found = together(msgspec.structs.replace(seen, site=site, jobs=jobs), "alice")
+    assert {bound.most: [count for _, count in bound.held] for bound in found} == {6: [1], 9: [1, 2], 4: [1]}
+    assert {bound.most: bound.waiting for bound in found} == dict.fromkeys((6, 9, 4), frozenset("4"))
+
+
+HELD = PbsJob(
+    id="1",
+    tag="x",
+    owner="alice",
+    state="R",
+    limit=600.0,
+    start=1000.0,
+    nodes={"node01": Amounts(1)},
+)
+
+
+def test_a_request_has_the_least_that_a_queue_takes() -> None:
+    seen = terms("limited")
+    queue = msgspec.structs.replace(seen.site.queue, min_processors=3)
+    site = msgspec.structs.replace(seen.site, queue=queue)
+    known = ceilings(msgspec.structs.replace(seen, site=site))
+    assert known.least == Bound(3, "resources_min.ncpus of queue limited")
+    assert known.allowed().min_proc == 3

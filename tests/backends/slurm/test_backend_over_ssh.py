@@ -18,6 +18,7 @@ from backends.slurm.backend import SlurmBackend
 from tests.backends.orders import order
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.sshd import BREAK_CONNECTION, ThrowawaySshd
+from tests.living import PATIENCE
 
 pytestmark = [pytest.mark.slurm, pytest.mark.ssh]
 
@@ -84,7 +85,7 @@ def test_without_a_connection_it_is_certain_that_nothing_was_submitted(
     backend = backend_with('exec "$real" "$@"')
     assert backend.jobs([], tmp_path.name) == []
     sshd.stop()
-    give_up = time.monotonic() + 20
+    give_up = time.monotonic() + PATIENCE
     while time.monotonic() < give_up:
         with pytest.raises(SchedulerError) as caught:
             backend.submit(order_in(tmp_path))

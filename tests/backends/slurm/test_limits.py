@@ -80,7 +80,7 @@ def test_accounting_that_is_not_understood(text: str) -> None:
 def test_without_accounting_the_partition_speaks(terms: SlurmTerms, nodes: PartitionNodes) -> None:
     known = ceilings(without_accounting(terms), SITE, nodes)
     assert (known.requests.value, known.processors.value, known.seconds.value) == (math.inf, 24, 14400)
-    assert limits_of(known) == Limits(max_pending_requests=4, max_proc=16, max_tr=14400)
+    assert limits_of(known) == Limits(max_pending_requests=4, max_pilots=500, max_proc=16, max_tr=14400)
 
 
 def test_the_tightest_of_all_holds(terms: SlurmTerms, nodes: PartitionNodes) -> None:
@@ -88,7 +88,7 @@ def test_the_tightest_of_all_holds(terms: SlurmTerms, nodes: PartitionNodes) -> 
     assert (known.requests.value, known.processors.value, known.seconds.value) == (5, 12, 7200)
     assert {known.requests.source, known.processors.source, known.seconds.source} == {"account phys"}
     tiny = ceilings(terms, msgspec.structs.replace(SITE, qos="tiny"), nodes)
-    assert limits_of(tiny) == Limits(max_pending_requests=3, max_proc=6, max_tr=1200)
+    assert limits_of(tiny) == Limits(max_pending_requests=3, max_pilots=1, max_proc=6, max_tr=1200)
 
 
 def test_the_qos_of_a_partition_holds_too(terms: SlurmTerms, nodes: PartitionNodes) -> None:
@@ -119,8 +119,16 @@ def test_a_description_is_a_configuration(
     )
     site = parse_config(text, "described").sites["batch"]
     assert (site.partition, site.processors_per_node, site.whole_nodes) == ("batch", 4, False)
-    assert site.limits == LimitsConfig(4, 12, Duration(7200))
+    assert site.limits == LimitsConfig(4, 2, 12, Duration(7200))
     assert "max_proc: 12  # account phys" in text
+    assert (
+        "max_pilots: 2  # our own choice, 50% of the 5 jobs that it lets a user submit; Slurm: account phys"
+        in text
+    )
+    assert (
+        "max_pilots: 500  # our own choice, few enough for one daemon; Slurm: no limit"
+        in describe_cluster({}, [nodes], without_accounting(terms))
+    )
     assert "#   short:" in text
     uncommented = text.split("\n#   short:")[1].replace("\n# ", "\n")
     assert parse_config("sites:\n  short:" + uncommented, "other").sites["short"].limits.max_tr == 600
@@ -178,9 +186,9 @@ def test_odd_names_and_limits_are_written_so_that_they_are_read(
 @pytest.mark.parametrize(
     ("limits", "expected"),
     [
-        (LimitsConfig(), ["ok", "ok", "ok"]),
-        (LimitsConfig(5, 12, Duration(7200)), ["ok", "ok", "ok"]),
-        (LimitsConfig(6, 13, Duration(7201)), ["error", "error", "error"]),
+        (LimitsConfig(), ["ok"] * 4),
+        (LimitsConfig(5, 5, 12, Duration(7200)), ["ok"] * 4),
+        (LimitsConfig(6, 6, 13, Duration(7201)), ["error"] * 4),
     ],
 )
 def test_limits_are_checked(

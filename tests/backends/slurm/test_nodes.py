@@ -7,11 +7,23 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from adaptor.config.schema import SiteConfig
 from adaptor.resources import Node
 from backends.base import SchedulerError
+from backends.observed.rows import Amounts
 from backends.slurm import parse
-from backends.slurm.nodes import MemoryTerms, PartitionNodes, gives_whole_nodes, memory_terms
+from backends.slurm.nodes import (
+    Look,
+    MemoryTerms,
+    NodeTerms,
+    PartitionNodes,
+    find_site,
+    gives_whole_nodes,
+    memory_terms,
+    node_terms,
+)
 from backends.slurm.placing.gres import parse_node_details
+from tests.backends.slurm.slurm_rows import node
 
 MIB = 2**20
 
@@ -93,3 +105,69 @@ def test_a_task_that_names_none_gets_the_least_share_of_a_processor(mixed: Parti
 def test_linear_selection_gives_whole_nodes() -> None:
     assert gives_whole_nodes({"SelectType": "select/linear"})
     assert not gives_whole_nodes({"SelectType": "select/cons_tres"})
+
+
+THREADS = (
+    "NodeName=n1 Arch=x86_64 CoresPerSocket=4  CPUAlloc=3 CPUEfctv=14 CPUTot=16 CPULoad=5.57 "
+    "AvailableFeatures=(null) ActiveFeatures=(null) Gres=(null) NodeAddr=127.0.0.1 RealMemory=4000 "
+    "AllocMem=0 FreeMem=15139 Sockets=2 Boards=1 State=MIXED ThreadsPerCore=2 TmpDisk=0 Weight=1 "
+    "Partitions=batch  BootTime=1795510044 SlurmdStartTime=1795511541"
+)
+
+
+def with_threads(terms: NodeTerms) -> PartitionNodes:
+    details = parse_node_details(THREADS.encode())
+    row = msgspec.structs.replace(node("n1", 3), idle=13, memory=4000)
+    return find_site([row], "batch", Look(details=details, terms=terms))
+
+
+@pytest.mark.parametrize(
+    ("terms", "processors", "step", "held"),
+    [
+        (NodeTerms(), 14, 2, 3),  # two are kept from jobs, as specialised cores
+        (NodeTerms(one_thread=True), 7, 1, 2),
+        (NodeTerms(whole_cores=False), 14, 7, 3),
+        (NodeTerms(processors=5), 4, 2, 3),
+        (NodeTerms(of_socket=3), 6, 2, 3),
+        (NodeTerms(job_processors=8), 8, 2, 3),
+        (NodeTerms(processors=8, one_thread=True), 4, 1, 2),
+    ],
+)
+def test_processors_are_what_requests_may_have_of_a_node(
+    terms: NodeTerms, processors: int, step: int, held: int
+) -> None:
+    found = with_threads(terms)
+    assert (found.machines[0].processors, found.processor_step) == (processors, step)
+    assert found.listed["n1"].held.processors == held
+
+
+def test_memory_that_one_job_may_have_of_a_node() -> None:
+    found = with_threads(NodeTerms(job_memory=1000 * MIB))
+    assert found.machines[0].memory == 1000 * MIB
+    assert found.listed["n1"].most == Amounts(14, 1000 * MIB)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "one"),
+    [
+        ((), False),
+        (("--hint=nomultithread",), True),
+        (("--hint", "nomultithread"), True),
+        (("--hint=multithread",), False),
+        (("--threads-per-core=1",), True),
+        (("--threads-per-core=2",), False),
+        (("--hint=nomultithread", "--hint=compute_bound"), False),
+    ],
+)
+def test_options_with_which_a_processor_is_a_core(arguments: tuple[str, ...], one: bool) -> None:
+    site = SiteConfig(backend="slurm", extra_args=arguments)
+    assert node_terms({}, None, site, 8).one_thread is one
+
+
+def test_bounds_of_a_partition_on_its_nodes() -> None:
+    text = "PartitionName=a Default=YES State=UP MaxTime=1:00 MaxNodes=2 TotalCPUs=4 TotalNodes=2 MinNodes=2 "
+    text += "MaxCPUsPerNode=3 MaxCPUsPerSocket=UNLIMITED MaxMemPerNode=500"
+    (partition,) = parse.parse_partitions(text)
+    assert partition.min_nodes == 2
+    found = node_terms({"SelectTypeParameters": "CR_SOCKET"}, partition, SiteConfig(backend="slurm"), 8)
+    assert found == NodeTerms(processors=3, job_processors=8, job_memory=500 * MIB, whole_cores=False)

@@ -24,7 +24,7 @@ from backends.slurm.questions import read
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slurm
 
 CONFIG = """
 sites:

@@ -14,7 +14,7 @@ import pytest
 from backends.scripts import render
 from backends.slurm.backend import TEMPLATE
 from tests.backends.orders import script
-from tests.living import run_text
+from tests.living import PATIENCE, run_text
 
 Fake = Callable[[str, str], Path]
 GOLDEN = Path(__file__).parents[3] / "fixtures" / "slurm" / "pilot.sh"
@@ -44,7 +44,12 @@ def run(tmp_path: Path, fake: Fake) -> Callable[..., subprocess.CompletedProcess
     fake("squeue", "echo 2000000000")
 
     def run(
-        worker: str, prologue: str = "", gres: str = "", shrinks: str = "false", **variables: str
+        worker: str,
+        prologue: str = "",
+        gres: str = "",
+        shrinks: str = "false",
+        shares: str = "1",
+        **variables: str,
     ) -> subprocess.CompletedProcess[str]:
         script = tmp_path / "pilot.sh"
         script.write_text(
@@ -58,13 +63,14 @@ def run(tmp_path: Path, fake: Fake) -> Callable[..., subprocess.CompletedProcess
                 prologue=prologue,
                 worker=["/bin/sh", "-c", worker],
                 gres=gres,
+                shares=shares,
             )
         )
         job = {"SLURM_JOB_ID": "9", "SLURM_JOB_CPUS_PER_NODE": "4,2", "SLURM_JOB_NODELIST": "n[1-2]"}
         return run_text(
             ["bash", str(script)],
             env={"PATH": os.environ["PATH"], "SLURM_TASKS_PER_NODE": "2,1", **job, **variables},
-            timeout=30,
+            timeout=PATIENCE,
         )
 
     return run
@@ -224,3 +230,8 @@ def test_a_prologue_that_fails_ends_the_pilot_and_says_where(run: Run, tmp_path:
 
 if __name__ == "__main__":
     GOLDEN.write_text(golden_script())
+
+
+def test_memory_that_slurm_counts_by_thread_is_that_of_all_threads(run: Run) -> None:
+    said = run(SAY, shares="2", SLURM_MEM_PER_CPU="100").stdout
+    assert sorted(said.splitlines()) == [f"n1 4 {4 * 200 * 2**20}", f"n2 2 {2 * 200 * 2**20}"]

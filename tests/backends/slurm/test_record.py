@@ -12,7 +12,7 @@ from backends.slurm.questions import Questions, read
 from tests.backends.slurm.answers import RELEASES, Answers, recorded
 from tests.backends.slurm.record import record
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slurm
 
 
 def details(questions: Questions) -> dict[str, JobDetail]:

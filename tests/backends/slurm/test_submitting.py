@@ -14,9 +14,12 @@ from adaptor.resources import TaskSize
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandAnswer
 from backends.donation import donation_terms
+from backends.observed.site import SiteNodes
 from backends.slurm.ordering import slot_margin
 from backends.slurm.placing.shape import SlurmShape, shape_of
 from backends.slurm.submitting import (
+    DONATED,
+    REQUESTED,
     accepted_id,
     arguments_of,
     changes,
@@ -38,8 +41,11 @@ SITE = SiteConfig(
 )
 
 
+NO_NODES = SiteNodes(name="batch", listed={}, members={}, machines=())
+
+
 def arguments(order: PilotOrder, per_node: int | None = None) -> list[str]:
-    shape = shape_of(order, (), per_node=per_node, default_memory=None)
+    shape = shape_of(order, NO_NODES, per_node=per_node)
     return arguments_of(order, SITE, shape.options())
 
 
@@ -53,6 +59,7 @@ def test_all_of_an_order_is_asked_for() -> None:
         "--chdir=/home/u/100% mine",
         "--no-requeue",
         "--no-kill",
+        f"--comment={REQUESTED}",
         "--ntasks=3",
         "--cpus-per-task=2",
         "--partition=batch",
@@ -91,6 +98,7 @@ def test_a_pilot_on_a_donated_node_asks_for_all_of_its_node_and_only_for_now() -
     assert found[6:] == [
         "--no-requeue",
         "--no-kill",
+        f"--comment={DONATED}",
         "--nodes=1",
         "--nodelist=n7",
         "--exclusive",

@@ -34,6 +34,19 @@ def test_an_array_is_a_task_for_each_element() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("now+90", 90), ("now+2hours", 7200), ("now+1day", 86400), ("1970-01-03T00:00:00Z", 172800)],
+)
+def test_a_script_begins_when_it_says(text: str, seconds: float) -> None:
+    assert bag_of(f"#SBATCH --begin={text}").options["begin"] == seconds
+    assert "begin" not in bag_of("#SBATCH --begin=now").options
+
+
+def test_an_empty_job_name_leaves_it_to_the_file() -> None:
+    assert bag_of("#SBATCH --job-name=").options["name"] == bag_of().options["name"]
+
+
 def test_a_script_without_an_array_is_one_task_that_runs_once() -> None:
     bag = bag_of()
     assert [(task.command, task.environment) for task in bag.tasks] == [(["job.sh"], None)]
@@ -211,6 +224,7 @@ def test_a_script_without_lines_of_either_is_of_the_kind_of_the_sites() -> None:
         ("#SBATCH --exclusive", "--ignore exclusive submits it without"),
         ("#SBATCH --gres=fpga:1", "only gpu is divided"),
         ("#SBATCH --tim=5", "job.sh:2: --tim may be any of --time, --time-min"),
+        ("#SBATCH --container=/x", "name the container in the script's own commands"),
         ("#SBATCH --arry=1-3", "sbatch has no option --arry (did you mean --array?)"),
         ("#SBATCH --time 1 day", "'day' is no option of sbatch; quote a value that has spaces"),
         ("#SBATCH -J 'open", "the quote ' has no end"),

@@ -12,6 +12,7 @@ from adaptor.bagfile.scripts.values import pbs_size, pbs_time, slurm_size, slurm
         ("90:30", 5430),
         ("1:30:00", 5400),
         ("2-0", 172800),
+        ("2-", 172800),
         ("1-2:30", 95400),
         ("1-2:30:15", 95415),
         ("0", None),
@@ -33,7 +34,7 @@ def test_other_values() -> None:
     assert [pbs_size(text) for text in ("100", "8gb", "2kw", "3M")] == [100, 8 * 1024**3, 16384, 3 * 1024**2]
 
 
-@pytest.mark.parametrize("text", ["", "1:2:3:4", "soon", "1-", "-5"])
+@pytest.mark.parametrize("text", ["", "1:2:3:4", "soon", ":5", "-5", "1:"])
 def test_no_time(text: str) -> None:
     with pytest.raises(ValueError, match="is no time"):
         slurm_time(text)

@@ -18,3 +18,8 @@ def test_the_indices_are_those_of_all_ranges(parts: list[tuple[int, int, int]], 
 
 def test_brackets_are_those_of_squeue() -> None:
     assert parse_array("[1-3,7]%2") == ArraySpec((1, 2, 3, 7), 2)
+
+
+def test_what_sbatch_takes_beyond_its_manual() -> None:
+    assert parse_array("1-3,") == ArraySpec((1, 2, 3), None)
+    assert parse_array("1-3%0") == ArraySpec((1, 2, 3), None)

@@ -7,8 +7,9 @@ import time
 import pytest
 
 from adaptor import api
+from adaptor.cli.bags.changing import change, retry
 from adaptor.daemon import process
-from adaptor.guard_rails import MostFails
+from adaptor.guard_rails import EarlySignal, MostFails, TimeLimit
 from adaptor.resources import OwnNeeds
 from tests.cli.fake_control import bag_view
 from tests.cli.invoking import Cli, Serve
@@ -19,7 +20,7 @@ from tests.cli.invoking import Cli, Serve
     [
         (["pause"], api.Pause, "paused", "paused already, or ended"),
         (["resume"], api.Resume, "resumed", "not paused"),
-        (["change", "--priority", "-2"], api.ChangeOptions, "changed", "ended"),
+        (["change", "--priority", "-2"], api.ChangeOptions, "changed", "ended; `adaptor retry` takes"),
     ],
 )
 def test_bags_are_steered(
@@ -28,12 +29,14 @@ def test_bags_are_steered(
     server = serve({api.GetBags: api.Bags([bag_view(3)]), question: [3]})
     assert cli(*command, "3").out == f"bag 3: {done}\n"
     server.answers[api.GetBags] = api.Bags([bag_view(3), bag_view(5)])
-    assert cli(*command, "3-9").out == f"bag 3: {done}\nbag 5: {otherwise}\n"
+    told = cli(*command, "3-9").out
+    assert told.startswith(f"bag 3: {done}\nbag 5: {otherwise}")
     assert cli(*command, "3-9", "--json").value == {"bags": [3]}
     assert server.asked(question)[-1].bags == [3, 5]
     server.answers[question] = []
     outcome = cli(*command, "3-9")
-    assert (outcome.code, outcome.err) == (2, f"adaptor: bags 3, 5: {otherwise}\n")
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"adaptor: bags 3, 5: {otherwise}")
 
 
 def test_what_is_changed(cli: Cli, serve: Serve) -> None:
@@ -41,7 +44,7 @@ def test_what_is_changed(cli: Cli, serve: Serve) -> None:
     server = serve(answers)
     cli("change", "3", "--max-running", "0", "--retries", "2", "--max-fails", "5%")
     (asked,) = server.asked(api.ChangeOptions)
-    assert asked == api.ChangeOptions([3], None, 0, 2, MostFails(share=0.05))
+    assert asked == api.ChangeOptions([3], api.OptionChanges(None, 0, 2, MostFails(share=0.05)))
     cli(
         "change",
         "3",
@@ -58,7 +61,7 @@ def test_what_is_changed(cli: Cli, serve: Serve) -> None:
         "--budget",
         "7.5",
     )
-    asked = server.asked(api.ChangeOptions)[-1]
+    asked = server.asked(api.ChangeOptions)[-1].options
     assert (asked.time, asked.sites, asked.notify) == (1200.0, ("a", "b"), ("me",))
     assert asked.deadline == pytest.approx(time.time() + 12 * 3600, abs=300)
     assert asked.budget == 7.5
@@ -121,6 +124,18 @@ def test_retry_with_other_needs(cli: Cli, serve: Serve) -> None:
     outcome = cli("retry", "3", "--mem", "lots")
     assert outcome.code == 2
     assert "--mem" in outcome.err
+
+
+def test_retry_takes_what_change_takes(cli: Cli, serve: Serve) -> None:
+    """The time is of the tasks that run again, the other options are the bag's."""
+    server = serve({api.GetBags: api.Bags([bag_view(3)]), api.Retry: 2})
+    cli("retry", "3", "--timeout", "20s", "--retries", "1", "--signal", "USR1@60", "--time", "10s")
+    (asked,) = server.asked(api.Retry)
+    signal = EarlySignal("SIGUSR1", 60.0)
+    assert asked.options == api.OptionChanges(timeout=TimeLimit(seconds=20.0), retries=1, signal=signal)
+    assert asked.needs == OwnNeeds(time=10.0)
+    of_change, of_retry = ({option.opts[0] for option in command.params} for command in (change, retry))
+    assert of_change < of_retry
 
 
 @pytest.mark.parametrize("command", ["cancel", "retry", "results"])

@@ -149,6 +149,9 @@ def test_without_a_daemon_the_scheduler_is_asked_from_here(cli: Cli, bag: str, t
     unknown = cli("plan", bag, "--site", "nowhere", "--config", str(config))
     assert unknown.code == 2
     assert "no site 'nowhere'" in unknown.err
+    assert "backend: local" not in unknown.err
+    local = cli("plan", bag, "--site", "local", "--config", str(config))
+    assert "to run tasks on this machine, add to its `sites`: `local: {backend: local}`" in local.err
 
 
 @pytest.mark.parametrize(

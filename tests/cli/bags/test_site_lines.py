@@ -14,7 +14,7 @@ def test_sites_with_limits_requests_and_problems(cli: Cli, serve: Serve) -> None
         name="hpc",
         backend="slurm",
         heuristic="adaptive",
-        max_pending_requests=3,
+        max_in_system=3,
         max_proc=None,
         max_tr=3600,
         queued=1,
@@ -40,7 +40,7 @@ def test_sites_with_limits_requests_and_problems(cli: Cli, serve: Serve) -> None
 
 def test_it_fits_a_terminal_of_80_columns(cli: Cli, serve: Serve) -> None:
     gpus = [GpuTotals(type="", total=2, free=0), GpuTotals(type="a100", total=8, free=8)]
-    common = {"heuristic": "adaptive", "max_pending_requests": 64, "max_proc": 16_384, "max_tr": 259_200.0}
+    common = {"heuristic": "adaptive", "max_in_system": 64, "max_proc": 16_384, "max_tr": 259_200.0}
     common |= {
         "queued": 12,
         "running": 52,
@@ -60,7 +60,7 @@ def test_it_fits_a_terminal_of_80_columns(cli: Cli, serve: Serve) -> None:
 
 
 def test_it_has_a_line_for_each_partition(cli: Cli, serve: Serve) -> None:
-    common = {"max_pending_requests": 3, "max_proc": 8, "max_tr": 60.0}
+    common = {"max_in_system": 3, "max_proc": 8, "max_tr": 60.0}
     short = PartitionView(name="short", queued=1, running=2, held=5, processors=8, **common)  # type: ignore[arg-type]
     long = PartitionView(name="long", closed="partition long is down", **common)  # type: ignore[arg-type]
     whole = {"backend": "slurm", "heuristic": "static", "queued": 1, "running": 2, "processors": 16}

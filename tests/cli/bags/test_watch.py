@@ -94,8 +94,31 @@ def test_as_many_bags_are_seen_as_the_terminal_has_lines_for(
     monkeypatch.setenv("LINES", "24")
     told = shown(capsys, Overview(1000.0, [running_bag(number, running=3) for number in range(1, 41)], []))
     assert len(told) < 24
-    assert told[-2] == "19 more bags: adaptor status"
+    assert told[-2] == "19 more bags, 19 of them run: adaptor status"
     assert told[-1] == "no pilots"
+
+
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_of_hundreds_of_bags_those_that_run_have_their_bars(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("LINES", "30")
+    waiting = [running_bag(number, running=0, forecast=AHEAD) for number in range(1, 161)]
+    going = [running_bag(number, running=2, forecast=AHEAD) for number in range(161, 165)]
+    ended = [
+        running_bag(
+            number, state="failed" if number < 203 else "done", ended=1000.0, running=0, failed=failed
+        )
+        for number, failed in zip(range(200, 230), [1] * 3 + [0] * 27, strict=True)
+    ]
+    told = shown(capsys, Overview(1000.0, [*waiting, *going, *ended], []))
+    assert len(told) < 30
+    assert told[0] == "30 bags ended, 3 with failures"
+    bars = [line for line in told if "━" in line or "─" in line]
+    assert [line.split()[1] for line in bars[:4]] == ["161", "162", "163", "164"]
+    assert any("more bags, none of them runs: adaptor status" in line for line in told)
+    assert told[-1].startswith("bag 3 waits: ")
 
 
 def test_a_paused_bag_has_no_end_and_an_ended_one_no_pilots(capsys: pytest.CaptureFixture[str]) -> None:

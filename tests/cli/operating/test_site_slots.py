@@ -42,8 +42,8 @@ def test_the_table_and_the_picture(cli: Cli, serve: Serve) -> None:
     assert outcome.lines[0].startswith("hpc: 16 of 64 processors free now")
     assert outcome.lines[1].split() == ["processors", "start", "until", "duration", "request"]
     assert outcome.lines[2].split()[:2] == ["16", "now"]
-    assert outcome.lines[2].endswith("20m        16 × 18m")
-    assert outcome.lines[3].endswith("-         unlimited  none fits")
+    assert outcome.lines[2].endswith("20m       16 × 18m")
+    assert "none fits" not in outcome.out, "a hole for no request says nothing beside the others"
     assert max(map(len, outcome.lines)) <= 60
 
 
@@ -142,3 +142,15 @@ def test_partitions_are_named_with_their_site(cli: Cli, serve: Serve) -> None:
     assert outcome.code == 1
     assert outcome.lines[0].startswith("hpc/short: 16 of 64 processors free now")
     assert outcome.lines[-1].startswith("hpc/long: squeue hangs")
+
+
+def test_a_reservation_of_a_year_does_not_hide_what_is_free_today(cli: Cli, serve: Serve) -> None:
+    year = [FreeStep(NOW, 16), FreeStep(NOW + 7200, 64), FreeStep(NOW + 365 * 86400, 0)]
+    drawn = list(picture(msgspec.structs.replace(HPC, free=year), 60))
+    assert drawn[-1].split()[:2] == ["22:13:20", "23:02:37"]
+    assert len(drawn[0]) > 20, "what becomes free in two hours is seen"
+
+
+def test_where_no_request_fits_the_holes_are_shown(cli: Cli, serve: Serve) -> None:
+    serve({api.GetSlots: [msgspec.structs.replace(HPC, slots=HPC.slots[1:])]})
+    assert "none fits" in cli("site", "slots", "hpc").out

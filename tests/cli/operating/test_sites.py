@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from adaptor.config import loading
 from adaptor.config.loading import default_config_path, load_config, parse_config, read_policy
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
@@ -107,6 +108,20 @@ def test_init_never_writes_over_a_file_unless_told(cli: Cli, slurm: list[Finding
     outcome = cli("site", "init", "--config", str(path), "--force", "--json")
     assert outcome.value == {"file": str(path), "sites": ["batch"]}
     assert path.read_text() == CLUSTER
+
+
+def test_init_writes_no_second_description_of_what_the_operator_describes(
+    cli: Cli, slurm: list[Finding], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    operators = tmp_path / "sites.yaml"
+    operators.write_text(CLUSTER)
+    monkeypatch.setattr(loading, "SITES", operators)
+    outcome = cli("site", "init")
+    assert (outcome.code, default_config_path().exists()) == (2, False)
+    assert f"{operators} has the sites of this machine for all users" in outcome.err
+    assert cli("site", "init", "--force").code == 0
+    assert default_config_path().exists()
+    assert cli("site", "init", "--output", str(tmp_path / "else.yaml")).code == 0
 
 
 def test_init_without_slurm_describes_this_machine(cli: Cli, no_slurm: None) -> None:

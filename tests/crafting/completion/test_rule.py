@@ -5,11 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from adaptor.crafting.choosing import Wanted
-from adaptor.crafting.completion.search import Search
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.queues import Place
 from adaptor.crafting.reasons import end_about
 from adaptor.crafting.serving import pilots_by_demand
 from adaptor.crafting.situation import (
@@ -227,56 +224,25 @@ def test_a_request_holds_a_task_that_was_cut_and_needs_more_than_the_others_took
     assert issued.crafted.request.tr >= 1200 + RULES.pad
 
 
-def outgrown(started: float = -1000.0, tasks: int = 1000) -> PlanningView:
+def outgrown() -> PlanningView:
     """A narrow request that still runs for hours, and a machine that has become free beside it."""
     ours = PilotView(
         id=7,
         job="ours7",
         state=PilotState.RUNNING,
         request=Request(2, 36_000),
-        submitted=started,
-        started=started,
-        ends=started + 36_000,
+        submitted=-1000.0,
+        started=-1000.0,
+        ends=35_000.0,
         processors=2,
     )
-    running = (RunningJob("ours7", 2, ours.started + 36_000 if ours.started is not None else 0.0),)
-    return view(ours, waiting=tasks, running=running, rules=one_at_a_time())
+    running = (RunningJob("ours7", 2, 35_000.0),)
+    return view(ours, waiting=1000, running=running, rules=one_at_a_time())
 
 
-def test_a_running_request_is_ended_for_a_much_sooner_completion() -> None:
-    (ended,) = plan(outgrown())
-    assert isinstance(ended, Withdraw)
-    assert ended.running
-    assert ended.recraft
-    assert "keeping the running 2 × 10h would be done about" in ended.reason
-
-
-@pytest.mark.parametrize("seen", [outgrown(started=-60.0), outgrown(tasks=2)], ids=["young", "nearly done"])
-def test_a_running_request_goes_on_where_its_end_would_bring_little(seen: PlanningView) -> None:
-    assert not any(isinstance(each, Withdraw) for each in plan(seen))
-
-
-def test_a_running_request_is_ended_for_no_more_requests_than_may_be_made() -> None:
-    """One that starts now may not come beside one that waits, as where a queued one is withdrawn."""
-    seen = outgrown()
-    assert seen.queue is not None
-    running = (*seen.queue.running, RunningJob("1", 32, 7200.0))
-    queue = msgspec.structs.replace(seen.queue, running=running)
-    rules, demand = one_at_a_time(), seen.demands[0]
-    wanted = Wanted(demand=demand, remaining=1000, allowed=0, limit=1, pilots=seen.pilots)
-    places = [Place(name="", queue=queue, rules=rules, allowed=1)]
-    search = Search(seen, places, wanted)
-    kept = search.best().set
-    ended = search.best(seen.pilots[0], (0.0, kept.steps))
-    assert ended.set.worth < kept.worth
-    assert len(ended.made) == 1
-
-
-def test_a_running_request_goes_on_where_the_site_forbids_withdrawing() -> None:
-    rules = msgspec.structs.replace(one_at_a_time(), may_withdraw=False)
-    assert not any(
-        isinstance(each, Withdraw) for each in plan(msgspec.structs.replace(outgrown(), rules=rules))
-    )
+def test_a_running_request_goes_on_even_for_a_much_sooner_completion() -> None:
+    """Its tasks would start anew, again and again where each of them outlives the comparison."""
+    assert not any(isinstance(each, Withdraw) for each in plan(outgrown()))
 
 
 def test_a_site_that_forbids_withdrawing_has_its_way() -> None:
@@ -420,7 +386,7 @@ def test_no_more_requests_than_the_hour_allows() -> None:
 
 
 def test_a_better_request_that_cannot_be_sent_this_hour_is_said() -> None:
-    seen = msgspec.structs.replace(outgrown(), submissions_left=0, next_submission=60.0)
+    seen = msgspec.structs.replace(freed(), submissions_left=0, next_submission=60.0)
     (withheld,) = plan(seen)
     assert isinstance(withheld, Withhold)
     assert withheld.reason.startswith("a better request waits until")
@@ -444,3 +410,14 @@ def test_no_second_request_waits_for_the_first_where_no_other_job_can_come_betwe
     first, *more = plan(view(waiting=400, times=TaskTimes(), running=(running,), rules=rules))
     assert isinstance(first, Issue), "the only request keeps its place among those of other bags"
     assert bool(more) is not alone
+
+
+def test_where_the_requests_are_used_up_that_is_the_reason() -> None:
+    """The tasks could run: not that no request could run them."""
+    others = [msgspec.structs.replace(queued(number, 1, 36_000), bag=6) for number in (1, 2, 3)]
+    seen = view(*others, waiting=4)
+    demand = msgspec.structs.replace(seen.demands[0], bag=5)
+    told = plan(msgspec.structs.replace(seen, demands=(demand,)))
+    (withheld,) = (each for each in told if isinstance(each, Withhold))
+    assert "max_pending_requests" in withheld.reason
+    assert "could run" not in withheld.reason

@@ -15,7 +15,7 @@ from adaptor import api
 from adaptor.api import BagInput, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client import steering
-from adaptor.guard_rails import TimeLimit
+from adaptor.guard_rails import EarlySignal, TimeLimit
 from adaptor.model import Request
 from adaptor.protocol.messages import Report
 from adaptor.resources import OwnNeeds, TaskSize
@@ -29,7 +29,8 @@ async def test_what_a_user_has_learned_of_a_bag_is_said_while_it_runs(daemon: Da
     state.learner(bag, "here")
     deadline = time.time() + 3600
     change = api.ChangeOptions(
-        [bag], time=90.0, timeout=TimeLimit(seconds=600.0), deadline=deadline, sites=("here",)
+        [bag],
+        api.OptionChanges(time=90.0, timeout=TimeLimit(seconds=600.0), deadline=deadline, sites=("here",)),
     )
     assert await daemon.ask(change) == [bag]
     spec = daemon.core.journal.bag_spec(bag)
@@ -56,7 +57,9 @@ async def test_unfinished_tasks_need_something_else_from_now_on(daemon: Daemon) 
 
 async def test_needs_that_no_request_holds_change_nothing(daemon: Daemon) -> None:
     bag = await daemon.open(2)
-    failure = await daemon.failure(api.ChangeOptions([bag], priority=7, needs=OwnNeeds(cpus=3)))
+    failure = await daemon.failure(
+        api.ChangeOptions([bag], api.OptionChanges(priority=7), needs=OwnNeeds(cpus=3))
+    )
     assert failure.usage
     assert "tasks of 3 cpus fit into no request: max_proc is 2; nothing is changed" in failure.message
     known = daemon.core.broker.state.bags[bag]
@@ -65,11 +68,14 @@ async def test_needs_that_no_request_holds_change_nothing(daemon: Daemon) -> Non
 
 async def test_a_budget_is_changed_for_all_bags_or_for_none(daemon: Daemon) -> None:
     first, second = await daemon.open(4), await daemon.open(4)
-    assert await daemon.ask(api.ChangeOptions([first, second], budget=5.0)) == [first, second]
+    assert await daemon.ask(api.ChangeOptions([first, second], api.OptionChanges(budget=5.0))) == [
+        first,
+        second,
+    ]
     assert {first, second} <= daemon.core.broker.state.alone
     ledger = daemon.core.treasury.ledger
     ledger.reserve(1, "here", Request(2, 3600, 60), "explicit", {second: 1}, daemon.core.now())
-    failure = await daemon.failure(api.ChangeOptions([first, second], budget=1.0))
+    failure = await daemon.failure(api.ChangeOptions([first, second], api.OptionChanges(budget=1.0)))
     assert "used or reserved already" in failure.message
     budgets = [ledger.budget_of(bag) for bag in (first, second)]
     assert [each and each.budget.amount for each in budgets] == [5_000_000, 5_000_000]
@@ -88,9 +94,60 @@ async def test_a_change_that_makes_no_sense_is_refused(
 ) -> None:
     bag = await daemon.open(4)
     before = daemon.core.journal.bag_spec(bag)
-    failure = await daemon.failure(api.ChangeOptions([bag], **options))  # type: ignore[arg-type]
+    failure = await daemon.failure(api.ChangeOptions([bag], api.OptionChanges(**options)))  # type: ignore[arg-type]
     assert message in failure.message
     assert daemon.core.journal.bag_spec(bag) == before
+
+
+async def test_a_bag_that_has_ended_is_tried_again_with_other_options(daemon: Daemon) -> None:
+    spec = BagSpec(
+        name="b", cwd="/", output="/x", environment={}, timeout=TimeLimit(seconds=4.0), canary="no"
+    )
+    bag = (await daemon.ask(api.Submit(BagInput(spec=spec, tasks=[TaskInput("x")])))).bag
+    await daemon.run(bag, 0, exit_code=1)
+    assert daemon.core.broker.state.bags.get(bag) is None
+    longer = TimeLimit(seconds=20.0)
+    failure = await daemon.failure(api.Retry([bag], needs=OwnNeeds(time=20.0)))
+    assert "--timeout 4s would end tasks that take the 20s of --time: write a longer" in failure.message
+    both = api.Retry([bag], needs=OwnNeeds(time=20.0), options=api.OptionChanges(timeout=longer, budget=7.0))
+    assert await daemon.ask(both) == 1
+    for _ in range(2):
+        assert daemon.core.broker.state.bags[bag].spec.timeout == longer
+        assert daemon.core.journal.bag_spec(bag).timeout == longer
+        held = daemon.core.treasury.ledger.budget_of(bag)
+        assert held is not None
+        assert held.budget.amount == 7_000_000
+        daemon.fake.restart()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"begin": 1.0}, "the begin is"),
+        (
+            {"begin": 4e9, "deadline": 3e9},
+            "after its deadline: write an earlier --begin or a later --deadline",
+        ),
+        ({"sites": ("far",)}, "there is no site 'far'"),
+    ],
+)
+async def test_options_that_make_no_sense_put_nothing_back(
+    daemon: Daemon, options: dict[str, object], message: str
+) -> None:
+    bag = await daemon.open(1)
+    await daemon.ask(api.Cancel([bag]))
+    failure = await daemon.failure(api.Retry([bag], options=api.OptionChanges(**options)))  # type: ignore[arg-type]
+    assert message in failure.message
+    assert bag not in daemon.core.broker.state.bags
+
+
+async def test_workers_get_the_new_options_with_the_next_leases(daemon: Daemon) -> None:
+    bag = await daemon.open(3)
+    core = daemon.core
+    assert core._context(bag).signal is None
+    signal = EarlySignal("SIGUSR1", 60.0)
+    await daemon.ask(api.ChangeOptions([bag], api.OptionChanges(signal=signal)))
+    assert core._context(bag).signal == signal
 
 
 TOTAL = 11

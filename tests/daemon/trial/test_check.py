@@ -134,7 +134,6 @@ def test_a_job_that_does_not_start_is_cancelled(lab: Lab, slurm: Throwaway) -> N
 
 
 @pytest.mark.pbs
-@pytest.mark.timeout(300)
 def test_a_sound_openpbs(lab: Lab, openpbs: Throwaway) -> None:
     lab.configure("sites: {here: {backend: pbs}}\n")
     told = found(lab)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.protocol.files.local import LOCAL_FILES, FileEnd, FilesDone, FilesError, FileWork, NewFile
+from tests.living import PATIENCE
 
 
 def put(path: Path, data: bytes, unless: Path | None = None) -> FilesDone:
@@ -63,7 +64,7 @@ def test_nothing_is_left_where_a_file_cannot_be_written(
 
 def test_a_listing_asks_the_file_server(tmp_path: Path) -> None:
     before = tmp_path.stat().st_ctime_ns
-    give_up = time.monotonic() + 30
+    give_up = time.monotonic() + PATIENCE
     while tmp_path.stat().st_ctime_ns == before:  # the clock of a file system may tick seldom
         assert time.monotonic() < give_up
         names(tmp_path)

@@ -20,6 +20,7 @@ from adaptor.processes.talk import Talk
 from adaptor.protocol.files import remote
 from adaptor.protocol.files.local import FilesDone, FilesError, FileWork
 from adaptor.protocol.files.remote import Failed, FilesReply, Greeting, RemoteFiles
+from tests.living import PATIENCE
 from tests.protocol.spools import Talks
 
 WORK = FileWork(names=[b"/"])
@@ -32,7 +33,7 @@ def talks() -> Talks:
 
 @pytest.fixture
 def files(talks: Talks) -> Iterator[RemoteFiles]:
-    files = RemoteFiles(talks.start, timeout=20)
+    files = RemoteFiles(talks.start, timeout=PATIENCE)
     yield files
     files.close()
 
@@ -92,7 +93,7 @@ def test_closing_ends_work_that_hangs(
     thread.start()
     waits.wait(20)
     files.close()
-    thread.join(20)
+    thread.join(PATIENCE)
     assert caught
 
 
@@ -141,10 +142,10 @@ def test_it_finds_the_home_directory_and_ends_with_its_input(tmp_path: Path) -> 
     pipes = process.stdin.fileno(), process.stdout.fileno()
 
     def asked(data: bytes) -> bytes:
-        remote.send(pipes[0], data, time.monotonic() + 20)
-        return remote.receive(pipes[1], time.monotonic() + 20) or b""
+        remote.send(pipes[0], data, time.monotonic() + PATIENCE)
+        return remote.receive(pipes[1], time.monotonic() + PATIENCE) or b""
 
-    assert remote.receive(pipes[1], time.monotonic() + 20)
+    assert remote.receive(pipes[1], time.monotonic() + PATIENCE)
     work = msgspec.msgpack.encode(FileWork(make=[b"one/below", b"~/two"]))
     made = msgspec.msgpack.decode(asked(work), type=FilesDone).made
     assert made == [bytes(tmp_path / "one" / "below"), bytes(tmp_path / "two")]
@@ -160,7 +161,7 @@ def test_large_frames_pass_although_pipes_are_small() -> None:
     data = os.urandom(3_000_000)
     sender = threading.Thread(target=remote.send, args=(writing, data), daemon=True)
     sender.start()
-    assert remote.receive(reading, time.monotonic() + 20) == data
+    assert remote.receive(reading, time.monotonic() + PATIENCE) == data
     sender.join()
     os.close(writing)
     assert remote.receive(reading) is None
@@ -173,5 +174,5 @@ def test_a_frame_that_ends_in_the_middle(text: bytes) -> None:
     os.write(writing, text)
     os.close(writing)
     with pytest.raises(remote.FrameError, match="middle"):
-        remote.receive(reading, time.monotonic() + 20)
+        remote.receive(reading, time.monotonic() + PATIENCE)
     os.close(reading)

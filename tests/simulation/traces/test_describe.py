@@ -68,6 +68,15 @@ def test_the_begin(header, begin):
     assert describe(trace_of(line(), header=header)).begin == begin
 
 
+def test_a_zone_that_is_not_known_is_not_that_of_the_begin():
+    """The begin is then in UTC, and says so."""
+    known = describe(trace_of(line(), header="; UnixStartTime: 893466664\n; TimeZoneString: US/Pacific\n"))
+    assert known.time_zone == "US/Pacific"
+    other = describe(trace_of(line(), header="; UnixStartTime: 893466664\n; TimeZoneString: Mars/North\n"))
+    assert other.time_zone == "UTC (the zone Mars/North is not known)"
+    assert describe(trace_of(line())).time_zone is None
+
+
 def test_the_invented_trace_is_what_its_script_writes(tmp_path):
     script = tmp_path / "make_small.py"
     script.write_text(SMALL.with_name("make_small.py").read_text())

@@ -30,7 +30,11 @@ def test_continuations_may_hold_colons():
 
 @pytest.mark.parametrize(
     ("value", "number"),
-    [("338 (batch partition; 512 total)", 338), ("-1", None), ("many", None), ("", None), ("0", 0)],
+    [
+        *(("338 (batch partition; 512 total)", 338), ("-1", None), ("many", None), ("", None), ("0", 0)),
+        *(("1,024", 1024), ("12,345,678 in all", 12345678), ("64, all in one rack", 64), ("0064", 64)),
+        *(("1,02", None), ("10,24", None), ("128K", None), ("1.5", None), ("1,0245", None)),
+    ],
 )
 def test_numbers(value, number):
     assert Header((("MaxNodes", value),)).number("MaxNodes") == number

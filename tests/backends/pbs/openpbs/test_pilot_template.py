@@ -14,6 +14,7 @@ import pytest
 from backends.pbs.openpbs.dialect import OpenPbs
 from backends.scripts import render
 from tests.backends.orders import script
+from tests.living import PATIENCE
 
 Fake = Callable[[str, str], Path]
 GOLDEN = Path(__file__).parents[4] / "fixtures" / "openpbs" / "pilot.sh"
@@ -66,7 +67,7 @@ class Job:
         )
 
     def run(self, worker: str, prologue: str = "", memory: int | None = None) -> int:
-        return self.start(worker, prologue, memory).wait(timeout=30)
+        return self.start(worker, prologue, memory).wait(timeout=PATIENCE)
 
     def said(self) -> list[str]:
         return sorted((self.folder / "said").read_text().splitlines())
@@ -136,13 +137,13 @@ def test_pilots_on_one_node_take_different_devices_where_pbs_names_none(tmp_path
         job.nodes, job.gpus, job.locks = "n1\n", gpus, tmp_path / "locks"
         say = 'echo "${CUDA_VISIBLE_DEVICES-none}"'
         jobs.append((job, job.start(f"{say}; until [ -e '{tmp_path}/end' ]; do sleep 0.05; done")))
-        give_up = time.monotonic() + 20
+        give_up = time.monotonic() + PATIENCE
         while not (job.folder / "said").exists() or not job.said():
             assert time.monotonic() < give_up, job.log()
             time.sleep(0.05)
     assert [job.said() for job, _ in jobs] == [["0"], ["1,2"], ["none"]]
     (tmp_path / "end").touch()
-    assert [process.wait(timeout=20) for _, process in jobs] == [0, 0, 0]
+    assert [process.wait(timeout=PATIENCE) for _, process in jobs] == [0, 0, 0]
     assert (tmp_path / "locks").stat().st_mode & 0o077 == 0
     job, _ = jobs[0]
     job.run('echo "again ${CUDA_VISIBLE_DEVICES-none}"')
@@ -238,12 +239,12 @@ def test_the_script_outlives_its_workers_when_pbs_ends_the_job(job: Job, fake: F
         '[ "$ADAPTOR_NODE" = n2 ] && late=0.8; '
         'trap "sleep ${late:-0}; echo left; exit 0" TERM; echo up; while :; do sleep 0.05; done'
     )
-    give_up = time.monotonic() + 20
+    give_up = time.monotonic() + PATIENCE
     while not (job.folder / "said").exists() or job.said().count("up") < 2:
         assert time.monotonic() < give_up
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGTERM)
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=PATIENCE) == 0
     assert (job.folder / "pilot-end.txt").read_text().split()[:2] == ["0", "yes"]
     assert job.said() == ["left", "left", "up", "up"]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.fits import tasks_on
 from adaptor.resources import Node, TaskSize
+from backends.observed.site import SiteNodes
 from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.shape import misfit, shape_of
 from tests.backends.orders import order
@@ -16,8 +19,20 @@ MIB = 2**20
 GIB = 2**30
 
 
+def site(nodes: Iterable[Node] = (), default_memory: int | None = None, **keys: int) -> SiteNodes:
+    return SiteNodes(
+        name="batch",
+        listed={},
+        members={},
+        machines=tuple(nodes),
+        default_memory=default_memory,
+        processor_step=keys.get("step", 1),
+        most_memory=keys.get("most"),
+    )
+
+
 def asked(p: int, task: TaskSize, nodes: tuple[Node, ...] = (), per_node: int | None = None) -> str:
-    return " ".join(shape_of(order(p, task=task), nodes, per_node=per_node, default_memory=None).options())
+    return " ".join(shape_of(order(p, task=task), site(nodes), per_node=per_node).options())
 
 
 @pytest.mark.parametrize(
@@ -39,7 +54,7 @@ def test_tasks(p: int, task: TaskSize, expected: str) -> None:
 
 
 def test_tasks_that_name_no_memory_get_what_the_site_gives() -> None:
-    shape = shape_of(order(4, task=TaskSize(processors=2)), (), per_node=None, default_memory=500 * MIB)
+    shape = shape_of(order(4, task=TaskSize(processors=2)), site((), 500 * MIB), per_node=None)
     assert "--mem-per-cpu=500M" in shape.options()
 
 
@@ -80,17 +95,17 @@ def test_tasks_of_several_nodes(mixed: PartitionNodes) -> None:
     ],
 )
 def test_what_never_fits(p: int, task: TaskSize, words: str, mixed: PartitionNodes) -> None:
-    shape = shape_of(order(p, task=task), mixed.machines, per_node=None, default_memory=None)
-    assert words in misfit(shape, task, mixed.machines, "batch")
+    shape = shape_of(order(p, task=task), site(mixed.machines), per_node=None)
+    assert words in misfit(shape, task, site(mixed.machines))
 
 
 def test_nodes_that_are_not_ours_hold_nothing(mixed: PartitionNodes) -> None:
     nodes = [Node(name="n1", processors=4), Node(name="n2", processors=8, ours=False)]
     task = TaskSize(processors=4)
-    shape = shape_of(order(8, task=task), nodes, per_node=None, default_memory=None)
-    assert "together hold 1" in misfit(shape, task, nodes, "batch")
-    assert "leave none of the nodes of partition batch" in misfit(shape, task, nodes[1:], "batch")
-    assert misfit(shape, task, [], "batch") == ""
+    shape = shape_of(order(8, task=task), site(nodes), per_node=None)
+    assert "together hold 1" in misfit(shape, task, site(nodes))
+    assert "leave none of the nodes of partition batch" in misfit(shape, task, site(nodes[1:]))
+    assert misfit(shape, task, site()) == ""
 
 
 NODES = st.lists(
@@ -116,10 +131,10 @@ TASKS = st.builds(
 def test_a_request_is_refused_if_and_only_if_empty_nodes_cannot_hold_it(
     nodes: list[Node], task: TaskSize, count: int
 ) -> None:
-    shape = shape_of(order(count * task.processors, task=task), nodes, per_node=None, default_memory=None)
+    shape = shape_of(order(count * task.processors, task=task), site(nodes), per_node=None)
     room = sum(
         tasks_on(node, TaskSize(processors=task.processors, memory=shape.part.memory, gpus=task.gpus))
         for node in nodes
     )
-    assert bool(misfit(shape, task, nodes, "batch")) == (room < count)
+    assert bool(misfit(shape, task, site(nodes))) == (room < count)
     assert shape.part.memory is None or shape.part.memory >= (task.memory or 0)

@@ -1,10 +1,12 @@
-"""Stands in front of Slurm's srun for scripts: starts the processes of a step on the element's node.
+"""Stands in front of Slurm's srun inside tasks: starts the processes of a step within the task's processors.
 
-A step of Slurm's would be one of the pilot's job, with all of the pilot's processors. This file is copied to
-nodes and run by itself, so it imports the standard library alone.
+A step of Slurm's would be one of the pilot's job, with all of the pilot's processors. On the one node of a
+task the processes are started here; on several nodes by Slurm's srun, as a step of the pilot's job on the
+nodes of the task. In a job of Slurm's own, which a task may have submitted, Slurm's srun takes over.
 
-Next to it lies `SLOTS`, a file in which each step locks a byte for each processor that it uses: as in a job
-of Slurm, steps that together need more processors than the element has run one after the other.
+This file is copied to nodes, with a call of `main` behind it, and run by itself, so it imports the standard
+library alone. In one file the steps of all tasks lock a byte for each processor that they use: as in a job of
+Slurm, steps that together need more processors than the task has run one after the other.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import dataclasses
 import fcntl
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -25,11 +28,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, NoReturn
 
-SLOTS = "slots"
 _FLAGS = frozenset({
     "--exclusive", "--exact", "--unbuffered", "--overlap", "--overcommit", "--oversubscribe", "--quiet",
     "--verbose", "--no-kill", "--kill-on-bad-exit", "--propagate", "--whole", "--disable-status",
-    "--label", "-u", "-O", "-Q", "-s", "-v", "-K", "-k", "-X", "-l",
+    "--external-launcher", "--label", "-u", "-O", "-Q", "-s", "-v", "-K", "-k", "-X", "-l",
 })  # fmt: skip
 _PERHAPS = frozenset({"--exclusive", "--kill-on-bad-exit", "--propagate"})
 """Those of the flags that may have a value behind `=`."""
@@ -37,16 +39,21 @@ _VALUES = {
     "-n": "--ntasks", "-N": "--nodes", "-c": "--cpus-per-task", "-m": "--distribution", "-J": "--job-name",
     "-t": "--time", "-T": "--threads", "-G": "--gpus", "-p": "--partition", "-A": "--account", "-q": "--qos",
     "-D": "--chdir", "-i": "--input", "-o": "--output", "-e": "--error", "-w": "--nodelist",
+    "-x": "--exclude", "-r": "--relative", "-W": "--wait",
 }  # fmt: skip
 _LONG = frozenset({
     "--ntasks-per-node", "--mem", "--mem-per-cpu", "--mem-bind", "--cpu-bind", "--mpi", "--gres",
     "--gpus-per-task", "--gpus-per-node", "--gpu-bind", "--hint", "--open-mode", "--export", "--signal",
-    "--wait", "--accel-bind", "--comment", "--threads-per-core", "--cpu-freq", "--jobid",
+    "--accel-bind", "--comment", "--threads-per-core", "--cpu-freq", "--jobid",
 })  # fmt: skip
+_OVER_NODES = ("--jobid", "--nodes", "--ntasks", "--nodelist", "--exclude", "--relative")
 _PAUSE = 0.1  # seconds between two looks for free processors
 _GATE = 4095  # the byte of an element that the one step holds which waits for processors
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _MPI = re.compile(rb"MPI_Init|PMI2?_Init|PMIx_Init|libmpi\w*\.so|mpi4py|horovod|using MPI\b|library\(Rmpi\)")
+_OF_JOB = re.compile(r"SLURM_(JOB_\w+|JOBID|NODELIST|CPUS_ON_NODE|SUBMIT_\w+|ARRAY_\w+|CLUSTER_NAME)")
+"""The variables that are those of the task's job in each of its steps."""
+_CONFIGURATION = re.compile(r"SLURM_(CONF|CONF_SERVER|JWT|DEBUG_FLAGS)")
 _SIGN = re.compile(r"%(?P<width>\d{0,2})(?P<letter>[AajJnNstux])|%%")
 _CHUNK = 1 << 20
 
@@ -72,6 +79,10 @@ class Step:
     overcommit: bool = False
     label: bool = False  # whether the number of its process stands before each line of output
     kill: bool = False  # whether one failure ends all processes
+    options: list[str] = dataclasses.field(default_factory=list)
+    """As they were written, for Slurm's srun; without those that `over_nodes` says itself."""
+    nodes: str = ""
+    nodelist: str = ""
     variables: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
@@ -80,6 +91,7 @@ def read(words: Sequence[str], environment: Mapping[str, str]) -> Step:
     rest = list(words)
     values: dict[str, str] = {}
     flags: set[str] = set()
+    options: list[str] = []
     while rest and rest[0].startswith("-") and rest[0] != "-":
         word = rest.pop(0)
         if word == "--":
@@ -90,6 +102,7 @@ def read(words: Sequence[str], environment: Mapping[str, str]) -> Step:
             if equals and name not in _PERHAPS:
                 raise _unsupported(word)
             flags.add(name)
+            options.append(word)
             continue
         name = _VALUES.get(name, name)
         if name not in _VALUES.values() and name not in _LONG:
@@ -99,32 +112,41 @@ def read(words: Sequence[str], environment: Mapping[str, str]) -> Step:
                 raise StepError(f"{word} without a value")
             value = rest.pop(0)
         values[name] = value
+        if name not in _OVER_NODES:
+            options.append(f"{name}={value}")
     if not rest:
         raise _unsupported("a call without a program")
-    return _step(rest, values, flags, environment)
+    return _step(rest, values, flags, options, environment)
 
 
 def _step(
-    command: list[str], values: Mapping[str, str], flags: set[str], environment: Mapping[str, str]
+    command: list[str],
+    values: Mapping[str, str],
+    flags: set[str],
+    options: list[str],
+    environment: Mapping[str, str],
 ) -> Step:
-    for name in ("--time", "--signal"):
+    several = is_over_nodes(environment)
+    for name in ("--exclude", "--relative", *(() if several else ("--time", "--signal"))):
         if name in values:
             raise _unsupported(name)
     job = environment.get("SLURM_JOB_ID", "")
     if values.get("--jobid", job) != job:
         raise _unsupported(f"--jobid {values['--jobid']}")
-    if values.get("--nodes", "1").partition("-")[0] != "1":
+    if not several and values.get("--nodes", "1").partition("-")[0] != "1":
         raise _unsupported(f"--nodes {values['--nodes']}")
-    processes = values.get("--ntasks") or values.get("--ntasks-per-node") or environment.get("SLURM_NTASKS")
+    processes = values.get("--ntasks") or environment.get("SLURM_NTASKS")
+    if "--ntasks" not in values and "--ntasks-per-node" in values:
+        processes = None if several else values["--ntasks-per-node"]
     cpus = values.get("--cpus-per-task")
     text = values.get("--export", "ALL")
     first, *others = text.split(",")
     pairs = [each.partition("=") for each in others]
-    if first.upper() != "ALL" or not all(equals for _, equals, _ in pairs):
+    if not several and (first.upper() != "ALL" or not all(equals for _, equals, _ in pairs)):
         raise _unsupported(f"--export={text}")
     return Step(
         command,
-        _number("--ntasks", processes or "1"),
+        _number("--ntasks", processes) if processes else 0 if several else 1,
         None if cpus is None else _number("--cpus-per-task", cpus),
         name=values.get("--job-name", ""),
         chdir=values.get("--chdir", ""),
@@ -137,6 +159,9 @@ def _step(
         label=bool(flags & {"--label", "-l"}),
         kill=bool(flags & {"--kill-on-bad-exit", "-K"}),
         variables={name: value for name, _, value in pairs},
+        options=options,
+        nodes=values.get("--nodes", ""),
+        nodelist=values.get("--nodelist", ""),
     )
 
 
@@ -147,7 +172,40 @@ def _number(name: str, text: str) -> int:
 
 
 def _unsupported(what: str) -> StepError:
-    return StepError(f"{what}: not supported where the adaptor runs a script")
+    return StepError(f"{what}: not supported inside a task of the adaptor")
+
+
+def is_over_nodes(environment: Mapping[str, str]) -> bool:
+    """Whether the task has several nodes."""
+    return environment.get("SLURM_JOB_NUM_NODES", "1") != "1"
+
+
+def over_nodes(step: Step, given: Mapping[str, str], pilot: str) -> tuple[list[str], dict[str, str]]:
+    """The words behind Slurm's `srun`, and its environment, for a step on several nodes of the job `pilot`.
+
+    Its processes find the job of the task, as the task itself does. Next to the workers' steps all processors
+    of its nodes are theirs, unless the step asks for some of its own.
+    """
+    nodes = given.get("SLURM_JOB_NODELIST", "").split(",")
+    most = _number("--nodes", step.nodes.rpartition("-")[2]) if step.nodes else len(nodes)
+    if step.processes:
+        most = min(most, step.processes)
+    listed = step.nodelist or ",".join(nodes[:most])
+    own = {"--exclusive", "--exact"} & {each.partition("=")[0] for each in step.options}
+    words = [f"--jobid={pilot}", *([] if own else ["--overlap", "--whole"]), "--mem=0", "--cpu-bind=none"]
+    words += [f"--nodes={step.nodes or most}", f"--nodelist={listed}"]
+    if step.processes:
+        words.append(f"--ntasks={step.processes}")
+    elif not any(each.startswith("--ntasks-per-node") for each in step.options):
+        words.append(f"--ntasks={most}")
+    kept = {name: value for name, value in given.items() if _OF_JOB.fullmatch(name)}
+    told = "; ".join(f"export {name}={shlex.quote(value)}" for name, value in sorted(kept.items()))
+    environment = {
+        name: value
+        for name, value in given.items()
+        if not name.startswith("SLURM_") or _CONFIGURATION.fullmatch(name)
+    }
+    return [*words, *step.options, "/bin/sh", "-c", f'{told}; exec "$@"', "sh", *step.command], environment
 
 
 def processors(step: Step, there: int) -> int:
@@ -243,11 +301,22 @@ def take(slots: str, element: int, wanted: int, there: int) -> int | None:
     return handle
 
 
-def main(words: Sequence[str], slots: str) -> int:
-    """The exit code. `slots`: the file for the locks."""
+def main(words: Sequence[str], slots: str, pilot: str, first_job: int) -> int:
+    """The exit code.
+
+    Args:
+        slots: the file for the locks.
+        pilot: the number of the pilot's job in Slurm; empty: another scheduler has started it.
+        first_job: the smallest number of a job that is a task.
+    """
     given = dict(os.environ)
     try:
+        job = given.get("SLURM_JOB_ID", "")
+        if list(words) in (["--version"], ["-V"]) or not job.isdigit() or int(job) < first_job:
+            _become_real(words, given)
         step = read(words, given)
+        if is_over_nodes(given):
+            _become_real(*over_nodes(step, given, pilot))
         there = int(given.get("ADAPTOR_CPUS", "1"))
         wanted = processors(step, there)
         if step.processes > 1 and is_mpi(step.command):
@@ -267,6 +336,22 @@ def main(words: Sequence[str], slots: str) -> int:
     except (StepError, OSError) as error:
         print(f"srun: error: {error}", file=sys.stderr)
         return 1
+
+
+def _become_real(words: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
+    """Slurm's own srun: the first in PATH behind this one."""
+    own = str(Path(__file__).parent)
+    places = [place for place in environment.get("PATH", os.defpath).split(os.pathsep) if place != own]
+    program = shutil.which("srun", path=os.pathsep.join(places))
+    if program is None:
+        raise StepError("no srun of Slurm's is in PATH")
+    _usual_signals()
+    os.execve(program, ["srun", *words], dict(environment))  # noqa: S606
+
+
+def _usual_signals() -> None:
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a program inherits that
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _is_pipe(handle: int) -> bool:
@@ -298,8 +383,7 @@ def _become(step: Step, given: Mapping[str, str]) -> NoReturn:
         os.dup2(handle, number)
     if step.chdir:
         os.chdir(step.chdir)
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a program inherits that
-        signal.signal(number, signal.SIG_DFL)
+    _usual_signals()
     try:
         os.execvpe(step.command[0], step.command, environment_of(step, 0, given))  # noqa: S606
     except OSError as error:
@@ -376,7 +460,3 @@ def _in_session(pid: int) -> bool:
 def _send(processes: Sequence[subprocess.Popen[bytes]], number: int) -> None:
     for process in processes:
         process.send_signal(number)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], str(Path(__file__).with_name(SLOTS))))

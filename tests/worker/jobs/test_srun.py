@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.worker import srun
-from adaptor.worker.srun import StepError, environment_of, file_name, processors, read, take
+from adaptor.worker.jobs import srun
+from adaptor.worker.jobs.srun import StepError, environment_of, file_name, over_nodes, processors, read, take
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_binary_of_mpi_is_told_by_its_libraries(tmp_path: Path) -> None:
 
 HOLD = """
 import sys
-from adaptor.worker.srun import take
+from adaptor.worker.jobs.srun import take
 handle = take(sys.argv[1], 7, int(sys.argv[2]), 3)
 print("taken", flush=True)
 sys.stdin.read()
@@ -123,7 +123,43 @@ def test_without_locks_a_step_starts_at_once(tmp_path: Path) -> None:
     assert take(str(tmp_path / "missing"), 1, 1, 1) is None
 
 
-def test_it_needs_the_standard_library_alone() -> None:
-    words = [sys.executable, "-IS", srun.__file__, "echo", "said"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin"})
-    assert done.stdout == "said\n"
+OVER_NODES = {
+    "SLURM_JOB_ID": "201326592", "SLURM_JOBID": "201326592", "SLURM_JOB_NUM_NODES": "2",
+    "SLURM_JOB_NODELIST": "n3,n4", "SLURM_TASKS_PER_NODE": "2(x2)", "SLURM_CONF": "/slurm.conf", "B": "a b",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("a.out", "--nodes=2 --nodelist=n3,n4 --ntasks=2"),
+        ("-n 4 -c 2 a.out", "--nodes=2 --nodelist=n3,n4 --ntasks=4 --cpus-per-task=2"),
+        ("-n1 a.out", "--nodes=1 --nodelist=n3 --ntasks=1"),
+        ("-N 1 -w n4 -n 1 a.out", "--nodes=1 --nodelist=n4 --ntasks=1"),
+        ("--ntasks-per-node=1 -K -N2 a.out", "--nodes=2 --nodelist=n3,n4 --ntasks-per-node=1 -K"),
+        ("--jobid=201326592 --time=5 a.out", "--nodes=2 --nodelist=n3,n4 --ntasks=2 --time=5"),
+    ],
+)
+def test_on_several_nodes_a_step_is_one_of_the_pilot_s_job(words: str, told: str) -> None:
+    step = read(words.split(), OVER_NODES)
+    arguments, environment = over_nodes(step, OVER_NODES, "77")
+    options, command = arguments[: arguments.index("/bin/sh")], arguments[-2:]
+    usual = "--jobid=77 --overlap --whole --mem=0 --cpu-bind=none"
+    options = sorted(options)
+    assert options == sorted(f"{usual} {told}".split())
+    assert command == ["sh", "a.out"]
+    assert environment == {"SLURM_CONF": "/slurm.conf", "B": "a b"}, "Slurm's srun reads its own from these"
+
+
+def test_processes_on_several_nodes_find_the_job_of_their_task() -> None:
+    given = {**OVER_NODES, "SLURM_SUBMIT_DIR": "/a b"}
+    script = over_nodes(read(["x"], given), given, "77")[0][-3]
+    assert "export SLURM_JOB_ID=201326592;" in script
+    assert "export SLURM_SUBMIT_DIR='/a b';" in script
+    assert "SLURM_TASKS_PER_NODE" not in script, "that is the step's"
+
+
+def test_a_step_with_processors_of_its_own_shares_none() -> None:
+    arguments, _ = over_nodes(read(["-n1", "--exclusive", "x"], OVER_NODES), OVER_NODES, "77")
+    assert "--exclusive" in arguments
+    assert not {"--overlap", "--whole"} & {*arguments}

@@ -1,0 +1,67 @@
+"""The processors that are free now, by how long they stay free. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+
+from adaptor.crafting.profile import Profile
+
+
+class Hole(msgspec.Struct, frozen=True):
+    """Processors that are free from now on."""
+
+    processors: int
+    duration: float
+    """Seconds until others need them; may be `math.inf`."""
+    width: int = 0
+    """Of each of its pilots; 0: as narrow as can be."""
+
+
+def holes(profile: Profile, now: float) -> list[Hole]:
+    """What is free now, the longest first: each processor once, for as long as nobody else needs it.
+
+    Of a profile that falls and rises again only what falls counts: the area below the staircase that begins
+    now.
+    """
+    steps = [(time, free) for time, free in profile.steps()]
+    least, found = profile.free_at(now), list[Hole]()
+    for time, free in steps:
+        if time > now and free < least:
+            found.append(Hole(least - free, time - now))
+            least = free
+    if least:
+        found.append(Hole(least, math.inf))
+    return found[::-1]
+
+
+def merged(found: Sequence[Hole], most: int, longest: float) -> list[Hole]:
+    """At most so many classes of holes: those whose lengths differ least become one, of the shorter length.
+
+    Args:
+        longest: seconds beyond which the length makes no difference.
+    """
+    classes = list(found)
+    while len(classes) > max(1, most):
+        losses = [
+            long.processors * (min(long.duration, longest) - min(short.duration, longest))
+            for long, short in pairwise(classes)
+        ]
+        place = losses.index(min(losses))
+        long, short = classes[place : place + 2]
+        classes[place : place + 2] = [Hole(long.processors + short.processors, short.duration)]
+    return classes
+
+
+def without(found: Sequence[Hole], taken: Hole) -> list[Hole]:
+    """The holes that a pilot leaves: it takes processors of the shortest that last long enough."""
+    left, wanted = list[Hole](), taken.processors
+    for hole in reversed(found):
+        took = min(wanted, hole.processors) if hole.duration >= taken.duration else 0
+        wanted -= took
+        if took < hole.processors:
+            left.append(Hole(hole.processors - took, hole.duration))
+    return left[::-1]

@@ -1,0 +1,303 @@
+"""What one look at the queue finds for a demand: pilots that start now, and pilots that wait. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import msgspec
+
+from adaptor.crafting.availability import Availability
+from adaptor.crafting.choosing import Wanted, by_partition, rules_for, situation_in
+from adaptor.crafting.coverage import slots_left, time_left
+from adaptor.crafting.elastic.holes import Hole, holes, merged, without
+from adaptor.crafting.elastic.walltimes import MOST_ROUNDS, SURE, needed, queued_walltimes
+from adaptor.crafting.fits import RequestShape, RequestUnit, unit_of
+from adaptor.crafting.profile import Profile
+from adaptor.crafting.queues import Place
+from adaptor.crafting.reasons import none_left, nothing_possible
+from adaptor.crafting.situation import Demand, PilotView, PlanningView, Withdraw
+from adaptor.model import CraftedRequest, PilotState
+from adaptor.units import counted, format_duration, round_up
+
+CLASSES = 8  # lengths of pilots for the holes of one look: each is a submission
+RECTANGLES = 8
+"""Where narrow pilots are too many for the places that are left, one place of so many goes to a hole."""
+PART = 2  # of the machine, one of so many: what the pilots that wait for the tasks of a demand hold together
+SURPLUS = 20  # queued pilots are withdrawn when one of so many has no task left to wait for
+
+
+class Look:
+    """What one look at the queue finds for a demand."""
+
+    def __init__(self, view: PlanningView, places: Sequence[Place], wanted: Wanted) -> None:
+        self._view, self._wanted, self._demand = view, wanted, wanted.demand
+        demand = wanted.demand
+        self._need = needed(demand, view.now)
+        self._places = [place for place in places if place.usable]
+        runtime = max(1.0, self._need.hole)
+        self._shapes = {
+            place.name: RequestShape.for_demand(
+                rules_for(place.rules, demand), place.queue, msgspec.structs.replace(demand, runtime=runtime)
+            )
+            for place in self._places
+        }
+        shape = next(iter(self._shapes.values()), None)
+        self._unit = shape.unit if shape else None
+        slots = self._slots = _slots(wanted.pilots, demand, self._unit)
+        self._queued = [
+            pilot for pilot in wanted.pilots if pilot.state is not PilotState.RUNNING and not pilot.leaving
+        ]
+        running = [pilot for pilot in wanted.pilots if pilot.state is PilotState.RUNNING]
+        self._running = sum(slots[pilot.id] for pilot in running)
+        idle = max(0, self._running - demand.running)
+        starting = sum(
+            int(each.slots) for each in (wanted.elsewhere or {}).values() if not (each.start or each.age)
+        )
+        risk = at_risk(view, demand, running)
+        self._todo = max(0, demand.waiting + demand.coming + risk - idle - starting)
+        self._covered = sum(slots[pilot.id] for pilot in self._queued)
+        self._left = wanted.allowed
+        self._most = math.inf if demand.most is None else demand.most
+        self.withdrawn: list[Withdraw] = []
+
+    def crafted(self) -> list[CraftedRequest]:
+        self._trim()
+        if not self._shapes or self._todo <= 0:
+            return []
+        made = list(self._in_holes())
+        return [*made, *self._in_queue(sum(self._tasks(new) for new in made))]
+
+    def why_nothing(self, reasons: dict[str, str]) -> str:
+        tasks = counted(self._todo, "task")
+        if self._todo <= 0:
+            return ""
+        if self._left <= 0:
+            return none_left(self._wanted.limits, self._todo)
+        if self._covered >= self._todo:
+            return f"{counted(len(self._queued), 'queued pilot')} wait for the {tasks}, and no hole fits one"
+        for place in self._places:
+            reasons.setdefault(place.name, nothing_possible(situation_in(place, self._wanted)))
+        return by_partition(reasons) if len(reasons) > 1 else next(iter(reasons.values()), "")
+
+    # --- what is queued ------------------------------------------------------------------------------
+
+    def _trim(self) -> None:
+        """Withdraw what waits for no task, the youngest first, and what is too short for every task."""
+        shortest = min(
+            self._demand.shortest, max((s.rules.longest_task for s in self._shapes.values()), default=0)
+        )
+        for pilot in self._queued.copy():
+            if pilot.request.tr < shortest and pilot.job is not None:
+                lasts, needs = format_duration(pilot.request.tr), format_duration(shortest)
+                self._withdraw(pilot, f"{lasts} is too short: every waiting task needs {needs}")
+        surplus = self._covered - self._todo
+        if surplus * SURPLUS < self._covered:
+            return
+        for pilot in reversed(self._queued.copy()):
+            if pilot.job is not None and self._slots[pilot.id] <= surplus:
+                surplus -= self._slots[pilot.id]
+                self._withdraw(
+                    pilot, f"{counted(self._todo, 'task')} wait, for which other pilots are queued"
+                )
+
+    def _withdraw(self, pilot: PilotView, reason: str, *, recraft: bool = False) -> None:
+        self._queued.remove(pilot)
+        self._covered -= self._slots[pilot.id]
+        self.withdrawn.append(Withdraw(pilot.id, reason, recraft=recraft))
+
+    # --- what starts now -----------------------------------------------------------------------------
+
+    def _in_holes(self) -> Iterator[CraftedRequest]:
+        """Pilots that start now, in the longest holes first; queued ones make room for them."""
+        left = self._todo
+        for place in self._places:
+            shape, unit = self._shapes[place.name], self._shapes[place.name].unit
+            if left <= 0 or not shape.widest:
+                continue
+            found = [
+                Hole(hole.processors // unit.processors, tr)
+                for hole in self._without_coming(place, holes(self._profile(place), self._view.now))
+                if (tr := self._tr(shape, hole.duration)) and hole.processors >= unit.processors
+            ]
+            classes = merged(found, CLASSES, self._longest(shape))
+            units = min(sum(hole.processors for hole in classes), math.ceil(left / unit.tasks))
+            if not self._demand.alone and units > self._left + len(self._queued):
+                classes = self._rectangles(classes, left, shape)
+            for hole in classes:
+                each = hole.width or 1
+                units = min(hole.processors, math.ceil(left / unit.tasks))
+                while units > 0 and self._left > 0 and left > 0:
+                    p = min(units, each) * unit.processors
+                    if p > self._most:
+                        return
+                    tr = int(hole.duration)
+                    yield self._made(
+                        place, p, tr, self._view.now, f"fits a slot that is free for {format_duration(tr)}"
+                    )
+                    units -= min(units, each)
+                    left -= shape.slots(p)
+            self._make_room(left, classes)
+
+    def _rectangles(self, classes: Sequence[Hole], left: int, shape: RequestShape) -> list[Hole]:
+        """The holes as few wide pilots, those first that run most tasks.
+
+        One that is much narrower than pilots have to be with so few of them gets none: its place is worth
+        more in the queue.
+        """
+        unit, widest = shape.unit, shape.widest // shape.unit.processors
+        least = self._wide(shape, min(left, self._todo)) // 2
+        rest, found = list(classes), list[Hole]()
+        for _ in range(max(1, self._left // RECTANGLES)):
+            best, most = None, 0.0
+            width = 0
+            for hole in rest:
+                width += hole.processors
+                p = min(width, widest, math.ceil(left / unit.tasks))
+                each = max(1.0, self._need.mean or shape.runtime)
+                rounds = max(1.0, (hole.duration - shape.rules.pad) / each)
+                if p >= max(1, least) and (value := min(left, p * unit.tasks * rounds)) > most:
+                    best, most = Hole(p, hole.duration, p), value
+            if best is None:
+                break
+            found.append(best)
+            left -= best.processors * unit.tasks
+            rest = without(rest, best)
+        return found
+
+    def _wide(self, shape: RequestShape, slots: int) -> int:
+        """Units of a pilot with which all that the site allows have a slot for each task, or hold the half of
+        the machine."""
+        unit = shape.unit
+        half = max(1, shape.site_processors // PART // unit.processors)
+        return math.ceil(min(math.ceil(slots / unit.tasks), half) / shape.rules.limits.in_system)
+
+    def _make_room(self, left: int, classes: Sequence[Hole]) -> None:
+        """Withdraw as many of the youngest queued pilots as find a hole instead."""
+        if self._left > 0 or not self._view.rules.may_withdraw:
+            return
+        for pilot in self._queued[: -1 - min(left, sum(hole.processors for hole in classes)) : -1]:
+            if pilot.job is not None:
+                self._withdraw(pilot, "a slot is free now, and max_pilots is used up", recraft=True)
+
+    def _profile(self, place: Place) -> Profile:
+        ours = {pilot.queued_as for pilot in self._view.pilots if pilot.state is not PilotState.RUNNING}
+        pending = tuple(job for job in place.queue.pending if job.id not in ours)
+        queue = msgspec.structs.replace(place.queue, pending=pending)
+        return Availability(queue).profile(self._shapes[place.name].chunk)
+
+    def _without_coming(self, place: Place, found: Sequence[Hole]) -> Iterator[Hole]:
+        """The holes without those that queued pilots fit: the scheduler is about to start these."""
+        queued = [
+            pilot
+            for pilot in self._queued
+            if pilot.partition == place.name and pilot.request.tr >= self._need.hole
+        ]
+        queued.sort(key=lambda pilot: -pilot.request.tr)
+        for hole in found:
+            processors = hole.processors
+            for pilot in queued.copy():
+                if pilot.request.tr <= hole.duration and pilot.request.p <= processors:
+                    queued.remove(pilot)
+                    processors -= pilot.request.p
+            if processors:
+                yield Hole(processors, hole.duration)
+
+    def _tr(self, shape: RequestShape, duration: float) -> int:
+        """The walltime of a pilot in such a hole; 0: it is of no use."""
+        enough = min(self._need.hole + shape.rules.pad, shape.rules.limits.max_tr)
+        tr = min(shape.longest_tr(duration), self._longest(shape))
+        return tr if tr >= enough else 0
+
+    def _longest(self, shape: RequestShape) -> int:
+        """The longest walltime that is of use."""
+        rules = shape.rules
+        if not self._need.known:
+            return rules.limits.max_tr
+        slots = max(1, self._running + self._covered)
+        rounds = max(MOST_ROUNDS, 2 * math.ceil(self._todo / slots))
+        use = self._need.own + (rounds - 1) * self._need.mean + rules.pad
+        return int(min(rules.limits.max_tr, round_up(use, rules.time_resolution)))
+
+    # --- what waits ----------------------------------------------------------------------------------
+
+    def _in_queue(self, started: int) -> Iterator[CraftedRequest]:
+        """Pilots for the tasks that no other one is there for: one for each, wider where few are allowed."""
+        uncovered = self._todo - started - self._covered
+        place = self._home()
+        if place is None or uncovered <= 0 or self._left <= 0:
+            return
+        shape = self._shapes[place.name]
+        unit = shape.unit
+        half = max(1, shape.site_processors // PART // unit.processors)
+        units = min(math.ceil(uncovered / unit.tasks), half)
+        each = (
+            1 if self._demand.alone else min(math.ceil(units / self._left), shape.widest // unit.processors)
+        )
+        count = min(self._left, math.ceil(uncovered / max(1, each * unit.tasks)))
+        p = int(min(each * unit.processors, self._most) // unit.processors * unit.processors)
+        rounds = math.ceil(
+            self._todo / max(1, self._running + self._covered + started + count * shape.slots(p))
+        )
+        there = [pilot.request.tr - shape.rules.pad for pilot in self._queued]
+        longest = shape.rules.longest_task
+        for seconds in islice(queued_walltimes(self._need, there, rounds, longest), count):
+            if not 0 < p <= self._most:
+                return
+            tr = min(
+                shape.rules.limits.max_tr, round_up(seconds + shape.rules.pad, shape.rules.time_resolution)
+            )
+            yield self._made(place, p, int(tr), None, "waits in the queue")
+
+    def _home(self) -> Place | None:
+        """Where queued pilots go: the place that has a slot of them first."""
+        able = [place for place in self._places if self._shapes[place.name].widest]
+        if len(able) < 2:
+            return able[0] if able else None
+
+        def start(place: Place) -> float:
+            shape = self._shapes[place.name]
+            free = (place.free or Availability(place.queue)).profile(shape.chunk)
+            return free.earliest_start(shape.unit.processors, min(shape.enough(), shape.rules.limits.max_tr))
+
+        return min(able, key=start)
+
+    def _made(self, place: Place, p: int, tr: int, start: float | None, why: str) -> CraftedRequest:
+        shape = self._shapes[place.name]
+        self._left -= 1
+        self._most -= p
+        least = shape.enough() if start is not None else tr
+        request = shape.request(p, tr, least)
+        rounds = max(1, math.floor((tr - shape.rules.pad) / max(1.0, self._need.mean or shape.runtime)))
+        tasks = min(self._todo, shape.slots(p) * rounds)
+        reason = f"{counted(p, 'processor')} for {format_duration(tr)}: {why}"
+        return CraftedRequest(request, start, tasks, reason, place.name)
+
+    def _tasks(self, new: CraftedRequest) -> int:
+        return self._shapes[new.partition].slots(new.request.p)
+
+
+def at_risk(view: PlanningView, demand: Demand, pilots: Sequence[PilotView]) -> int:
+    """Running tasks that may start anew: their pilots are too short for the longest task seen."""
+    top, times = needed(demand, view.now).top, demand.times
+    unit = unit_of(view.rules, view.queue, demand.task)
+    slots = 0
+    for pilot in pilots:
+        if pilot.state is PilotState.RUNNING:
+            age = view.now - max(pilot.started or 0.0, times.first_start or 0.0)
+            if time_left(pilot, view.now) + age < SURE * top:
+                slots += slots_left(pilot, demand, unit)
+    return min(slots, demand.running)
+
+
+def _slots(pilots: Sequence[PilotView], demand: Demand, unit: RequestUnit | None) -> dict[int, int]:
+    """By pilot, tasks that run in it at the same time; equal pilots are looked at once."""
+    known: dict[object, int] = {}
+    found: dict[int, int] = {}
+    for pilot in pilots:
+        kind = pilot.request.p, pilot.processors, pilot.state is PilotState.RUNNING, pilot.shape, pilot.rooms
+        if kind not in known:
+            known[kind] = slots_left(pilot, demand, unit) if unit else 0
+        found[pilot.id] = known[kind]
+    return found

@@ -1,0 +1,92 @@
+"""Pilots for the holes of now, and the rest in the queue (docs/elastic.md). Pure.
+
+Each free processor gets a pilot of its own, exactly as long as nobody else needs the processor. For the tasks
+that these leave, pilots wait in the queue with a walltime that is learned. A pilot runs tasks one after
+another and ends when none fits the rest of its time, so a narrow one holds nothing for others' last tasks.
+The fewer pilots the site allows, the wider they are; for very few, `completion` compares whole sets of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.crafting.choosing import Made, Wanted, opened
+from adaptor.crafting.completion.rule import by_completion
+from adaptor.crafting.coverage import PilotCoverage
+from adaptor.crafting.elastic.look import Look, at_risk
+from adaptor.crafting.queues import Place, with_crafted
+from adaptor.crafting.serving import pilots_by_demand
+from adaptor.crafting.situation import Demand, PlanningView, SiteRules
+from adaptor.model import CraftedRequest, PilotState
+
+
+def by_holes(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
+    """The pilots to make now for a demand, or the queued ones that are withdrawn.
+
+    A bag that pays for its own pilots goes by `completion`, within the limits for few wide requests; so does
+    every bag where the site allows few pilots.
+    """
+    if not view.narrow:
+        return by_completion(view, places, wanted)
+    if wanted.elsewhere is None or wanted.demand.bag is not None:
+        return _with_few(view, places, wanted)
+    if wanted.demand.most == 0:
+        return Made([], places, wanted.demand.why_most)
+    seen, reasons = opened(view, places, wanted.demand)
+    look = Look(view, seen, wanted)
+    crafted = look.crafted()
+    if crafted:
+        return Made(crafted, _beside(places, crafted, wanted.demand), withdrawn=look.withdrawn)
+    return Made([], places, look.why_nothing(reasons), withdrawn=look.withdrawn)
+
+
+def _with_few(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
+    wide = _wide(view.rules)
+    own = sum(pilot.bag == wanted.demand.bag for pilot in view.pilots)
+    left = max(0, wide.limits.max_pending_requests - own)
+    few = [
+        msgspec.structs.replace(place, rules=_wide(place.rules), allowed=min(place.allowed, left))
+        for place in places
+    ]
+    wanted = msgspec.structs.replace(wanted, limits=wide.limits, allowed=min(wanted.allowed, left))
+    made = by_completion(msgspec.structs.replace(view, rules=wide), few, wanted)
+    by_name = {place.name: place for place in places}
+    back = [
+        msgspec.structs.replace(
+            place,
+            rules=by_name[place.name].rules,
+            allowed=by_name[place.name].allowed - sum(new.partition == place.name for new in made.crafted),
+        )
+        for place in made.places
+    ]
+    return msgspec.structs.replace(made, places=back)
+
+
+def _wide(rules: SiteRules) -> SiteRules:
+    return msgspec.structs.replace(rules, limits=msgspec.structs.replace(rules.limits, max_pilots=0))
+
+
+def _beside(places: list[Place], crafted: Sequence[CraftedRequest], demand: Demand) -> list[Place]:
+    """The places with these requests, which only what starts now keeps others from."""
+    for home in places:
+        now = [new for new in crafted if new.partition == home.name and new.predicted_start is not None]
+        places = with_crafted(places, next(each for each in places if each.name == home.name), now, demand)
+    return places
+
+
+def unneeded(view: PlanningView) -> PilotCoverage:
+    """The queued pilots of demands of which no task waits, but for those that running tasks may need next:
+    the longest ones, as many as tasks run in pilots that may be too short for them."""
+    needless: list[int] = []
+    serving = pilots_by_demand(view, range(len(view.demands)))
+    served = {pilot.id for pilots in serving.values() for pilot in pilots}
+    for index, pilots in serving.items():
+        demand = view.demands[index]
+        if not demand.waiting:
+            queued = [pilot for pilot in pilots if pilot.state is PilotState.QUEUED]
+            queued.sort(key=lambda pilot: (-pilot.request.tr, pilot.id))
+            needless += [pilot.id for pilot in queued[at_risk(view, demand, pilots) :]]
+    needless += [pilot.id for pilot in view.pilots if pilot.id not in served and not pilot.leaving]
+    return PilotCoverage(uncovered=[demand.waiting for demand in view.demands], needless=needless)

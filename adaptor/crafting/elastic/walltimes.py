@@ -1,0 +1,94 @@
+"""How long pilots have to last for tasks of which little is known. Pure; times in seconds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from adaptor.crafting.situation import Demand
+
+LADDER = (120.0, 900.0, 3600.0, 14_400.0)
+"""Walltimes of the first queued pilots while nothing is known of the runtimes: short ones start in holes that
+others leave, long ones have a place in the queue when the tasks turn out to be long. The others ask for the
+longest walltime."""
+RUNG = 4  # pilots of each walltime of the ladder
+PATIENCE = 4.0
+"""Times the longest runtime seen that a queued pilot asks for at first. Later it is less: the more tasks have
+finished, the less likely is one that takes far longer than the longest of them."""
+SURE = 1.1  # times the longest runtime seen that must be left for one more task
+MOST_ROUNDS = 10  # tasks that each slot of a queued pilot is to run one after another, at most
+
+
+class Needed(msgspec.Struct, frozen=True, kw_only=True):
+    """The walltime that tasks need, without the pad."""
+
+    top: float
+    """The longest time for which a task has run; 0: none has run."""
+    mean: float
+    """Of the tasks that have finished; 0: none has, and nothing else is known."""
+    hole: float
+    """The least with which a pilot that starts now is of use."""
+    queued: float
+    """What a queued pilot asks for one task; infinity: nothing is known yet, see `ladder`."""
+    own: float
+    """What the tasks that were cut need; at least `queued`."""
+    cut: int
+    """How many these are."""
+
+    @property
+    def known(self) -> bool:
+        return not math.isinf(self.queued)
+
+
+def needed(demand: Demand, now: float) -> Needed:
+    """What follows from the tasks that have finished, run, or were cut, and from what was known before."""
+    times = demand.times
+    oldest = 0.0 if times.first_start is None else max(0.0, now - times.first_start)
+    top = max(times.longest, times.not_enough, oldest)
+    if not times.finished:
+        mean, queued = (demand.runtime, demand.runtime) if times.known else (0.0, math.inf)
+        hole = max(demand.shortest, SURE * top if times.known else 0.0)
+        return Needed(top=top, mean=mean, hole=hole, queued=max(queued, hole), own=demand.runtime, cut=0)
+    late = times.cut
+    if times.mean_start is not None and now - times.mean_start > times.mean:
+        late += demand.running
+    doubt = 1 + (1 + late) / times.finished
+    hole = max(demand.shortest, SURE * top * (1 + 1 / times.finished))
+    queued = max(hole, PATIENCE * top * doubt)
+    return Needed(
+        top=top,
+        mean=times.mean,
+        hole=hole,
+        queued=queued,
+        own=max(queued, demand.runtime),
+        cut=times.cut,
+    )
+
+
+def queued_walltimes(need: Needed, there: Iterable[float], rounds: int, longest: float) -> Iterator[float]:
+    """The walltimes of the next queued pilots, without the pad, without end.
+
+    Args:
+        there: those of the pilots that are queued already.
+        rounds: tasks that each slot is to run one after another.
+        longest: what the site allows.
+    """
+    queued = sorted(there)
+    if need.known:
+        long_enough = sum(each >= need.own for each in queued)
+        more = (min(rounds, MOST_ROUNDS) - 1) * need.mean
+        for _ in range(need.cut - long_enough):
+            yield min(longest, need.own + more)
+        while True:
+            yield min(longest, need.queued + more)
+    for rung in LADDER:
+        raised = max(rung, 2 * need.top)
+        if raised >= longest:
+            break
+        near = sum(raised / 2 < each <= 2 * raised for each in queued)
+        for _ in range(RUNG - near):
+            yield raised
+    while True:
+        yield longest

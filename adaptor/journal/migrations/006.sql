@@ -1,0 +1,1 @@
+ALTER TABLE pilot ADD COLUMN array INTEGER;

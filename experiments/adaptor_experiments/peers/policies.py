@@ -1,0 +1,120 @@
+"""What users do today with a bag of tasks, on the simulated cluster: job arrays, chunks, whole nodes.
+
+Each policy is a list of jobs with the tasks of each. A job runs its tasks on its processors, each free one
+taking the next task, and ends with the last. Whoever writes such jobs knows the longest task to a factor.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from adaptor_simulation.cluster import Cluster
+from adaptor_simulation.kernels import Array
+
+
+class UserJob(msgspec.Struct, frozen=True):
+    """A job that a user writes by hand."""
+
+    processors: int
+    limit: int
+    """Seconds."""
+    tasks: tuple[int, ...]
+    """Runtimes of its tasks in seconds, in their order."""
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """How a user cuts a bag into jobs."""
+
+    name: str
+    factor: float | None
+    """Times the longest task that the walltime is per task; None: the longest that the site allows."""
+    in_system: int = 1000
+    """Jobs that wait or run at a time, at most: the others follow as these end."""
+    width: int = 1
+    """Processors of a job."""
+    tasks: int = 1
+    """Tasks of a job."""
+    node: int = 0
+    """Processors that a job holds though it uses `width`; 0: no more than those."""
+
+    def jobs(self, runtimes: Array, longest: int) -> list[UserJob] | None:
+        """The jobs of a bag; None: no job may last as long as its tasks need.
+
+        Args:
+            longest: seconds that the site allows.
+        """
+        each = math.ceil(int(runtimes.max()) * (self.factor or 0))
+        rounds = math.ceil(self.tasks / self.width)
+        limit = longest if self.factor is None else min(longest, each * rounds)
+        if limit < int(runtimes.max()) * rounds:
+            return None
+        parts = [runtimes[at : at + self.tasks].tolist() for at in range(0, len(runtimes), self.tasks)]
+        return [UserJob(max(self.node, min(self.width, len(part))), limit, tuple(part)) for part in parts]
+
+
+PEERS = (
+    *(Policy(name=f"array-{factor:g}", factor=factor) for factor in (1.5, 3.0, 10.0)),
+    Policy(name="array-max", factor=None),
+    *(Policy(name=f"array-3-{most}", factor=3.0, in_system=most) for most in (100, 20)),
+    Policy(name="chunk-10", factor=3.0, tasks=10),
+    Policy(name="node-8", factor=3.0, width=8, tasks=8),
+    Policy(name="node-8-one", factor=3.0, node=8),
+)
+
+
+class ByHand(msgspec.Struct, frozen=True, kw_only=True):
+    """How a bag went that a user cut into jobs. Times in seconds."""
+
+    turnaround: int
+    jobs: int
+    held: int
+    """Processor-seconds."""
+
+
+def run_by_hand(cluster: Cluster, jobs: Sequence[UserJob], in_system: int) -> ByHand:
+    """Run the jobs, which are submitted in their order from now on; the cluster's clock moves on.
+
+    A job ends with its last task; the limit is long enough for all of them.
+    """
+    submitted, held = cluster.now, 0
+    following = iter(jobs)
+    lasting: dict[int, tuple[UserJob, int]] = {}  # by number in the cluster: how long it runs
+    waits = np.zeros(0, np.int64)  # numbers of those that wait
+    ends: list[tuple[int, int]] = []  # of those that run
+    base = len(cluster.jobs) + len(cluster.outside_starts())
+    last, count = submitted, 0
+    while True:
+        new = list[int]()
+        while len(waits) + len(new) + len(ends) < in_system and (job := next(following, None)):
+            number = cluster.submit(job.processors, job.limit)
+            lasting[number] = job, _lasts(job)
+            new.append(number)
+            count += 1
+        waits = np.concatenate([waits, np.array(new, np.int64)])
+        starts = cluster.outside_starts()[waits - base]
+        for number, start in zip(waits[starts >= 0].tolist(), starts[starts >= 0].tolist(), strict=True):
+            job, seconds = lasting.pop(number)
+            heapq.heappush(ends, (start + seconds, number))
+            held += job.processors * seconds
+            last = max(last, start + seconds)
+        waits = waits[starts < 0]
+        if not len(waits) and not ends:
+            return ByHand(turnaround=last - submitted, jobs=count, held=held)
+        until = ends[0][0] if ends else (1 << 61)
+        if until > cluster.now:
+            cluster.advance_to_change(until)
+        while ends and ends[0][0] <= cluster.now:
+            cluster.cancel(heapq.heappop(ends)[1])
+
+
+def _lasts(job: UserJob) -> int:
+    """Seconds from its start to the end of its last task."""
+    free = [0] * min(job.processors, max(1, len(job.tasks)))
+    for seconds in job.tasks:
+        heapq.heappush(free, heapq.heappop(free) + seconds)
+    return max(free)

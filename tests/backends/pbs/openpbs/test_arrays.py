@@ -1,0 +1,110 @@
+"""Pilot arrays on OpenPBS, by answers as `fixtures/openpbs` and recordings of arrays have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from adaptor.config.schema import SiteConfig
+from adaptor.reports import JobState
+from backends.base import ChangeRefused
+from backends.commands import Commands
+from backends.pbs.backend import PbsBackend
+from backends.pbs.constraints import shape_of
+from backends.pbs.fields import array_id, element_id, element_index, is_array, is_element
+from backends.pbs.openpbs.dialect import OpenPbs, job_state
+from backends.pbs.openpbs.submitting import arguments_of
+from tests.backends.orders import order
+
+Fake = Callable[[str, str], Path]
+ARRAY = order(tag="adaptor-x.hpc.12", pilots=40)
+COMMON = "Resource_List.ncpus=1|Resource_List.walltime=00:10:00|Rerunable=True|queue=workq|Job_Owner=u@h"
+TAG = "Variable_List=PBS_O_HOME=/h,ADAPTOR_TAG=adaptor-x.hpc.12-51"
+BEGAN = "stime=Sat Nov 21 06:07:46 2026"
+
+
+def line(id: str, state: str, *more: str) -> str:
+    return "|".join(
+        [f"Job Id: {id}", "Job_Name=adaptor-x.hpc.12-51", f"job_state={state}", COMMON, TAG, *more]
+    )
+
+
+PARENT = line(
+    "3[].srv", "B", "substate=70", BEGAN, "array_state_count=Queued:2 Running:1 Exiting:0 Expired:1"
+)
+RUNS = line("3[0].srv", "R", "substate=42", BEGAN, "exec_host=n1/1", "exec_vnode=(n1:ncpus=1)", "run_count=1")
+ENDED = line("3[1].srv", "X", "substate=92", BEGAN, "exec_host=n1/2", "Exit_status=0", "run_count=1")
+WAITS = [line(f"3[{index}].srv", "Q", "substate=10", BEGAN) for index in (2, 3)]
+DELETED = line("3[3].srv", "X", "substate=92", BEGAN, "Exit_status=1", "comment=Subjob finished")
+
+
+def test_an_array_is_one_submission_that_pbs_takes() -> None:
+    words = arguments_of(ARRAY, SiteConfig(backend="pbs"), shape_of(ARRAY, None, ()), Path("/s.sh"))
+    assert words[words.index("-J") + 1] == "0-39"
+    assert words[words.index("-r") + 1] == "y", "PBS takes no array that is not rerunnable"
+    assert words[words.index("-N") + 1] == "adaptor-x.hpc.12-51"
+    assert words[words.index("-v") + 1] == "ADAPTOR_TAG=adaptor-x.hpc.12-51"
+
+
+def test_ids_of_arrays_and_of_their_jobs() -> None:
+    assert element_id("3[].srv", 7) == "3[7].srv"
+    assert array_id("3[7].srv") == "3[].srv"
+    assert element_index("3[7].srv") == 7
+    assert [is_element(id) for id in ("3[7].srv", "3[].srv", "3.srv", "3[x].srv")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert [is_array(id) for id in ("3[7].srv", "3[].srv", "3.srv")] == [False, True, False]
+
+
+@pytest.fixture
+def answers(fake: Fake, tmp_path: Path) -> Callable[..., None]:
+    """What qstat prints of the array, and with `-t` of its jobs."""
+    fake("qselect", "[[ $1 == -x ]] || echo '3[].srv'")
+    folder = tmp_path / "printed"
+    folder.mkdir()
+    fake("qstat", f'cat {folder}/array; [[ " $* " == *" -t "* ]] && cat {folder}/elements; exit 0')
+
+    def write(*elements: str) -> None:
+        (folder / "array").write_text(f"{PARENT}\n")
+        (folder / "elements").write_text("".join(f"{each}\n" for each in elements))
+
+    return write
+
+
+def states(dialect: OpenPbs, *ids: str) -> dict[str, JobState]:
+    return {job.tag: job_state(job) for job in dialect.own_jobs(ids)}
+
+
+def test_each_job_of_an_array_is_told_with_the_tag_of_its_pilot(answers: Callable[..., None]) -> None:
+    answers(RUNS, ENDED, *WAITS)
+    dialect = OpenPbs(Commands(lambda own: own, 20.0))
+    assert states(dialect) == {
+        "adaptor-x.hpc.12": JobState.RUNNING,
+        "adaptor-x.hpc.13": JobState.COMPLETED,
+        "adaptor-x.hpc.14": JobState.QUEUED,
+        "adaptor-x.hpc.15": JobState.QUEUED,
+    }
+
+
+def test_a_job_that_was_deleted_in_the_queue_is_told_from_one_whose_record_is_gone(
+    answers: Callable[..., None],
+) -> None:
+    dialect = OpenPbs(Commands(lambda own: own, 20.0))
+    answers(RUNS, DELETED)
+    assert states(dialect, "3[3].srv") == {"adaptor-x.hpc.12": JobState.RUNNING}, "it may have run"
+    answers(RUNS, *WAITS)
+    states(dialect)
+    answers(RUNS, WAITS[0], DELETED)
+    (job,) = (job for job in dialect.own_jobs(["3[3].srv"]) if job.id == "3[3].srv")
+    assert (job_state(job), job.start) == (JobState.CANCELLED, None)
+
+
+def test_a_job_of_an_array_is_not_changed() -> None:
+    backend = PbsBackend(SiteConfig(backend="pbs"))
+    with pytest.raises(ChangeRefused, match="no single job of an array"):
+        backend.reshape("3[7].srv", ARRAY)

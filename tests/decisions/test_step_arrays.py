@@ -1,0 +1,172 @@
+"""Equal pilots are one submission: what a step asks for them, and what becomes of a part of them."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from adaptor.crafting.situation import Withdraw, Withhold
+from adaptor.decisions.actions import SubmitRequest
+from adaptor.decisions.questions import Answer, Intend, PilotChanged, Question, Submit
+from adaptor.model import PilotState, Request
+from tests.decisions.test_step import OTHER, Driver, submit
+
+
+def array(pilots: int) -> list[SubmitRequest]:
+    return [submit() for _ in range(pilots)]
+
+
+def driver_of(*actions: object, most: int = 1000) -> Driver:
+    driver = Driver(actions)
+    driver.site.rules = msgspec.structs.replace(driver.site.rules, most_in_array=most)
+    return driver
+
+
+def sizes(driver: Driver) -> list[int]:
+    """Of the submissions."""
+    return [len(asked.pilots) for asked in driver.submitted]
+
+
+def takes(most: int, driver: Driver) -> None:
+    """The scheduler takes as many pilots and no more."""
+
+    def answer(question: Question) -> Answer:
+        there = sum(pilot.job is not None for pilot in driver.site.pilots.values())
+        beyond = isinstance(question, Submit) and there + len(question.pilots) > most
+        return Answer.REFUSED if beyond else Answer.TAKEN
+
+    driver.answers = answer
+
+
+def test_equal_pilots_are_one_intent_and_one_submission() -> None:
+    driver = driver_of(*array(40))
+    driver.act()
+    assert [asked for asked in driver.asked if isinstance(asked, Intend)] == [
+        Intend(tuple(array(40)), Request(2, 600))
+    ]
+    assert sizes(driver) == [40]
+    pilots = list(driver.site.pilots.values())
+    assert [(pilot.id, pilot.job, pilot.array) for pilot in pilots] == [
+        (id, f"job{id}", 1) for id in range(1, 41)
+    ]
+    assert {pilot.state for pilot in pilots} == {PilotState.QUEUED}
+    assert [asked.pilot for asked in driver.asked if isinstance(asked, PilotChanged)] == pilots
+    assert driver.told == [("issued", "40 pilots of 2 × 10m: asks", 1)]
+    assert not driver.site.submitting
+
+
+def test_a_pilot_alone_is_no_array() -> None:
+    driver = driver_of(submit(), submit(OTHER), submit())
+    driver.act()
+    assert sizes(driver) == [1, 1, 1]
+    assert {pilot.array for pilot in driver.site.pilots.values()} == {None}
+
+
+@pytest.mark.parametrize("between", [Withdraw(9, "needless"), submit(OTHER)], ids=["other action", "request"])
+def test_only_neighbours_are_together(between: object) -> None:
+    driver = driver_of(*array(2), between, *array(3))
+    driver.act()
+    assert [size for size in sizes(driver) if size > 1] == [2, 3]
+
+
+def test_pilots_that_others_pay_for_are_not_together() -> None:
+    mine, theirs = submit(), msgspec.structs.replace(submit(), payers={2: 1.0})
+    driver = driver_of(mine, mine, theirs)
+    driver.act()
+    assert sizes(driver) == [2, 1]
+
+
+def test_an_array_counts_as_one_submission_of_the_hour() -> None:
+    driver = Driver(array(40))
+    rules = msgspec.structs.replace(driver.site.rules, max_submissions=10, most_in_array=1000)
+    settings = msgspec.structs.replace(driver.site.settings, rules=rules)
+    driver.site = type(driver.site)(settings, 0.0)
+    driver.sites = {"here": driver.site}
+    driver.submit_bag()
+    driver.site.submits([*array(40), submit(OTHER)])
+    assert driver.site.facts({}, 100.0, 0.0).submissions.left == 8
+    driver.site.submits(())
+    driver.act()
+    assert driver.site.facts({}, 100.0, 0.0).submissions.left == 9
+
+
+@pytest.mark.parametrize("most", [1, 7])
+def test_more_than_an_array_may_hold_are_several_submissions(most: int) -> None:
+    driver = driver_of(*array(20), most=most)
+    driver.act()
+    assert sizes(driver) == ([1] * 20 if most == 1 else [7, 7, 6])
+    assert len({pilot.array for pilot in driver.site.pilots.values()}) == (1 if most == 1 else 3)
+    assert len(driver.told) == len(sizes(driver))
+
+
+def test_where_budgets_hold_a_part_of_an_array_that_part_is_submitted() -> None:
+    driver = driver_of(*array(40))
+    driver.over_budget, driver.held = "0 credits are left", 25
+    driver.act()
+    assert Withhold("0 credits are left", submit().demand) in driver.asked
+    assert sizes(driver) == [25]
+    assert len(driver.site.pilots) == 25
+    assert driver.told == [("issued", "25 pilots of 2 × 10m: asks", 1)]
+
+
+@pytest.mark.parametrize("most", [1, 2, 17, 20, 39])
+def test_where_the_scheduler_takes_fewer_the_rest_is_refused_with_its_reason(most: int) -> None:
+    driver = driver_of(*array(40))
+    takes(most, driver)
+    driver.act()
+    assert len(driver.site.pilots) == most
+    assert len(driver.submitted) <= 14
+    refused = [
+        asked.pilot.id
+        for asked in driver.asked
+        if isinstance(asked, PilotChanged) and asked.pilot.state is PilotState.REFUSED
+    ]
+    assert refused == list(range(most + 1, 41))
+    issued = "asks" if most == 1 else f"{most} pilots of 2 × 10m: asks"
+    left = "said so" if most == 39 else f"{40 - most} pilots: said so"
+    assert driver.told == [("issued", issued, 1), ("refused", left, most + 1)]
+
+
+def test_of_an_array_that_the_scheduler_refuses_whatever_its_size_one_more_pilot_is_tried() -> None:
+    driver = driver_of(*array(500), submit(OTHER))
+    takes(0, driver)
+    driver.act()
+    assert sizes(driver) == [500, 1, 1]
+    assert not driver.site.pilots
+    assert driver.told[0] == ("refused", "500 pilots: said so", 1)
+
+
+def test_a_scheduler_that_takes_no_arrays_at_all_gets_one_pilot_after_the_other() -> None:
+    driver = driver_of(*array(9))
+    driver.answers = lambda question: (
+        Answer.REFUSED if isinstance(question, Submit) and len(question.pilots) > 1 else Answer.TAKEN
+    )
+    driver.act()
+    assert len(driver.site.pilots) == 9
+
+
+def test_the_whole_array_may_have_been_taken_where_that_is_not_known() -> None:
+    driver = driver_of(*array(40), submit(OTHER))
+    driver.answers = lambda question: Answer.UNCERTAIN if isinstance(question, Submit) else Answer.TAKEN
+    driver.act()
+    assert sizes(driver) == [40]
+    assert {pilot.state for pilot in driver.site.pilots.values()} == {PilotState.SUBMITTING}
+    assert len(driver.site.pilots) == 40
+    assert driver.told == [("problem", "whether the scheduler has it is not yet known: said so", 1)]
+
+
+def test_what_was_not_sent_before_an_uncertain_answer_is_certainly_not_there() -> None:
+    driver = driver_of(*array(20))
+    answers = iter([Answer.REFUSED, Answer.TAKEN, Answer.UNCERTAIN])
+    driver.answers = lambda question: next(answers) if isinstance(question, Submit) else Answer.TAKEN
+    driver.act()
+    states = [pilot.state for pilot in driver.site.pilots.values()]
+    assert states == [PilotState.QUEUED] + [PilotState.SUBMITTING] * 10
+
+
+def test_after_a_failure_nothing_of_an_array_stays() -> None:
+    driver = driver_of(*array(40))
+    driver.answers = lambda question: Answer.FAILED if isinstance(question, Submit) else Answer.TAKEN
+    driver.act()
+    assert not driver.site.pilots
+    assert driver.told == [("problem", "40 pilots: said so", 1)]
