@@ -52,9 +52,7 @@ def arguments_of(order: PilotOrder, site: SiteConfig, shape: Sequence[str]) -> l
         f"--comment={job_name(order)}",  # submit plugins of some sites rename jobs
         f"--time={minutes_of(order)}",
         *([] if order.request.least is None else [f"--time-min={least_minutes(order)}"]),
-        # In the folder of `--chdir`: sbatch takes the backslash out of a path (homes of `DOMAIN\user`),
-        # and then replaces no `%j`.
-        f"--output=slurm-{'%j' if order.pilots == 1 else '%A'}.out",
+        f"--output={log_of(order)}",
         # Of an array, Slurm's own words on all its jobs; each job has a file for the rest (`array.template`).
         *([] if order.pilots == 1 else [f"--array=0-{order.pilots - 1}", "--open-mode=append"]),
         f"--chdir={order.directory}",
@@ -113,6 +111,18 @@ def minutes_of(order: PilotOrder) -> int:
 def least_minutes(order: PilotOrder) -> int:
     """Of a request that Slurm may start with less than its time limit; 0 of any other."""
     return math.ceil((order.request.least or 0) / 60)
+
+
+def log_of(order: PilotOrder) -> str:
+    """The file for what Slurm and the script say, as `sbatch --output` takes it.
+
+    sbatch replaces `%` and a letter. In a path with a backslash, as in homes of `DOMAIN\\user`, it replaces
+    nothing, and takes each backslash for the mark of the character behind it.
+    """
+    folder = str(order.directory)
+    if "\\" in folder:
+        return folder.replace("\\", "\\\\") + "/slurm.out"
+    return f"{folder.replace('%', '%%')}/slurm-{'%j' if order.pilots == 1 else '%A'}.out"
 
 
 def donated_options(order: PilotOrder, gpus: int) -> list[str]:

@@ -25,6 +25,7 @@ from backends.slurm.submitting import (
     changes,
     check_changed,
     donated_options,
+    log_of,
     own_reservation,
     step_gres,
 )
@@ -55,7 +56,7 @@ def test_all_of_an_order_is_asked_for() -> None:
         "--job-name=adaptor-x-7",
         "--comment=adaptor-x-7",
         "--time=11",
-        "--output=slurm-%j.out",
+        "--output=/home/u/100%% mine/slurm-%j.out",
         "--chdir=/home/u/100% mine",
         "--no-requeue",
         "--no-kill",
@@ -68,6 +69,11 @@ def test_all_of_an_order_is_asked_for() -> None:
         "--constraint=a&b",
         "--nice",
     ]
+
+
+def test_a_log_below_a_folder_with_a_backslash_has_a_name_that_sbatch_leaves_alone() -> None:
+    order = msgspec.structs.replace(ORDER, directory=Path("/home/DOMAIN\\user/100%"))
+    assert log_of(order) == "/home/DOMAIN\\\\user/100%/slurm.out"
 
 
 @pytest.mark.parametrize(("tr", "minutes"), [(1, 1), (60, 1), (61, 2), (3600, 60)])
