@@ -309,6 +309,8 @@ def miss(pilot: Pilot, now: float, *, alive: bool, settle_time: float, absence: 
     since = now if pilot.missing_since is None else min(pilot.missing_since, now)  # a clock may be set back
     missed = pilot.but(misses=pilot.misses + 1, missing_since=since)
     patience = DENIED_FOR if absence.denied or absence.other else LEFT_OUT_FOR
+    if pilot.leaving and pilot.job is None:  # no scheduler has it, and its workers have left
+        patience = 0.0
     if missed.misses < MISSES_TO_VANISH or now - since < patience:
         return missed
     return missed.over(PilotState.VANISHED, max(since, missed.since), _why_vanished(missed, absence))
