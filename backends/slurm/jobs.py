@@ -17,6 +17,7 @@ from backends.slurm.questions import Questions
 from backends.slurm.queue import waiting_elements
 from backends.slurm.reasons import job_state, never
 from backends.slurm.rows import AccountingRow, QueueRow
+from backends.slurm.submitting import tag_in
 
 log = logging.getLogger(__name__)
 
@@ -32,8 +33,8 @@ _LEFT_BY_THEMSELVES = (JobState.COMPLETED, JobState.FAILED)
 
 def name_of(row: QueueRow) -> str:
     """The job's name; of one that a submit plugin of the site has renamed, its comment, which we wrote."""
-    renamed = row.comment.startswith(TAG_START) and not row.name.startswith(TAG_START)
-    return row.comment if renamed else row.name
+    submitted = "" if row.name.startswith(TAG_START) else tag_in(row.comment)
+    return submitted or row.name
 
 
 def own_tag(row: QueueRow) -> str:

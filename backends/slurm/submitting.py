@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -33,9 +34,24 @@ _NO_ANSWER = (
 )
 """slurmctld may have taken the request, but its answer did not reach us."""
 
-REQUESTED = '{"tool":"request-adaptor","kind":"request"}'
-DONATED = '{"tool":"request-adaptor","kind":"donation"}'
-"""The comment of a job, by which operators find those of all users; one in `extra_args` takes its place."""
+_COMMENT = '{{"tool":"request-adaptor","kind":"{kind}","tag":"{tag}"}}'
+_TAG_IN_COMMENT = re.compile(r'"tool":"request-adaptor".*"tag":"([^"]+)"')
+
+
+def comment_of(order: PilotOrder) -> str:
+    """The comment of a job, by which operators find those of all users; one in `extra_args` takes its place.
+
+    It has the tag too, for submit plugins of some sites rename jobs.
+    """
+    return _COMMENT.format(kind="donation" if order.node else "request", tag=job_name(order))
+
+
+def tag_in(comment: str) -> str:
+    """Of a comment of ours, the job's name as it was submitted; empty: it is none."""
+    found = _TAG_IN_COMMENT.search(comment)
+    return found[1] if found else ""
+
+
 DONATED_WAITS = 2  # minutes for which a pilot on a donated node stays in the queue at most
 
 
@@ -49,7 +65,6 @@ def arguments_of(order: PilotOrder, site: SiteConfig, shape: Sequence[str]) -> l
     arguments = [
         "--parsable",
         f"--job-name={job_name(order)}",
-        f"--comment={job_name(order)}",  # submit plugins of some sites rename jobs
         f"--time={minutes_of(order)}",
         *([] if order.request.least is None else [f"--time-min={least_minutes(order)}"]),
         f"--output={log_of(order)}",
@@ -58,7 +73,7 @@ def arguments_of(order: PilotOrder, site: SiteConfig, shape: Sequence[str]) -> l
         f"--chdir={order.directory}",
         "--no-requeue",  # a pilot that starts again would hold processors that the planner does not know of
         "--no-kill",  # the loss of one node leaves the workers on the others alive
-        f"--comment={DONATED if order.node else REQUESTED}",
+        f"--comment={comment_of(order)}",
         *shape,
     ]
     for name, value in (("partition", site.partition), ("account", site.account), ("qos", site.qos)):

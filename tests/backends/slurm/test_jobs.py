@@ -257,12 +257,15 @@ def test_what_a_site_prints_before_an_answer_is_left_out(fake: Fake, fake_squeue
     assert by_id(backend().jobs([], "adaptor-x.")).keys() == {"1"}
 
 
+OURS = '{"tool":"request-adaptor","kind":"request","tag":"adaptor-x.%d"}'
+
+
 def test_a_job_that_its_site_has_renamed_is_known_by_its_comment(fake: Fake, fake_squeue: Printing) -> None:
     commented = line("1", "RUNNING", "site-17").replace(
-        f"(null){MARK}(null){MARK}", f"(null){MARK}adaptor-x.1{MARK}"
+        f"(null){MARK}(null){MARK}", f"(null){MARK}{OURS % 1}{MARK}"
     )
     named = line("2", "RUNNING", "adaptor-x.2").replace(
-        f"(null){MARK}(null){MARK}", f"(null){MARK}adaptor-x.9{MARK}"
+        f"(null){MARK}(null){MARK}", f"(null){MARK}{OURS % 9}{MARK}"
     )
     fake_squeue(f"printf '{commented}{named}'")
     fake("sacct", "exit 1")

@@ -18,8 +18,6 @@ from backends.observed.site import SiteNodes
 from backends.slurm.ordering import slot_margin
 from backends.slurm.placing.shape import SlurmShape, shape_of
 from backends.slurm.submitting import (
-    DONATED,
-    REQUESTED,
     accepted_id,
     arguments_of,
     changes,
@@ -54,13 +52,12 @@ def test_all_of_an_order_is_asked_for() -> None:
     assert arguments(ORDER) == [
         "--parsable",
         "--job-name=adaptor-x-7",
-        "--comment=adaptor-x-7",
         "--time=11",
         "--output=/home/u/100%% mine/slurm-%j.out",
         "--chdir=/home/u/100% mine",
         "--no-requeue",
         "--no-kill",
-        f"--comment={REQUESTED}",
+        '--comment={"tool":"request-adaptor","kind":"request","tag":"adaptor-x-7"}',
         "--ntasks=3",
         "--cpus-per-task=2",
         "--partition=batch",
@@ -101,10 +98,10 @@ def test_a_pilot_on_a_donated_node_asks_for_all_of_its_node_and_only_for_now() -
         donation=DonationConfig(mode="preemptible", partition="spare", extra_args=("--comment=ours",)),
     )
     found = arguments_of(order, donation_terms(donating), donated_options(order, 0))
-    assert found[6:] == [
+    assert found[5:] == [
         "--no-requeue",
         "--no-kill",
-        f"--comment={DONATED}",
+        '--comment={"tool":"request-adaptor","kind":"donation","tag":"adaptor-x-7"}',
         "--nodes=1",
         "--nodelist=n7",
         "--exclusive",
@@ -182,7 +179,7 @@ def test_what_leaves_it_open_is_uncertain(answer: CommandAnswer) -> None:
 
 def test_the_least_time_of_a_request_is_rounded_up_too() -> None:
     order = msgspec.structs.replace(ORDER, request=Request(6, 601, 121))
-    assert arguments(order)[3:5] == ["--time=11", "--time-min=3"]
+    assert arguments(order)[2:4] == ["--time=11", "--time-min=3"]
 
 
 def test_a_controller_that_was_never_reached_has_no_request() -> None:

@@ -243,6 +243,7 @@ class SceneBackend:
 
     time_resolution = 1
     can_release = False
+    most_in_array = 1
     can_reshape = True
     loopback = True
 
