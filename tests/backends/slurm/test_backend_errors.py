@@ -151,13 +151,8 @@ def cancels(fake: Fake, tmp_path: Path) -> Callable[[], list[str]]:
 def test_an_order_to_cancel_names_the_jobs_beside_their_numbers(
     fake_squeue: Callable[[str], Path], cancels: Callable[[], list[str]]
 ) -> None:
-    fake_squeue(
-        printf(
-            ("1", "adaptor-x.1", "(null)"),
-            ("2", "mine", "(null)"),
-            ("3", "mine", renamed),
-        )
-    )
+    renamed = '{"tool":"request-adaptor","kind":"request","tag":"adaptor-x.3"}'
+    fake_squeue(printf(("1", "adaptor-x.1", "(null)"), ("2", "mine", "(null)"), ("3", "mine", renamed)))
     jobs = [OwnJob(str(number), f"adaptor-x.{number}") for number in (1, 2, 3, 4)]
     backend().cancel(jobs)
     # The third was renamed by its site; the fourth is not shown, and then its tag is its name.
