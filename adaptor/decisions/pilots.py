@@ -364,6 +364,9 @@ def miss(pilot: Pilot, now: float, *, alive: bool, settle_time: float, absence: 
     since = now if pilot.missing_since is None else min(pilot.missing_since, now)  # a clock may be set back
     missed = pilot.but(misses=pilot.misses + 1, missing_since=since)
     patience = DENIED_FOR if absence.denied or absence.other else LEFT_OUT_FOR
+    # No scheduler has it, or not in the way in which the site donates by now; and its workers have left.
+    if pilot.leaving and (pilot.job is None or pilot.node):
+        patience = 0.0
     if missed.misses < MISSES_TO_VANISH or now - since < patience:
         return missed
     return missed.over(PilotState.VANISHED, max(since, missed.since), _why_vanished(missed, absence))

@@ -140,8 +140,8 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             SchedulerError: scancel failed, or there are many jobs and squeue does not answer.
         """
         user = self._shared.commands.user()
-        for options, ids in self._own_jobs.cancel_orders(jobs):
-            command = ["scancel", f"--user={user}", *options]
+        for options, ids in self._own_jobs.cancel_orders(jobs, user):
+            command = ["scancel", *options]
             self._cancel(command, together(ids), lambda answer: only_says(answer.errors, _IS_OVER))
 
     def reshape(self, id: str, order: PilotOrder) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
@@ -18,6 +17,7 @@ from backends.slurm.questions import Questions
 from backends.slurm.queue import waiting_elements
 from backends.slurm.reasons import job_state, never, wait_of
 from backends.slurm.rows import AccountingRow, QueueRow
+from backends.slurm.submitting import tag_in
 
 log = logging.getLogger(__name__)
 
@@ -31,18 +31,18 @@ MOST_NAMED = 20
 _LEFT_BY_THEMSELVES = (JobState.COMPLETED, JobState.FAILED)
 
 
-_IN_COMMENT = re.compile(rf'"name":"({re.escape(TAG_START)}[^"]*)"')
+def name_of(row: QueueRow) -> str:
+    """The job's name; of one that a submit plugin of the site has renamed, its comment, which we wrote."""
+    submitted = "" if row.name.startswith(TAG_START) else tag_in(row.comment)
+    return submitted or row.name
 
 
 def own_tag(row: QueueRow) -> str:
-    """By the job's name; where a submit plugin of the site has renamed it, by its comment, which we wrote."""
-    commented = _IN_COMMENT.search(row.comment)
-    renamed = commented is not None and not row.name.startswith(TAG_START)
-    return _element_tag(row.id, commented[1] if commented is not None and renamed else row.name)
+    """The pilot's tag, also of an element of an array."""
+    return _of_element(row.id, name_of(row))
 
 
-def _element_tag(id: str, name: str) -> str:
-    """The tag of a pilot; of an array it follows from the name of the array and the index in the id."""
+def _of_element(id: str, name: str) -> str:
     index = id.partition("_")[2]
     return tag_of(name, int(index)) if index.isdecimal() else name
 
@@ -72,81 +72,96 @@ class OwnSlurmJobs:
 
     def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """Raises SchedulerError: squeue does not answer; without sacct the answer is only shorter."""
-        wanted, now = set(ids), time.monotonic()
+        wanted = set(ids)
+        asked = time.monotonic()
         rows = [
             row
             for row in self._questions.own_jobs()
-            if row.id in wanted or own_tag(row).startswith(tag_prefix)
+            if row.id in wanted or name_of(row).startswith(tag_prefix)
         ]
         preempted = self._preempted(rows)
-        found = {row.id: self._of_queue(row, row.id in preempted) for row in rows}
+        found = _by_element(self._of_queue(row, row.id in preempted) for row in rows)
         # A number that another job has by now: what became of ours only the records know.
-        taken = {row.id for row in rows if row.id in wanted and not own_tag(row).startswith(tag_prefix)}
-        reports = list(found.values())
-        for old in _elements(latest(self._accounted(wanted - (found.keys() - taken)))):
-            asked = old.id in wanted and old.id not in found
-            if asked or (old.tag.startswith(tag_prefix) and (old.id not in found or old.id in taken)):
-                reports.append(old)
-        missing = wanted.difference(report.id for report in reports)
-        forgotten = self._forgotten(missing, now)
-        self._waiting = {each.id: each for each in reports if each.state is JobState.QUEUED} | forgotten
-        self._asked = now
+        taken = {id for id, each in found.items() if id in wanted and not each.tag.startswith(tag_prefix)}
+        reports = {each.own: each for each in found.values()}
+        for old in latest(self._accounted(wanted - (found.keys() - taken))):
+            for id, each in _by_element([_of_accounting(old)]).items():
+                ours = each.tag.startswith(tag_prefix)
+                if (id in wanted or ours) and (id not in found or (ours and id in taken)):
+                    reports.setdefault(each.own, each)
+        denied = self._denied(wanted.difference(job.id for job in reports))
+        forgotten = self._forgotten(denied, asked)
+        waiting = {id: each for id, each in found.items() if each.state is JobState.QUEUED}
+        self._waiting, self._asked = waiting | forgotten, asked
         cancelled = {"state": JobState.CANCELLED, "planned_start": None, "never": "", "reason": ""}
-        reports += [msgspec.structs.replace(each, **cancelled) for each in forgotten.values()]
-        return [*reports, *gone(self._denied(missing - forgotten.keys()))]
+        return [
+            *reports.values(),
+            *(msgspec.structs.replace(each, **cancelled) for each in forgotten.values()),
+            *gone(set(denied) - forgotten.keys()),
+        ]
 
-    def _forgotten(self, missing: Iterable[str], now: float) -> dict[str, JobReport]:
+    def _forgotten(self, denied: Iterable[str], asked: float) -> dict[str, JobReport]:
         """Elements of arrays that were cancelled before they started, as they were: Slurm keeps no record.
 
         Of others, that start and end between two answers, it keeps one for MinJobAge.
         """
-        if now - self._asked > self._remembers():
+        if asked - self._asked > self._remembers():
             return {}
-        return {id: self._waiting[id] for id in missing if "_" in id and id in self._waiting}
+        return {id: self._waiting[id] for id in denied if "_" in id and id in self._waiting}
 
-    def _denied(self, missing: Collection[str]) -> list[str]:
+    def _denied(self, missing: Iterable[str]) -> list[str]:
         """Those of these numbers of which slurmctld says that it has no job of our user.
 
         Raises SchedulerError: it has one, so squeue left it out; or another cluster answers.
         """
-        denied = []
-        for id in sorted(missing)[:MOST_ASKED_ALONE]:
-            known = self._questions.knows(id)
-            if known:
+        numbers: dict[str, set[str]] = {}  # of jobs and arrays
+        for id in sorted(missing):
+            numbers.setdefault(id.partition("_")[0], set()).add(id)
+        denied: list[str] = []
+        for number, ids in list(numbers.items())[:MOST_ASKED_ALONE]:
+            known = self._questions.known(number)
+            if known is None:
+                continue
+            if left_out := sorted(known & ids):
                 raise SchedulerError(
-                    f"squeue left out job {id}, which scontrol shows: its answer is not whole"
+                    f"squeue left out job {left_out[0]}, which scontrol shows: its answer is not whole"
                 )
-            if known is False:
-                denied.append(id)
+            denied += sorted(ids)
         if denied:
             self._questions.settings()
         return denied
 
-    def cancel_orders(self, jobs: Collection[OwnJob]) -> list[tuple[list[str], list[str]]]:
+    def cancel_orders(self, jobs: Collection[OwnJob], user: str) -> list[tuple[list[str], list[str]]]:
         """Options of scancel, and the numbers that they go with.
 
-        scancel gets the name beside the numbers, and passes over jobs of other names. Only for more than
-        MOST_NAMED names, which would be as many orders, it gets the numbers alone, as squeue has just shown
-        them. Numbers that other jobs have by now, and jobs that have ended, are left out.
+        scancel gets the name beside the numbers, and passes over jobs of other names. It gets the numbers
+        alone, as squeue has just shown them, for more than MOST_NAMED names, which would be as many orders,
+        and for elements of arrays: with any filter, scancel (22.05) ends the whole of an array that waits.
+        Numbers that other jobs have by now, and jobs that have ended, are left out.
 
-        Raises SchedulerError: there are that many, and squeue does not answer.
+        Raises SchedulerError: squeue does not answer, and there are such jobs.
         """
         names: dict[str, list[str]] = {}
         try:
             rows = {row.id: row for row in self._questions.own_jobs()}
         except SchedulerError:
-            if len({job.tag for job in jobs}) > MOST_NAMED:
+            if len({job.tag for job in jobs}) > MOST_NAMED or any("_" in job.id for job in jobs):
                 raise
             rows = {}
+        elements: list[str] = []
         for job in dict.fromkeys(jobs):
             row = rows.get(job.id)
-            if row is None:
+            lives = row is not None and own_tag(row) == job.tag and job_state(row.state).ended is None
+            if "_" in job.id:
+                elements += [job.id] if lives else []
+            elif row is None:
                 names.setdefault(job.tag, []).append(job.id)
-            elif own_tag(row) == job.tag and job_state(row.state).ended is None:
+            elif lives:
                 names.setdefault(row.name, []).append(job.id)
-        if len(names) <= MOST_NAMED:
-            return [([f"--name={name}"], ids) for name, ids in names.items()]
-        return [([], [id for ids in names.values() for id in ids if id in rows])]
+        orders = [([f"--user={user}", f"--name={name}"], ids) for name, ids in names.items()]
+        if len(orders) > MOST_NAMED:
+            orders = [([f"--user={user}"], [id for ids in names.values() for id in ids if id in rows])]
+        return [*orders, ([], elements)] if elements else orders
 
     def found(self, job: OwnJob, user: str) -> list[str]:
         """The words by which `scontrol update` finds a job of ours; none: Slurm has no such job.
@@ -190,11 +205,13 @@ class OwnSlurmJobs:
         return rows
 
 
-def _elements(rows: Iterable[AccountingRow]) -> Iterator[JobReport]:
-    """Elements of an array that wait together have one row."""
-    for report in map(_of_accounting, rows):
+def _by_element(reports: Iterable[JobReport]) -> dict[str, JobReport]:
+    """By id: elements of an array that wait together have one report."""
+    found = {}
+    for report in reports:
         for id in waiting_elements(report.id):
-            yield msgspec.structs.replace(report, id=id, tag=_element_tag(id, report.tag))
+            found[id] = msgspec.structs.replace(report, id=id, tag=_of_element(id, report.tag))
+    return found
 
 
 def latest(rows: Iterable[AccountingRow]) -> list[AccountingRow]:
@@ -218,7 +235,7 @@ def _of_queue(row: QueueRow, preempted: bool) -> JobReport:
     queued = state is JobState.QUEUED
     return JobReport(
         id=row.id,
-        tag=own_tag(row),
+        tag=name_of(row),
         state=state,
         start=None if queued or _never_started(row) else row.start,
         end=row.end if state.ended else None,

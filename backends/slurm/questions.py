@@ -37,9 +37,11 @@ from backends.slurm.placing.gres import License, NodeDetail, parse_license_rows,
 from backends.slurm.placing.job_details import parse_only_job
 from backends.slurm.placing.job_records import JobDetails, JobRecords
 from backends.slurm.placing.restriction import licenses_of
+from backends.slurm.queue import waiting_elements
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow
 
 _PINGED = "Slurmctld("
+_RECORD = re.compile(r"^JobId=(\d+)(?: ArrayJobId=(\d+) ArrayTaskId=(\S+))?", re.MULTILINE)
 _OWNER = re.compile(r" UserId=([^\s(]+)\(\d+\) GroupId=")
 _CLIENT_OPTIONS = re.compile(r"(SLURM|SBATCH|SQUEUE|SINFO|SACCT|SCANCEL|SCONTROL|SACCTMGR|SALLOC|SRUN)_")
 _REACH = frozenset({"SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT", "SACKD_JWT"})
@@ -116,13 +118,18 @@ class Questions:
         """
         return self._squeue(self._own_rows, "--me", "-r", "-t", "all", own=True)
 
-    def knows(self, id: str) -> bool | None:
-        """Whether slurmctld has a job of our user with this number; None: it does not say."""
-        answer = self._commands.run("scontrol", "show", "job", "-o", id)
+    def known(self, number: str) -> set[str] | None:
+        """What slurmctld has of our user with a number: the job, or elements of the array; None: unclear."""
+        answer = self._commands.run("scontrol", "show", "job", "-o", number)
         if answer.status:
-            return False if "Invalid job id" in answer.errors else None
-        owners = _OWNER.findall(answer.output)
-        return owners[-1] == self._commands.user() if owners else None
+            return set() if "Invalid job id" in answer.errors else None
+        found, user = set[str](), self._commands.user()
+        for line in answer.output.splitlines():
+            record, owners = _RECORD.match(line), _OWNER.findall(line)
+            if record and owners and owners[-1] == user:
+                array, index = record[2], record[3]
+                found.update([record[1]] if array is None else waiting_elements(f"{array}_[{index}]"))
+        return found if _RECORD.search(answer.output) else None
 
     def preempted(self) -> frozenset[str]:
         """The ids of our user's jobs that ended by themselves after an order to make room."""
@@ -349,7 +356,7 @@ class SharedCluster(Reading[SlurmReading]):
             except AnotherCluster:
                 raise
             except SchedulerError:
-                if not self._terms.partitions:
+                if not self.settings:
                     raise
                 self._until = time.monotonic() + _SETTINGS_AGAIN
         return self._terms
@@ -363,5 +370,5 @@ class SharedCluster(Reading[SlurmReading]):
         self.most_in_array = most_in_array(settings)
 
     def partitions(self) -> dict[str, Partition]:
-        """All, by name. Raises as `terms`."""
+        """All, by name. Raises SchedulerError: no answer."""
         return self.terms().partitions

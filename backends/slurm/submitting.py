@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -34,9 +35,24 @@ _NO_ANSWER = (
 )
 """slurmctld may have taken the request, but its answer did not reach us."""
 
-COMMENT = '{{"tool":"request-adaptor","kind":"{kind}","name":"{name}"}}'
-"""The comment of a job, by which operators find those of all users, and the daemon those that the site has
-renamed; one in `extra_args` takes its place."""
+_COMMENT = '{{"tool":"request-adaptor","kind":"{kind}","tag":"{tag}"}}'
+_TAG_IN_COMMENT = re.compile(r'"tool":"request-adaptor".*"tag":"([^"]+)"')
+
+
+def comment_of(order: PilotOrder) -> str:
+    """The comment of a job, by which operators find those of all users; one in `extra_args` takes its place.
+
+    It has the tag too, for submit plugins of some sites rename jobs.
+    """
+    return _COMMENT.format(kind="donation" if order.node else "request", tag=job_name(order))
+
+
+def tag_in(comment: str) -> str:
+    """Of a comment of ours, the job's name as it was submitted; empty: it is none."""
+    found = _TAG_IN_COMMENT.search(comment)
+    return found[1] if found else ""
+
+
 DONATED_WAITS = 2  # minutes for which a pilot on a donated node stays in the queue at most
 
 
@@ -50,17 +66,15 @@ def arguments_of(order: PilotOrder, site: SiteConfig, shape: Sequence[str]) -> l
     arguments = [
         "--parsable",
         f"--job-name={job_name(order)}",
-        f"--comment={comment_of(order)}",
         f"--time={minutes_of(order)}",
         *([] if order.request.least is None else [f"--time-min={least_minutes(order)}"]),
-        # In the folder of `--chdir`: sbatch takes the backslash out of a path (homes of `DOMAIN\user`),
-        # and then replaces no `%j`.
-        f"--output=slurm-{'%j' if order.pilots == 1 else '%A'}.out",
+        f"--output={log_of(order)}",
         # Of an array, Slurm's own words on all its jobs; each job has a file for the rest (`array.template`).
         *([] if order.pilots == 1 else [f"--array=0-{order.pilots - 1}", "--open-mode=append"]),
         f"--chdir={order.directory}",
         "--no-requeue",  # a pilot that starts again would hold processors that the planner does not know of
         "--no-kill",  # the loss of one node leaves the workers on the others alive
+        f"--comment={comment_of(order)}",
         *shape,
     ]
     for name, value in (("partition", site.partition), ("account", site.account), ("qos", site.qos)):
@@ -85,10 +99,6 @@ def where_options(site: SiteConfig, names: Iterable[str]) -> list[str]:
         ("licenses", site.licenses),
     )
     return [f"--{name}={value}" for name, value in given if value is not None]
-
-
-def comment_of(order: PilotOrder) -> str:
-    return COMMENT.format(kind="donation" if order.node else "request", name=job_name(order))
 
 
 def own_reservation(site: SiteConfig) -> str | None:
@@ -117,6 +127,18 @@ def minutes_of(order: PilotOrder) -> int:
 def least_minutes(order: PilotOrder) -> int:
     """Of a request that Slurm may start with less than its time limit; 0 of any other."""
     return math.ceil((order.request.least or 0) / 60)
+
+
+def log_of(order: PilotOrder) -> str:
+    """The file for what Slurm and the script say, as `sbatch --output` takes it.
+
+    sbatch replaces `%` and a letter. In a path with a backslash, as in homes of `DOMAIN\\user`, it replaces
+    nothing, and takes each backslash for the mark of the character behind it.
+    """
+    folder = str(order.directory)
+    if "\\" in folder:
+        return folder.replace("\\", "\\\\") + "/slurm.out"
+    return f"{folder.replace('%', '%%')}/slurm-{'%j' if order.pilots == 1 else '%A'}.out"
 
 
 def donated_options(order: PilotOrder, gpus: int) -> list[str]:

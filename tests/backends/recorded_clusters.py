@@ -32,7 +32,7 @@ from tests.backends.orders import order
 from tests.backends.pbs.openpbs_recordings import dsv_line, flat, recorded_jobs, recorded_nodes
 from tests.backends.pbs.openpbs_recordings import recorded as of_openpbs
 from tests.backends.slurm.answers import FIXTURES as SLURM
-from tests.backends.slurm.answers import MARK, RELEASES
+from tests.backends.slurm.answers import HEADER, MARK, RELEASES
 
 TORQUE = Path(__file__).parents[2] / "fixtures" / "torque" / "torque-6"
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "golden" / "observed.json"
@@ -130,7 +130,8 @@ def _slurm(release: str) -> Said:
         if program == "squeue":
             mark = words.partition(",Name:0")[2].partition(",")[0]
             question = "preempted" if not mark else "own_jobs" if "--me" in words else "queue"
-            return answer_of(0, _text(SLURM / release, question).replace(MARK, mark or MARK), "")
+            text = (HEADER if mark else "") + _text(SLURM / release, question)
+            return answer_of(0, text.replace(MARK, mark or MARK), "")
         if program == "scontrol" and " job " in f" {words} " and not words.endswith("-o"):
             return answer_of(0, _text(SLURM / release, "job_details-alone"), "")
         if program == "sacctmgr" and (SLURM / release / "qos.txt").exists():

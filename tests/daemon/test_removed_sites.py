@@ -148,7 +148,7 @@ def local_job(site: FakeSite, *starts: Start) -> None:
     store = Store(folder, 10.0)
     job = Job(
         id=1,
-        tag="t",
+        tag=site.backend.orders[0].tag,
         p=1,
         tr=3600,
         holds=Part(node="local", processors=1),

@@ -144,6 +144,11 @@ def test_one_whose_number_has_another_job_says_so_and_leaves_that_alone() -> Non
     assert "its number 99 is another job's, 'mine', which is left alone" in each.end_reason
 
 
+def test_one_that_no_scheduler_has_ends_when_its_workers_have_left() -> None:
+    each = pilot(PilotState.RUNNING, started=NOW - 20).but(job=None, leaving="its site has changed")
+    assert missed_for(each, *((after, LEFT_OUT) for after in range(3))).state is PilotState.VANISHED
+
+
 def test_a_clock_that_is_set_back_begins_the_wait_again() -> None:
     each = missed_for(pilot(), (0, GONE), (-5000, GONE), (-4980, GONE))
     assert each.state.in_system

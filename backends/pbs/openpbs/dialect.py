@@ -113,9 +113,11 @@ class OwnPbsJobs:
         self._asked_until = time.time() - LOOK_BACK
         self._history = True
         self._foreign: frozenset[str] = frozenset()  # ids of our user's jobs that were seen to have no tag
-        self._waiting: frozenset[str] = frozenset()  # of arrays: jobs that waited at the last answer
         self.unknown: set[str] = set()
         """Of the ids of the last question, those that the server does not know."""
+        self._waiting: frozenset[str] = (
+            frozenset()
+        )  # of arrays: the ids of jobs that waited at the last answer
 
     def jobs(self, ids: Collection[str]) -> list[PbsJob]:
         """Those with these ids, and all with a tag. Raises SchedulerError: PBS does not answer."""

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from adaptor.config.schema import SiteConfig
-from adaptor.reports import JobReport, JobState
+from adaptor.reports import JobReport, JobState, gone
 from adaptor.units import Duration
 from backends.base import SchedulerError
 from backends.local.backend import LocalBackend
@@ -145,7 +145,7 @@ def test_the_processes_of_a_job_with_a_damaged_note_are_ended(site: LocalSite) -
     id = site.submit(SLEEPER)
     pids = [written_pid(site.directory() / name) for name in ("worker", "child")]
     (site.state / f"{id}.start.json").write_text("nonsense")
-    assert site.backend.jobs([id], "-") == []
+    assert site.backend.jobs([id], "-") == gone([id])
     until(lambda: not any(is_alive(pid) for pid in pids), "the end of its processes")
 
 

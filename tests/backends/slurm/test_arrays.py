@@ -10,6 +10,7 @@ import pytest
 from adaptor.config.schema import SiteConfig
 from adaptor.model import PilotState
 from adaptor.reports import JobReport, JobState
+from backends.base import SchedulerError
 from backends.observed.site import SiteNodes
 from backends.slurm.jobs import OwnSlurmJobs
 from backends.slurm.ordering import min_job_age, most_in_array
@@ -53,9 +54,17 @@ class Asked(Questions):
     def __init__(self) -> None:
         self.rows: list[QueueRow] = []
         self.accounted: list[AccountingRow] = []
+        self.hidden: set[str] = set()
 
     def own_jobs(self) -> list[QueueRow]:
         return self.rows
+
+    def known(self, number: str) -> set[str] | None:
+        """slurmctld has what squeue shows, and `hidden`."""
+        return {row.id for row in self.rows if row.id.partition("_")[0] == number} | self.hidden
+
+    def settings(self) -> dict[str, str]:
+        return {}
 
     def accounting(self, ids: object) -> list[AccountingRow]:
         return self.accounted
@@ -77,9 +86,9 @@ def waiting(*indices: int) -> list[QueueRow]:
 
 
 def found(own: OwnSlurmJobs, indices: range) -> dict[str, JobReport]:
-    return {
-        report.tag: report for report in own.reports([f"1_{index}" for index in indices], "adaptor-x.hpc.")
-    }
+    """By tag, without those that are gone."""
+    reports = own.reports([f"1_{index}" for index in indices], "adaptor-x.hpc.")
+    return {report.tag: report for report in reports if report.state is not JobState.GONE}
 
 
 def test_each_element_is_reported_with_the_tag_of_its_pilot(asked: Asked) -> None:
@@ -100,6 +109,15 @@ def test_an_element_that_slurm_forgets_was_cancelled_in_the_queue(asked: Asked) 
     report = found(own, range(3))["adaptor-x.hpc.13"]
     assert (report.id, report.start, report.state.ended) == ("1_1", None, PilotState.CANCELLED)
     assert "adaptor-x.hpc.13" in found(own, range(3)), "and that is said for as long as it is asked for"
+
+
+def test_an_element_that_an_answer_leaves_out_was_not_cancelled(asked: Asked) -> None:
+    own = OwnSlurmJobs(asked)
+    asked.rows = waiting(1, 2)
+    found(own, range(1, 3))
+    asked.rows, asked.hidden = waiting(2), {"1_1"}
+    with pytest.raises(SchedulerError, match="squeue left out job 1_1"):
+        found(own, range(1, 3))
 
 
 def test_of_an_element_that_ran_nothing_is_concluded_from_silence(asked: Asked) -> None:

@@ -151,7 +151,8 @@ def cancels(fake: Fake, tmp_path: Path) -> Callable[[], list[str]]:
 def test_an_order_to_cancel_names_the_jobs_beside_their_numbers(
     fake_squeue: Callable[[str], Path], cancels: Callable[[], list[str]]
 ) -> None:
-    fake_squeue(printf(("1", "adaptor-x.1", "(null)"), ("2", "mine", "(null)"), ("3", "mine", "adaptor-x.3")))
+    renamed = '{"tool":"request-adaptor","kind":"request","tag":"adaptor-x.3"}'
+    fake_squeue(printf(("1", "adaptor-x.1", "(null)"), ("2", "mine", "(null)"), ("3", "mine", renamed)))
     jobs = [OwnJob(str(number), f"adaptor-x.{number}") for number in (1, 2, 3, 4)]
     backend().cancel(jobs)
     # The third was renamed by its site; the fourth is not shown, and then its tag is its name.
@@ -162,8 +163,23 @@ def test_without_squeue_the_tag_is_the_name(
     fake_squeue: Callable[[str], Path], cancels: Callable[[], list[str]]
 ) -> None:
     fake_squeue("exit 1")
-    backend().cancel([OwnJob("1", "adaptor-x.1"), OwnJob("5_3", "adaptor-x.5"), OwnJob("5_4", "adaptor-x.5")])
-    assert cancels() == ["--name=adaptor-x.1 1", "--name=adaptor-x.5 5_3 5_4"]
+    backend().cancel([OwnJob("1", "adaptor-x.1")])
+    assert cancels() == ["--name=adaptor-x.1 1"]
+    with pytest.raises(SchedulerError):
+        backend().cancel([OwnJob("5_3", "adaptor-x.8")])
+
+
+def test_elements_of_an_array_are_cancelled_without_its_name(
+    fake: Fake, fake_squeue: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """With any filter, scancel ends the whole of an array that waits."""
+    fake("scancel", f'echo "$*" >> {tmp_path}/orders')
+    name = "adaptor-x.5-8"
+    shown = [(f"9_{index}", name, "(null)") for index in range(4)]
+    fake_squeue(printf(*shown, ("7_0", "mine", "(null)")))
+    jobs = [OwnJob("9_1", "adaptor-x.6"), OwnJob("9_2", "adaptor-x.7"), OwnJob("9_3", "adaptor-x.5")]
+    backend().cancel([*jobs, OwnJob("7_0", "adaptor-x.9"), OwnJob("9_9", "adaptor-x.14")])
+    assert (tmp_path / "orders").read_text().split() == ["9_[1-2]"]
 
 
 def test_many_jobs_are_cancelled_in_few_orders_as_they_were_just_seen(

@@ -259,12 +259,15 @@ def test_what_a_site_prints_before_an_answer_is_left_out(fake: Fake, fake_squeue
     assert by_id(backend().jobs([], "adaptor-x.")).keys() == {"1"}
 
 
+OURS = '{"tool":"request-adaptor","kind":"request","tag":"adaptor-x.%d"}'
+
+
 def test_a_job_that_its_site_has_renamed_is_known_by_its_comment(fake: Fake, fake_squeue: Printing) -> None:
     commented = line("1", "RUNNING", "site-17").replace(
-        f"(null){MARK}(null){MARK}", f'(null){MARK}{{"name":"adaptor-x.1"}}{MARK}'
+        f"(null){MARK}(null){MARK}", f"(null){MARK}{OURS % 1}{MARK}"
     )
     named = line("2", "RUNNING", "adaptor-x.2").replace(
-        f"(null){MARK}(null){MARK}", f'(null){MARK}{{"name":"adaptor-x.9"}}{MARK}'
+        f"(null){MARK}(null){MARK}", f"(null){MARK}{OURS % 9}{MARK}"
     )
     fake_squeue(f"printf '{commented}{named}'")
     fake("sacct", "exit 1")
@@ -280,7 +283,8 @@ def test_the_end_of_a_job_whose_number_has_another_one_is_asked_of_sacct(
     """Its own records stand behind those of the other."""
     fake_squeue(f"printf '{line('7', 'RUNNING', 'mine')}'")
     fake_sacct(
-        "printf '7|COMPLETED|1795250000|1795250400|n1|4|adaptor-x.7\\n7|RUNNING|1795260000|Unknown|n1|4|mine\\n'"
+        "printf '7|COMPLETED|1795250000|1795250400|n1|4|adaptor-x.7\\n"
+        "7|RUNNING|1795260000|Unknown|n1|4|mine\\n'"
     )
     found = {report.tag: report.state for report in backend().jobs(["7"], "adaptor-x.")}
     assert found == {"mine": JobState.RUNNING, "adaptor-x.7": JobState.COMPLETED}

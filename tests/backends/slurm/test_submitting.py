@@ -23,6 +23,7 @@ from backends.slurm.submitting import (
     changes,
     check_changed,
     donated_options,
+    log_of,
     own_reservation,
     step_gres,
 )
@@ -51,12 +52,12 @@ def test_all_of_an_order_is_asked_for() -> None:
     assert arguments(ORDER) == [
         "--parsable",
         "--job-name=adaptor-x-7",
-        '--comment={"tool":"request-adaptor","kind":"request","name":"adaptor-x-7"}',
         "--time=11",
-        "--output=slurm-%j.out",
+        "--output=/home/u/100%% mine/slurm-%j.out",
         "--chdir=/home/u/100% mine",
         "--no-requeue",
         "--no-kill",
+        '--comment={"tool":"request-adaptor","kind":"request","tag":"adaptor-x-7"}',
         "--ntasks=3",
         "--cpus-per-task=2",
         "--partition=batch",
@@ -65,6 +66,11 @@ def test_all_of_an_order_is_asked_for() -> None:
         "--constraint=a&b",
         "--nice",
     ]
+
+
+def test_a_log_below_a_folder_with_a_backslash_has_a_name_that_sbatch_leaves_alone() -> None:
+    order = msgspec.structs.replace(ORDER, directory=Path("/home/DOMAIN\\user/100%"))
+    assert log_of(order) == "/home/DOMAIN\\\\user/100%/slurm.out"
 
 
 @pytest.mark.parametrize(("tr", "minutes"), [(1, 1), (60, 1), (61, 2), (3600, 60)])
@@ -92,10 +98,10 @@ def test_a_pilot_on_a_donated_node_asks_for_all_of_its_node_and_only_for_now() -
         donation=DonationConfig(mode="preemptible", partition="spare", extra_args=("--comment=ours",)),
     )
     found = arguments_of(order, donation_terms(donating), donated_options(order, 0))
-    assert '--comment={"tool":"request-adaptor","kind":"donation","name":"adaptor-x-7"}' in found
-    assert found[6:] == [
+    assert found[5:] == [
         "--no-requeue",
         "--no-kill",
+        '--comment={"tool":"request-adaptor","kind":"donation","tag":"adaptor-x-7"}',
         "--nodes=1",
         "--nodelist=n7",
         "--exclusive",
@@ -173,7 +179,7 @@ def test_what_leaves_it_open_is_uncertain(answer: CommandAnswer) -> None:
 
 def test_the_least_time_of_a_request_is_rounded_up_too() -> None:
     order = msgspec.structs.replace(ORDER, request=Request(6, 601, 121))
-    assert arguments(order)[3:5] == ["--time=11", "--time-min=3"]
+    assert arguments(order)[2:4] == ["--time=11", "--time-min=3"]
 
 
 def test_a_controller_that_was_never_reached_has_no_request() -> None:

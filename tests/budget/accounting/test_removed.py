@@ -11,6 +11,7 @@ from adaptor.budget.accounting.removed import RemovedPilot
 PILOT = RemovedPilot(
     id=1,
     site="gone",
+    tag="adaptor-x.hpc.1",
     job="7",
     tr=600,
     grace=60,
