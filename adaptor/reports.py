@@ -6,6 +6,7 @@ Frozen types, no behaviour. Times are epoch seconds.
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 
 import msgspec
 
@@ -27,6 +28,8 @@ class JobState(enum.Enum):
     NODE_FAILED = "node_failed"
     UNKNOWN = "unknown"
     """A word that we do not know; never taken as an end."""
+    GONE = "gone"
+    """The scheduler says that it has no job of this number (any more), and has no record of one; no tag."""
 
     @property
     def ended(self) -> PilotState | None:
@@ -44,8 +47,17 @@ _ENDS = {
 }
 
 
+class OwnJob(msgspec.Struct, frozen=True):
+    """A job that the adaptor submitted. Its number may be given to another job later; its tag never is."""
+
+    id: str
+    """The scheduler's number."""
+    tag: str
+    """What the scheduler keeps for us: the name, a comment or a variable of the job."""
+
+
 class JobReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What the scheduler knows of one of our jobs."""
+    """What the scheduler knows of one job of our user."""
 
     id: str
     tag: str
@@ -62,6 +74,10 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     request."""
     limit: float | None = None
     """Seconds that it asks for now; None: not known."""
+    partition: str = ""
+    """In which it waits or runs; empty: several, or the scheduler does not say."""
+    begins: float | None = None
+    """The scheduler holds it in its queue until then; None: it does not, or does not say."""
     nodes: tuple[str, ...] = ()
     yielded: float | None = None
     """Seconds from the call to make room until nothing of it ran; None: not known, or it was not called."""
@@ -69,3 +85,12 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     """The scheduler's own word for why it waits or ended."""
     never: str = ""
     """Why it can never start as it stands, one sentence; empty when it can."""
+
+    @property
+    def own(self) -> OwnJob:
+        return OwnJob(self.id, self.tag)
+
+
+def gone(ids: Iterable[str]) -> list[JobReport]:
+    """The scheduler says that it has no jobs of these numbers."""
+    return [JobReport(id=id, tag="", state=JobState.GONE) for id in sorted(ids)]

@@ -238,6 +238,18 @@ def format_clock(at: float) -> str:
     return f"{datetime.fromtimestamp(at):%H:%M:%S}"
 
 
+def utc_offset(at: float) -> int:
+    """Seconds by which the local clock is ahead of UTC at an instant (epoch seconds)."""
+    offset = datetime.fromtimestamp(at).astimezone().utcoffset()
+    return 0 if offset is None else round(offset.total_seconds())
+
+
+def format_offset(seconds: int) -> str:
+    """`UTC+01:00`."""
+    hours, minutes = divmod(abs(seconds) // 60, 60)
+    return f"UTC{'-' if seconds < 0 else '+'}{hours:02d}:{minutes:02d}"
+
+
 def format_instant(at: float) -> str:
     """The local date and time of an instant (epoch seconds): `2026-11-22 14:05:09`."""
     return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M:%S}"

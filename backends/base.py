@@ -13,7 +13,7 @@ import msgspec
 
 from adaptor.errors import AdaptorError
 from adaptor.model import EndedJob, Limits, QueueState, Request
-from adaptor.reports import JobReport, NodeReport
+from adaptor.reports import JobReport, NodeReport, OwnJob
 from adaptor.resources import TaskSize
 from backends.ceilings import Ceilings
 from backends.traits import Traits
@@ -96,29 +96,38 @@ class Backend(Traits, Protocol):
         return [self.submit(order)]
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
-        """One bulk question: our jobs with these ids, and all whose tag starts with `tag_prefix`.
+        """One bulk question: our user's jobs with these ids, and all whose tag starts with `tag_prefix`.
 
-        A job that is missing from the answer is unknown to the scheduler, which never means that
-        it completed. Finished jobs are reported for as long as the scheduler remembers them.
+        A job that is missing from the answer was left out, which never means that it completed; where the
+        scheduler itself says that it has no such job, it is reported as GONE. Finished jobs are reported for
+        as long as the scheduler remembers them. A number may belong to a job that the adaptor did not submit:
+        the tag of its report tells.
         """
 
-    def cancel(self, ids: Collection[str]) -> None:
-        """End these jobs, queued or running; unknown and ended ids are no error."""
+    def cancel(self, jobs: Collection[OwnJob]) -> None:
+        """End these jobs, queued or running; unknown and ended ones are no error.
+
+        A job with one of these numbers and another tag is not touched. Where the scheduler takes number and
+        tag in one order, they are given so; else the tag is read immediately before the order.
+        """
 
     def reshape(self, id: str, order: PilotOrder) -> None:  # noqa: ARG002
         """Let a queued job ask for the request of an order, without losing its age (only if `can_reshape`).
 
-        A job that has started stays as it is.
+        A job that has started stays as it is, as does one with another tag than the order's.
 
         Raises:
-            ChangeRefused: the scheduler said no, most often because the job has started.
+            ChangeRefused: the scheduler said no, most often because the job has started, or has no such job.
             SchedulerError: whether the request was changed is not known.
         """
         raise ChangeRefused(f"{id}: a request cannot be changed here")
 
-    def release(self, id: str, nodes: Collection[str]) -> None:
-        """Give these nodes of a running pilot back (only where `can_release`)."""
-        raise SchedulerError(f"job {id} can give back none of {', '.join(sorted(nodes))}")
+    def release(self, job: OwnJob, nodes: Collection[str]) -> None:
+        """Give these nodes of a running pilot back (only where `can_release`).
+
+        Raises SchedulerError: none was given back; or the number is another job's.
+        """
+        raise SchedulerError(f"job {job.id} can give back none of {', '.join(sorted(nodes))}")
 
     def ended_jobs(self) -> list[EndedJob]:
         """Jobs of other users that ended lately, the oldest first, if we may read the records.
@@ -163,14 +172,14 @@ class InFront(Backend):
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         return self._behind.jobs(ids, tag_prefix)
 
-    def cancel(self, ids: Collection[str]) -> None:
-        self._behind.cancel(ids)
+    def cancel(self, jobs: Collection[OwnJob]) -> None:
+        self._behind.cancel(jobs)
 
     def reshape(self, id: str, order: PilotOrder) -> None:
         self._behind.reshape(id, order)
 
-    def release(self, id: str, nodes: Collection[str]) -> None:
-        self._behind.release(id, nodes)
+    def release(self, job: OwnJob, nodes: Collection[str]) -> None:
+        self._behind.release(job, nodes)
 
     def ended_jobs(self) -> list[EndedJob]:
         return self._behind.ended_jobs()

@@ -13,7 +13,7 @@ import msgspec
 
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Limits, QueueState
-from adaptor.reports import JobReport, JobState
+from adaptor.reports import JobReport, JobState, OwnJob
 from backends.arrays import job_name, tag_of
 from backends.backend_type import BackendType
 from backends.base import Backend, PilotOrder, SchedulerError
@@ -45,8 +45,8 @@ class StandinBackend(Backend):
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         return [job for tag, job in self._jobs.items() if tag in ids or tag.startswith(tag_prefix)]
 
-    def cancel(self, ids: Collection[str]) -> None:
-        for tag in ids:
+    def cancel(self, jobs: Collection[OwnJob]) -> None:
+        for tag in (job.tag for job in jobs):
             if tag in self._jobs:
                 self._jobs[tag] = JobReport(id=tag, tag=tag, state=JobState.CANCELLED, end=time.time())
 

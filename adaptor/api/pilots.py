@@ -79,6 +79,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 class Why(msgspec.Struct, frozen=True):
     lines: list[Explanation]
     last: int = 0  # the number of the newest line
+    offset: int = 0
+    """Seconds by which the clock in its texts is ahead of UTC: they have the local time of their writer."""
 
 
 class GetWhy(Question[Why], frozen=True):

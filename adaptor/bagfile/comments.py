@@ -29,6 +29,12 @@ def almost_ours(line: str) -> bool:
     return _OURS.match(line) is None and _OURS_ALMOST.match(line) is not None
 
 
+def tool_of(line: str) -> str:
+    """The command that reads a comment as a directive, such as `bsub`; empty: no command that is known."""
+    found = _OF_TOOL.match(line)
+    return _TOOLS[found["tool"]] if found and found["tool"] in _TOOLS else ""
+
+
 def directive_in_list(line: str, as_script: str) -> str | None:
     """Why a line of a list cannot be skipped as a comment, with the way out; None: it can.
 

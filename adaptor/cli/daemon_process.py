@@ -213,7 +213,7 @@ def _does_not_end(who: str) -> str:
 def check_restart() -> None:
     """Before anything ends: raises AdaptorError if this version or key cannot take the state over."""
     asking.check_own_key("restart the daemon")
-    from adaptor.daemon.takeover import check_takeover
+    from adaptor.daemon.ground.takeover import check_takeover
 
     directory = state_directory()
     try:
@@ -236,7 +236,7 @@ def restart_daemon(config: str | None, *, drop_sites: bool = False) -> bool:
     Raises AdaptorError: the configuration cannot be used, so that the daemon goes on; the daemon runs on
     another machine, or does not end; none can be started.
     """
-    from adaptor.config.loading import config_path, load_config
+    from adaptor.config.loading import config_path, goes_on_with, load_config
 
     daemon = None
     with contextlib.suppress(AccessError, asking.OtherVersionError):
@@ -244,9 +244,8 @@ def restart_daemon(config: str | None, *, drop_sites: bool = False) -> bool:
     if daemon is not None and daemon.host != socket.gethostname():
         raise AdaptorError(f"the daemon runs on {daemon.host}: run `adaptor daemon restart` there")
     if config is None and daemon is not None and daemon.config_file:
-        default = config_path()
         last = Path(daemon.config_file)
-        config = None if default is not None and default.absolute() == last else str(last)
+        config = None if goes_on_with(last, config_path()) else str(last)
     load_config(config_path(config))  # before the daemon ends
     stopped = stop_daemon(pilots=False) is not None
     ensure_daemon(config, daemon is not None and daemon.until_idle, drop_sites=drop_sites)
@@ -354,7 +353,9 @@ def _other_file(daemon: api.DaemonView, config: str | None) -> bool:
 
 def _config_now(daemon: api.DaemonView) -> tuple[Path, str]:
     """The file of its configuration, or where one would be; and the digest of what it holds now."""
-    from adaptor.config.loading import default_config_path, digest_of
+    from adaptor.config.loading import SITES, default_config_path, digest_of
 
-    path = Path(daemon.config_file or default_config_path())
+    path = default_config_path()
+    if daemon.config_file and not (daemon.config_file == str(SITES) and path.is_file()):
+        path = Path(daemon.config_file)
     return path, digest_of(path)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 _PREFIXES = (
     *("ADAPTOR_", "DBUS_", "PBS_", "SBATCH_", "SLURM_", "SLURMD_", "SRUN_", "SSH_", "TERM_"),
     *("TMUX", "XDG_SESSION"),
+    *("PMI_", "PMIX_", "OMPI_COMM_WORLD_"),  # of a step or a process of MPI
 )
 _NAMES = {
     *("_", "SHLVL", "PWD", "OLDPWD", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"),

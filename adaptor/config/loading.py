@@ -65,6 +65,11 @@ def files_of(path: Path) -> list[Path]:
     return [SITES, path] if adds else [path]
 
 
+def goes_on_with(last: Path, default: Path | None) -> bool:
+    """Whether `default`, the file where none is named, is that of the last daemon, or one that adds to it."""
+    return default is not None and last.resolve() in {file.resolve() for file in files_of(default)}
+
+
 def last_config(directory: Path) -> Path | None:
     """The file that the last daemon of a state directory used; None: it used none."""
     path = _last(directory)[1].removesuffix(b"\n")

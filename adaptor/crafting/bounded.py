@@ -1,4 +1,4 @@
-"""What is free for us of what the queue leaves free, where some jobs may hold only so much together. Pure."""
+"""What is free for us of what the queue leaves free, where jobs share a bound on processors. Pure."""
 
 from __future__ import annotations
 

@@ -14,7 +14,14 @@ from pathlib import Path
 import msgspec
 
 from adaptor import api
-from adaptor.config.loading import config_path, digest_of, files_of, last_config, last_sites, load_config
+from adaptor.config.loading import (
+    config_path,
+    digest_of,
+    goes_on_with,
+    last_config,
+    last_sites,
+    load_config,
+)
 from adaptor.config.schema import Config
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.remote.machines import make_machine
@@ -61,8 +68,7 @@ def continued(directory: Path, option: str | None) -> Path | None:
     last = last_config(directory)
     if option or os.environ.get("ADAPTOR_CONFIG") or last is None or not any(_unfinished(directory, 1)):
         return None
-    default = config_path()
-    if default is not None and last.resolve() in {file.resolve() for file in files_of(default)}:
+    if goes_on_with(last, config_path()):
         return None
     if not last.is_file():
         raise ConfigError(

@@ -22,7 +22,7 @@ from typing import IO
 import msgspec
 
 from adaptor.daemon.clock import system_clock
-from adaptor.daemon.threads import NO_THREAD
+from adaptor.daemon.ground.threads import NO_THREAD
 from adaptor.errors import AdaptorError
 from adaptor.processes.identity import (
     Process,

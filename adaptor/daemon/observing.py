@@ -14,7 +14,7 @@ from adaptor.daemon.evidence import PilotFiles, evidence, own_report, prune
 from adaptor.daemon.site import Site
 from adaptor.daemon.spool import spool_of
 from adaptor.decisions.pilot_rules import is_unheard
-from adaptor.decisions.pilots import LOSS_WORDS, Pilot
+from adaptor.decisions.pilots import LEFT_OUT, LOSS_WORDS, Absence, Pilot
 from adaptor.decisions.questions import PilotNews, Reply
 from adaptor.journal.pilot_rows import pilots_in_system
 from adaptor.model import PilotState
@@ -26,37 +26,62 @@ _READ_AT_ONCE = 50  # folders of pilots: hundreds may end at once, and their fil
 
 
 async def look_at_pilots(site: Site) -> Reply:
-    """One bulk question on all pilots."""
-    ids = [pilot.job for pilot in site.pilots.values() if pilot.job is not None]
+    """One bulk question on all pilots.
+
+    A job is a pilot's by its tag, and a stray by the prefix of the site's tags. A number says nothing:
+    the scheduler may have given it to another job.
+    """
+    ids = list(dict.fromkeys(pilot.job for pilot in site.pilots.values() if pilot.job is not None))
     asked = site.core.now()
     reports = await site.ask(lambda: site.backend.jobs(ids, site.tag_prefix))
     if reports is None:
         return Reply(now=site.core.now())
-    by_tag = {report.tag: report for report in reports}
+    found = Found(reports)
     # What workers of ended pilots have written is heard before their end is judged.
-    ended = (
-        report.state.ended for pilot in site.pilots.values() if (report := by_tag.get(pilot.tag)) is not None
-    )
+    ended = (report.state.ended for pilot in site.pilots.values() if (report := found.of(pilot)) is not None)
     if site.spool is not None and any(ended):
         await site.spool.exchange()
     # What cannot be read now is read the next time: an end is judged with all that there is.
     pilots = [pilot for pilot in site.pilots.values() if pilot.submitted < asked]
-    files = await _files_of(site, [each for each in pilots if _to_read(site, each, by_tag.get(each.tag))])
-    news = [
-        found
-        for pilot in pilots
-        if (found := _news(site, pilot, by_tag.get(pilot.tag), files.get(pilot.id))) is not None
-    ]
+    files = await _files_of(site, [each for each in pilots if _to_read(site, each, found)])
+    news = [each for pilot in pilots if (each := _news(site, pilot, found, files.get(pilot.id))) is not None]
     known = {pilot.tag for pilot in site.pilots.values()}
     return Reply(
         now=site.core.now(),
         pilots=news,
         strays=[
-            report.id
+            report.own
             for report in reports
-            if report.tag not in known and report.state in (JobState.QUEUED, JobState.RUNNING)
+            if report.tag.startswith(site.tag_prefix)
+            and report.tag not in known
+            and report.state in (JobState.QUEUED, JobState.RUNNING)
         ],
     )
+
+
+class Found:
+    """What the scheduler reports, by tags and by numbers."""
+
+    def __init__(self, reports: Sequence[JobReport]) -> None:
+        self._by_tag: dict[str, list[JobReport]] = {}
+        self._by_id: dict[str, JobReport] = {}
+        for report in reports:
+            self._by_id[report.id] = report
+            if report.tag:
+                self._by_tag.setdefault(report.tag, []).append(report)
+
+    def of(self, pilot: Pilot) -> JobReport | None:
+        """Of several jobs with the pilot's tag the one of its number, else the last."""
+        same = self._by_tag.get(pilot.tag, [])
+        return next((report for report in same if report.id == pilot.job), same[-1] if same else None)
+
+    def absence(self, pilot: Pilot) -> Absence:
+        """What is said of a pilot that is not named."""
+        report = None if pilot.job is None else self._by_id.get(pilot.job)
+        if report is None:
+            return LEFT_OUT
+        gone = report.state is JobState.GONE
+        return Absence(denied=gone, other="" if gone else report.tag or "without a name")
 
 
 async def look_at_nodes(site: Site) -> list[NodeReport] | None:
@@ -65,8 +90,9 @@ async def look_at_nodes(site: Site) -> list[NodeReport] | None:
     return await site.ask(lambda: site.backend.nodes(jobs))
 
 
-def _to_read(site: Site, pilot: Pilot, report: JobReport | None) -> bool:
+def _to_read(site: Site, pilot: Pilot, found: Found) -> bool:
     """Whether its files are wanted: it may have ended, or is unheard."""
+    report = found.of(pilot)
     missing = report is None and pilot.state is not PilotState.SUBMITTING
     unheard = is_unheard(pilot, site.core.now()) and not pilot.note
     return missing or (report is not None and report.state.ended is not None) or unheard
@@ -83,13 +109,14 @@ async def _files_of(site: Site, pilots: Collection[Pilot]) -> dict[int, PilotFil
     return {id: found[folder] for id, folder in folders.items() if folder in found}
 
 
-def _news(site: Site, pilot: Pilot, report: JobReport | None, left: PilotFiles | None) -> PilotNews | None:
+def _news(site: Site, pilot: Pilot, found: Found, left: PilotFiles | None) -> PilotNews | None:
     """With the files that were read of it; None: they cannot be read."""
+    report = found.of(pilot)
     if left is None:
-        return None if _to_read(site, pilot, report) else PilotNews(pilot=pilot.id, report=report)
+        return None if _to_read(site, pilot, found) else PilotNews(pilot=pilot.id, report=report)
     if report is None and pilot.job is not None and left.own_end is not None:
         report = own_report(pilot, left.own_end)
-    return PilotNews(pilot=pilot.id, report=report, left=left)
+    return PilotNews(pilot=pilot.id, report=report, absence=found.absence(pilot), left=left)
 
 
 def doubt(site: Site) -> str:

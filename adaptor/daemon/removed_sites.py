@@ -20,6 +20,7 @@ from adaptor.daemon.sites import former_local_site
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.journal.pilot_rows import PilotRow, pilots_in_system, signs_of_life
 from adaptor.model import AttemptOutcome
+from adaptor.reports import OwnJob
 from adaptor.units import format_duration, format_instant
 from backends.base import TAG_START
 
@@ -65,17 +66,21 @@ def _ended_here(core: Core, pilots: Sequence[RemovedPilot]) -> dict[int, float]:
     """When pilots of former local sites ended (epoch seconds), by pilot. Their queued jobs are cancelled."""
     ended: dict[int, float] = {}
     for site in {pilot.site for pilot in pilots}:
-        own = {pilot.job: pilot for pilot in pilots if pilot.site == site and pilot.job is not None}
+        own = {
+            OwnJob(pilot.job, pilot.tag): pilot
+            for pilot in pilots
+            if pilot.site == site and pilot.job is not None
+        }
         try:
             local = former_local_site(site, core.directory)
             if local is None:
                 continue
             local.cancel([job for job, pilot in own.items() if pilot.started is None])
-            reports = local.jobs(list(own), TAG_START)
+            reports = local.jobs([job.id for job in own], TAG_START)
         except AdaptorError as error:  # its folder cannot be read
             log.warning("pilots of the former site %s cannot be looked up: %s", site, error)
             continue
-        ended |= {own[report.id].id: report.end for report in reports if report.id in own and report.end}
+        ended |= {own[report.own].id: report.end for report in reports if report.own in own and report.end}
     return ended
 
 
@@ -119,6 +124,7 @@ def _known(core: Core, row: PilotRow, noticed: float | None) -> RemovedPilot:
         id=row.id,
         site=row.site,
         job=row.job,
+        tag=row.tag,
         tr=row.tr,
         grace=reserved.tariff.grace if reserved else 0,
         reserved=reserved.amount if reserved else 0,

@@ -23,7 +23,8 @@ from adaptor.daemon.client.commands import ClientEndpoint
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.configured import Configured, changes, check_removed, checked_anew
 from adaptor.daemon.core import Core
-from adaptor.daemon.kept_files import KeptFiles
+from adaptor.daemon.ground.kept_files import KeptFiles
+from adaptor.daemon.ground.threads import NO_THREAD, Threads
 from adaptor.daemon.notices import NotableEvents
 from adaptor.daemon.observing import read_history
 from adaptor.daemon.remote.folder import RemoteFolder
@@ -42,7 +43,6 @@ from adaptor.daemon.site import Site
 from adaptor.daemon.sites import first_limits, make_backends, stays_inside, terms_of, unknown_limits
 from adaptor.daemon.step import end_pilots
 from adaptor.daemon.step import run as run_site
-from adaptor.daemon.threads import NO_THREAD, Threads
 from adaptor.daemon.timers import Every, keep_synced, new_scheduler
 from adaptor.daemon.transports import set_up_transport
 from adaptor.daemon.treasury import costs_of

@@ -308,5 +308,6 @@ def ceilings_of(backend: Backend, config: SiteConfig) -> dict[str, Ceilings]:
 def report_of(backend: Backend, job: str) -> JobReport | None:
     """What the scheduler says of a job of our user that its queue does not show; None: nothing."""
     with suppress(SchedulerError):
-        return next((report for report in backend.jobs([job], _BY_NO_TAG) if report.id == job), None)
+        found = (report for report in backend.jobs([job], _BY_NO_TAG) if report.id == job)
+        return next((report for report in found if report.state is not JobState.GONE), None)
     return None

@@ -14,6 +14,7 @@ from adaptor.config.policy import policy_of
 from adaptor.crafting.situation import Reshape, Withhold
 from adaptor.daemon.clock import midnight
 from adaptor.daemon.core import Core
+from adaptor.daemon.ground.threads import Threads
 from adaptor.daemon.observing import (
     charge,
     doubt,
@@ -26,7 +27,6 @@ from adaptor.daemon.observing import (
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of
 from adaptor.daemon.submitting import change_request, intend, intend_change, reshape, submit
-from adaptor.daemon.threads import Threads
 from adaptor.decisions.actions import Explain, KeepForecast, Wake, WithholdNodes
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.questions import (
@@ -47,6 +47,7 @@ from adaptor.decisions.questions import (
     Together,
 )
 from adaptor.decisions.step import Step
+from adaptor.reports import OwnJob
 from backends.donation import nodes_at_once
 from backends.registry import backend_type
 
@@ -177,7 +178,7 @@ async def _decision(site: Site) -> Decision:
         return await asyncio.to_thread(decide, core.snapshot(site.name, core.now()))
 
 
-async def _cancel(site: Site, jobs: Collection[str]) -> Reply:
+async def _cancel(site: Site, jobs: Collection[OwnJob]) -> Reply:
     def cancel() -> Answer:
         site.backend.cancel(jobs)
         return Answer.TAKEN

@@ -30,6 +30,7 @@ from adaptor.protocol.messages import (
     decode_from_worker,
     says_goodbye,
 )
+from adaptor.reports import OwnJob
 from adaptor.scheduling.broker import NO_TIME, NO_WORK
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
 from adaptor.scheduling.lost_workers import SILENT
@@ -270,7 +271,7 @@ async def release_node(site: Site, worker: Worker) -> None:
     others = any(other.node != worker.node for other in site.core.broker.of_pilot(worker.pilot))
     if not site.backend.can_release or pilot is None or pilot.job is None or not others:
         return
-    job = pilot.job
+    job = OwnJob(pilot.job, pilot.tag)
     try:
         await asyncio.to_thread(lambda: site.backend.release(job, [worker.node]))
     except SchedulerError as error:

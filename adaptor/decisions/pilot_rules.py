@@ -52,7 +52,8 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
                 yield WithdrawStuck(pilot.id, why)
             alike.add(kind)  # of equal requests the oldest shows whether the scheduler starts them
         if why := (
-            why_forsaken(site, pilot, now)
+            why_put_back(pilot, now)
+            or why_forsaken(site, pilot, now)
             or why_not_another_unit(snapshot, courses, site, pilot)
             or why_tasks_start_anew(snapshot, courses, site, pilot)
             or why_given_back(snapshot, site, pilot)
@@ -124,6 +125,18 @@ def _missing_processors(pilot: Pilot) -> int:
 def _short(node: str) -> str:
     """Schedulers name a node with and without its domain."""
     return node.partition(".")[0].lower()
+
+
+def why_put_back(pilot: Pilot, now: float) -> str:
+    """Why not to wait for a request that ran and is back in the queue: the scheduler holds it for a while.
+
+    Slurm does so for two minutes, in which a new one can start. One that never ran is held on purpose.
+    """
+    if pilot.state is not PilotState.QUEUED or not pilot.put_back or pilot.leaving or pilot.node:
+        return ""
+    if pilot.begins is None or pilot.begins <= now:
+        return ""
+    return f"it was put back into the queue, where it is held for {format_duration(pilot.begins - now)}"
 
 
 def why_forsaken(site: SiteFacts, pilot: Pilot, now: float) -> str:

@@ -16,7 +16,13 @@ from adaptor.shortfalls import Shortfall
 from adaptor.units import folded, format_duration
 
 CANCEL_AGAIN = 120.0  # seconds until a pilot that got the order to end, and is still there, gets it again
-MISSES_TO_VANISH = 3  # consecutive answers without the pilot after which it counts as vanished
+MISSES_TO_VANISH = 3  # consecutive answers without the pilot after which it may count as vanished
+DENIED_FOR = 30.0
+"""Seconds for which those answers must go on if the scheduler says that it has no such job, or shows another
+job of the same number: it was restored from a backup, or began anew."""
+LEFT_OUT_FOR = 600.0
+"""Seconds for which they must go on if they only leave it out: an answer may be cut, empty or another
+cluster's for a while, and a pilot that is given up for lost loses its place in the queue."""
 
 _MOST_NOTES = 3  # of a pilot that are shown together
 
@@ -37,6 +43,18 @@ class Arrival(msgspec.Struct, frozen=True):
     """That its pilot asked for there."""
     shortfalls: tuple[Shortfall, ...] = ()
     """What it got less of."""
+
+
+class Absence(msgspec.Struct, frozen=True):
+    """What an answer of the scheduler that does not name a pilot says of it."""
+
+    denied: bool = False
+    """The scheduler says that it has no such job."""
+    other: str = ""
+    """The name of another job that has its number."""
+
+
+LEFT_OUT = Absence()
 
 
 class Pilot(PilotView, frozen=True, kw_only=True):
@@ -88,8 +106,16 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     """Since when it has run without a worker that reports; None: it has one, or does not run."""
     fell_silent: bool = False
     """Whether a worker of it fell silent: it may report again."""
+    told_partition: str = ""
+    """Where the scheduler last had it; empty: not told yet."""
+    put_back: bool = False
+    """Whether it ran before and was put back into the queue."""
+    begins: float | None = None
+    """As of `JobReport`."""
     misses: int = 0
-    """Answers in a row that left it out."""
+    """Answers in a row that did not name it."""
+    missing_since: float | None = None
+    """When the first of them came."""
     wait_known: bool = False
     """Whether its site has learned how long it waited."""
 
@@ -213,6 +239,12 @@ def has_become(report: JobReport, told: Request, known: Request) -> str:
     return f"the scheduler has it as {shown(told)}, no longer as {shown(known)}"
 
 
+def moved_to(pilot: Pilot, report: JobReport) -> str:
+    """The partition to which somebody has moved it; empty: it is where it was, as far as is known."""
+    known = pilot.told_partition  # a site may call a partition by another name
+    return report.partition if known and report.partition != known else ""
+
+
 def told_end(pilot: Pilot) -> str:
     """How a pilot ended, for the user."""
     ran = f" after {format_duration(pilot.ended - pilot.started)}" if pilot.started and pilot.ended else ""
@@ -237,9 +269,12 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> Pilot:
     queued, running = report.state is JobState.QUEUED, report.state is JobState.RUNNING
     seen = pilot.but(
         misses=0,
+        missing_since=None,
         seen_running=not queued,
         job=report.id,
         never=report.never,
+        begins=report.begins if queued else None,
+        told_partition=report.partition or pilot.told_partition,
         started=pilot.started if report.start is None or queued else report.start,
         granted=pilot.granted if report.granted is None else report.granted,
         nodes=report.nodes if running else pilot.nodes,
@@ -257,19 +292,24 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> Pilot:
     if running and pilot.state is not PilotState.RUNNING:
         return seen.but(state=PilotState.RUNNING, started=now if seen.started is None else seen.started)
     if queued and pilot.state is not PilotState.QUEUED:
-        return seen.but(state=PilotState.QUEUED, started=None, first_hello=None, arrivals={})
+        put_back = pilot.put_back or pilot.state is PilotState.RUNNING
+        return seen.but(
+            state=PilotState.QUEUED, started=None, first_hello=None, arrivals={}, put_back=put_back
+        )
     return seen
 
 
-def miss(pilot: Pilot, now: float, *, alive: bool, settle_time: float) -> Pilot:
+def miss(pilot: Pilot, now: float, *, alive: bool, settle_time: float, absence: Absence = LEFT_OUT) -> Pilot:
     """The scheduler's answer does not name a pilot in the system: it may have ended.
 
     Missing never means completed: a pilot that was just submitted may still appear, one whose workers report
-    runs, and any other has vanished only after several such answers.
+    runs, and any other has vanished only after several such answers over some time. Then it counts as ended
+    when it was first missing.
 
     Args:
         alive: whether one of its workers has reported lately.
         settle_time: seconds after which a submit that left no trace has not happened.
+        absence: what the answer says of it.
     """
     if pilot.state is PilotState.SUBMITTING:
         if now - pilot.submitted < settle_time:
@@ -277,12 +317,23 @@ def miss(pilot: Pilot, now: float, *, alive: bool, settle_time: float) -> Pilot:
         return pilot.over(
             PilotState.REFUSED, now, "the submit command failed, and the scheduler never had the request"
         )
-    missed = pilot.but(misses=0 if alive else pilot.misses + 1)
-    if missed.misses < MISSES_TO_VANISH:
+    if alive:
+        return pilot.but(misses=0, missing_since=None)
+    since = now if pilot.missing_since is None else min(pilot.missing_since, now)  # a clock may be set back
+    missed = pilot.but(misses=pilot.misses + 1, missing_since=since)
+    patience = DENIED_FOR if absence.denied or absence.other else LEFT_OUT_FOR
+    if missed.misses < MISSES_TO_VANISH or now - since < patience:
         return missed
-    return missed.over(
-        PilotState.VANISHED, now, "the scheduler does not know it any more and has no record of its end"
-    )
+    return missed.over(PilotState.VANISHED, max(since, missed.since), _why_vanished(missed, absence))
+
+
+def _why_vanished(pilot: Pilot, absence: Absence) -> str:
+    if absence.other:
+        return (
+            f"its number {pilot.job} is another job's, {absence.other[:80]!r}, which is left alone: the "
+            "scheduler has lost the pilot and given its number away, or the site changes names and comments"
+        )
+    return "the scheduler does not know it any more and has no record of its end"
 
 
 class PilotTable(Mapping[int, Pilot]):

@@ -14,10 +14,10 @@ import msgspec
 from adaptor.crafting.situation import Demand, Reshape
 from adaptor.decisions.actions import Action, SubmitRequest
 from adaptor.decisions.decide import Decision
-from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.pilots import LEFT_OUT, Absence, Pilot
 from adaptor.model import Limits, QueueState, Request
 from adaptor.protocol.messages import Result
-from adaptor.reports import JobReport, NodeReport
+from adaptor.reports import JobReport, NodeReport, OwnJob
 from adaptor.scheduling.workers import Worker
 
 
@@ -35,7 +35,7 @@ class Ask(enum.Enum):
 class Cancel(msgspec.Struct, frozen=True):
     """Order the scheduler to end these jobs."""
 
-    jobs: tuple[str, ...]
+    jobs: tuple[OwnJob, ...]
 
 
 class Intend(msgspec.Struct, frozen=True):
@@ -122,6 +122,8 @@ class PilotNews(msgspec.Struct, frozen=True, kw_only=True):
     pilot: int
     report: JobReport | None
     """None: the scheduler does not name it."""
+    absence: Absence = LEFT_OUT
+    """What the answer says of one that it does not name."""
     left: LeftBehind | None = None
     """None: its folder was not read."""
 
@@ -145,8 +147,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits | None = None
     pilots: Sequence[PilotNews] | None = None
     """Those of which something is known now."""
-    strays: Sequence[str] = ()
-    """Jobs of ours that are no pilots of which anything is known."""
+    strays: Sequence[OwnJob] = ()
+    """Jobs with tags of this site that are no pilots of which anything is known."""
     nodes: Sequence[NodeReport] | None = None
     midnight: float = 0.0
     """Some local midnight, of an answer with nodes."""

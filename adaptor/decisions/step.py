@@ -28,7 +28,16 @@ from adaptor.decisions.actions import (
     WithholdNodes,
 )
 from adaptor.decisions.memory import Memory
-from adaptor.decisions.pilots import Pilot, has_become, miss, observe, request_told, told_end, told_ends
+from adaptor.decisions.pilots import (
+    Pilot,
+    has_become,
+    miss,
+    moved_to,
+    observe,
+    request_told,
+    told_end,
+    told_ends,
+)
 from adaptor.decisions.questions import (
     Answer,
     Ask,
@@ -51,7 +60,7 @@ from adaptor.decisions.questions import (
 from adaptor.decisions.requests import billed
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.model import PilotState, Request
-from adaptor.reports import JobReport
+from adaptor.reports import JobReport, OwnJob
 from adaptor.scheduling.broker import Broker
 from adaptor.units import counted, folded, format_duration
 
@@ -155,7 +164,8 @@ class Step:
         if reply.pilots is None:
             return
         if reply.strays:  # given up for lost, or never known: they must not run on unnoticed
-            told = f"cancelled job {', '.join(reply.strays)}: its submit had failed as far as known"
+            numbers = ", ".join(stray.id for stray in reply.strays)
+            told = f"cancelled job {numbers}, which has a tag of this site and is no pilot any more"
             yield from self._ask(Explain("problem", told))
             yield from self._ask(Cancel(tuple(reply.strays)))
         ended, others = list[int](), list[Pilot]()
@@ -181,9 +191,10 @@ class Step:
         if news.report is None:
             settle_time = 2 * site.settings.command_timeout + 60
             alive = bool(broker.of_pilot(pilot.id))
-            seen = miss(pilot, self._now, alive=alive, settle_time=settle_time)
+            seen = miss(pilot, self._now, alive=alive, settle_time=settle_time, absence=news.absence)
         else:
             pilot = yield from self._take_in_request(pilot, news.report)
+            pilot = yield from self._take_in_place(pilot, news.report)
             seen = observe(pilot, news.report, self._now)
         if left is not None and not seen.notes:
             seen = seen.but(unheard=left.complaints)
@@ -210,6 +221,16 @@ class Step:
         elif (told.p, told.tr) != (held.p, held.tr):
             yield from self._ask(RequestChanged(pilot, told))
         return pilot
+
+    def _take_in_place(self, pilot: Pilot, report: JobReport) -> Generator[Question, Reply, Pilot]:
+        """Take in that its owner or an operator has moved a pilot to another partition, where it counts."""
+        partition = moved_to(pilot, report)
+        if not partition or pilot.node:
+            return pilot
+        told = f"the scheduler has it in partition {partition}, no longer in {pilot.told_partition}"
+        yield from self._ask(Explain("state", told, pilot.id))
+        ours = partition in self._site.limits.partitions
+        return self._site.change(pilot, partition=partition) if ours else pilot
 
     def _ended(self, pilot: Pilot, left: LeftBehind) -> Steps:
         """Take in what a pilot left behind, and put its tasks back."""
@@ -266,7 +287,7 @@ class Step:
         """Cancel the pilots that have a reason to go and are still there."""
         site, broker, now = self._site, self._common.broker, self._now
         pilots = [pilot for pilot in site.pilots.concerned if pilot.to_cancel(now)]
-        unwanted = {pilot.job: pilot for pilot in pilots if pilot.job is not None}
+        unwanted = {OwnJob(pilot.job, pilot.tag): pilot for pilot in pilots if pilot.job is not None}
         if unwanted and (yield from self._ask(Cancel(tuple(unwanted)))).answer is Answer.TAKEN:
             for pilot in unwanted.values():
                 site.change(pilot, cancel_sent=now)

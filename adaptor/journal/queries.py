@@ -23,6 +23,7 @@ from adaptor.journal.forecast_rows import first_forecast, forecast_record
 from adaptor.journal.pilot_rows import held_by_attempts
 from adaptor.journal.views import OFFLINE, Live, bags, count, events, latest, left_out, pilots, tasks
 from adaptor.model import IN_SYSTEM, USEFUL
+from adaptor.units import utc_offset
 
 
 class QueryContext:
@@ -186,4 +187,5 @@ def _report(reading: QueryContext, question: api.GetReport | api.GetAdvice) -> a
 @reads(api.GetWhy)
 def _why(reading: QueryContext, question: api.GetWhy) -> api.Why:
     found = [] if question.bag is None else bags(reading.db, str(question.bag))
-    return decisions(reading.db, question, found[0] if found else None)
+    told = decisions(reading.db, question, found[0] if found else None)
+    return msgspec.structs.replace(told, offset=utc_offset(reading.now))

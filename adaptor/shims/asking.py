@@ -14,7 +14,8 @@ from typing import Any
 
 from adaptor.bagfile.scripts.getopt import OptionError
 from adaptor.shims import formats
-from adaptor.shims.fields import PARTITION, as_json, fields_of, record
+from adaptor.shims.fields import PARTITION, fields_of, record
+from adaptor.shims.in_json import as_json, meta_of, release_of
 from adaptor.shims.jobs import ACTIVE, Job, Jobs, split
 from adaptor.shims.options import Asked, read
 from adaptor.shims.real import asked, found, pass_on, tell
@@ -94,14 +95,12 @@ def _print(name: str, wanted: Asked, jobs: Iterable[Job], rows: Rows) -> int:
     chosen = [job for job in jobs if wanted.chooses(job, user, uid)]
     text, code = asked(name, wanted.words()) if wanted.for_scheduler else ("", 0)
     if wanted.has("json"):
-        # One value with both. A state is a list since Slurm 23.11: ours is written as in the real answer.
-        accounting = name == "sacct"
-        told: dict[str, Any] = json.loads(text) if text.strip() else {"meta": {}, "jobs": [], "errors": []}
-        key = "state" if accounting else "job_state"
-        shown = [each[key]["current"] if accounting else each[key] for each in told["jobs"]]
-        common: dict[str, Any] = {"user": user, "uid": uid, "accounting": accounting}
-        common["states_as_list"] = not shown or isinstance(shown[0], list)
-        told["jobs"] += [as_json(job, **common) for job in chosen]
+        # One value with both, in the shape of the real answer.
+        release = release_of(asked(name, ["--version"])[0])
+        told: dict[str, Any] = json.loads(text) if text.strip() else {"jobs": [], "errors": []}
+        told.setdefault("meta", meta_of(release))
+        common: dict[str, Any] = {"user": user, "uid": uid, "accounting": name == "sacct"}
+        told["jobs"] += [as_json(job, **common, release=release) for job in chosen]
         print(json.dumps(told, indent=1))
         return code
     sys.stdout.write(text)

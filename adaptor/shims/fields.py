@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
@@ -127,32 +126,3 @@ def record(job: Job, *, user: str) -> str:
         f"StdOut={job.stdout}",
     ]
     return "\n   ".join(lines)
-
-
-def as_json(job: Job, *, user: str, uid: int, states_as_list: bool, accounting: bool) -> dict[str, Any]:
-    """An entry of `jobs` in `squeue --json` or `sacct --json`: what programs look at."""
-    state: Any = [job.state] if states_as_list else job.state
-    times = {"submission": int(job.submitted), "start": int(job.started or 0), "end": int(job.ended or 0)}
-    common = {"job_id": job.number, "name": job.name, "partition": PARTITION}
-    if accounting:
-        told = {"state": {"current": state, "reason": job.reason}, "user": user, "nodes": job.node}
-        times |= {"elapsed": int(job.wall or 0), "limit": int((job.limit or 0) / 60)}
-        return {**common, **told, "time": times, "exit_code": {"return_code": job.code}}
-    return {
-        **common,
-        "array_job_id": job.array or 0,
-        "array_task_id": int(job.index) if job.index is not None else None,
-        "job_state": state,
-        "state_reason": job.reason,
-        "user_name": user,
-        "user_id": uid,
-        "submit_time": times["submission"],
-        "start_time": times["start"],
-        "end_time": times["end"],
-        "nodes": job.node,
-        "cpus": job.cpus,
-        "exit_code": job.code,
-        "current_working_directory": job.cwd,
-        "standard_output": job.stdout,
-        "standard_error": job.stderr,
-    }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
 from adaptor.model import EndedJob, QueueState
-from adaptor.reports import JobReport
+from adaptor.reports import JobReport, OwnJob
 from adaptor.units import counted
 from backends.base import TAG_START, PilotOrder, SubmitRefused
 from backends.ceilings import Ceilings
@@ -157,9 +157,9 @@ class GridEngineBackend(BatchBackend[Master]):
         """See `backends.base.Backend`. Records of ended jobs may come some seconds after their end."""
         return self._own.reports(ids, tag_prefix)
 
-    def cancel(self, ids: Collection[str]) -> None:
+    def cancel(self, jobs: Collection[OwnJob]) -> None:
         """See `backends.base.Backend`. The queue's `notify` passes from the signal to SIGKILL."""
-        for answer in self._cancel("qdel", ids, nothing_left):
+        for answer in self._cancel(["qdel"], self._own.living(jobs), nothing_left):
             self._own.deleted.update(deleted_waiting(answer))
 
     def ended_jobs(self) -> list[EndedJob]:

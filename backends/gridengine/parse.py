@@ -160,6 +160,7 @@ def _explained(parse: Callable[[str], T]) -> Callable[[str], T]:
 def _tree(text: str) -> ElementTree.Element:
     if "<!" in text:  # neither declarations nor entities: nothing grows when it is read
         raise ValueError("the XML has declarations")
+    text = text[max(0, text.find("<?xml")) :]  # a site may print something before it
     return ElementTree.fromstring(_CONTROL.sub("?", text))  # noqa: S314
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection
 
 from adaptor.config.schema import SiteConfig
-from adaptor.reports import JobReport, JobState
+from adaptor.reports import JobReport, JobState, OwnJob
 from backends.gridengine import parse
 from backends.gridengine.parse import Cell, EndedRecord, GridJob
 from backends.gridengine.state import GridSeen, state_of
@@ -108,31 +108,39 @@ class Own:
         self._master = master
         self.deleted: set[str] = set()
         """Ids of jobs that were deleted while they waited: of these there are no records."""
-        self._ends: dict[str, JobReport] = {}
-        self._gone: dict[str, float] = {}  # when a job was first seen to have ended, without a record
+        self._ends: dict[OwnJob, JobReport] = {}
+        self._gone: dict[OwnJob, float] = {}  # when a job was first seen to have ended, without a record
+
+    def living(self, jobs: Collection[OwnJob]) -> list[str]:
+        """The numbers of those of these jobs that are in the system now: qdel takes numbers only."""
+        wanted = set(jobs)
+        found = (job for job in self._master.own_jobs() if "z" not in job.state)
+        return [job.number for job in found if OwnJob(job.number, job.name) in wanted]
 
     def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
-        """See `backends.base.Backend.jobs`."""
+        """See `backends.base.Backend.jobs`. A number that was given out again may be several jobs'."""
         found = self._master.own_jobs()
         ours = [job for job in found if job.number in ids or job.name.startswith(tag_prefix)]
-        live = {job.number: report_of(job) for job in ours if "z" not in job.state}
-        gone = {job.number: job for job in ours if job.number not in live}
-        ended = {*gone, *ids} - live.keys()
-        readable = self._read_ends(ended - self._ends.keys())
-        for id, job in gone.items():
-            if id not in self._ends:
-                since = self._gone.setdefault(job.number, time.monotonic())
-                if job.number in self.deleted or (readable and time.monotonic() - since > _LAG):
-                    self._ends[job.number] = JobReport(id=job.number, tag=job.name, state=JobState.CANCELLED)
-        known = {**live, **{id: report_of(gone[id]) for id in gone.keys() - self._ends.keys()}}
-        return [*known.values(), *(self._ends[id] for id in sorted(ended & self._ends.keys()))]
+        live = {OwnJob(job.number, job.name): report_of(job) for job in ours if "z" not in job.state}
+        gone = {OwnJob(job.number, job.name): job for job in ours if "z" in job.state}
+        ended = {*(job.id for job in gone), *ids}
+        ended -= {job.id for job in live if job.tag.startswith(tag_prefix)}
+        readable = self._read_ends(ended - {job.id for job in self._ends})
+        for own in gone.keys() - self._ends.keys():
+            since = self._gone.setdefault(own, time.monotonic())
+            if own.id in self.deleted or (readable and time.monotonic() - since > _LAG):
+                self._ends[own] = JobReport(id=own.id, tag=own.tag, state=JobState.CANCELLED)
+        known = {**live, **{own: report_of(gone[own]) for own in gone.keys() - self._ends.keys()}}
+        ends = (own for own in self._ends if own.id in ended and own not in live)
+        return [*known.values(), *(self._ends[own] for own in sorted(ends, key=lambda own: own.id))]
 
     def _read_ends(self, ids: Collection[str]) -> bool:
         """Whether we may read the records."""
         if not ids:
             return True
         records = self._master.records(time.time() - _LONGEST, self._master.commands.user())
-        self._ends.update({job.number: ended_report(job) for job in records or () if job.number in ids})
+        ends = (ended_report(job) for job in records or () if job.number in ids)
+        self._ends.update({report.own: report for report in ends})
         return records is not None
 
 

@@ -20,7 +20,7 @@ from adaptor.processes.environment import MARKER
 from adaptor.processes.identity import host, is_alive, is_here
 from adaptor.processes.notes import END, JOB, START
 from adaptor.processes.trees import end_trees
-from adaptor.reports import JobReport, JobState
+from adaptor.reports import JobReport, JobState, OwnJob, gone
 from backends.base import Backend, PilotOrder, SchedulerError
 from backends.ceilings import LONGEST, POLITE
 from backends.local.admission import Admission, admit, this_machine
@@ -78,17 +78,18 @@ class LocalBackend(Backend):
         pending = queue_state(entries, self._machine, time.time()).pending
         planned = {job.id: job.planned_start for job in pending}
         wanted = set(ids)
-        return [
+        found = [
             report(entry, planned.get(str(entry.job.id)), self._machine)
             for entry in entries
             if str(entry.job.id) in wanted or entry.job.tag.startswith(tag_prefix)
         ]
+        return [*found, *gone(wanted.difference(job.id for job in found))]
 
-    def cancel(self, ids: Collection[str]) -> None:
-        wanted = set(ids)
+    def cancel(self, jobs: Collection[OwnJob]) -> None:
+        wanted = set(jobs)
         with self._store.locked():
             for entry in self._entries():
-                if str(entry.job.id) in wanted:
+                if OwnJob(str(entry.job.id), entry.job.tag) in wanted:
                     supervisor = entry.start.supervisor if entry.start is not None else None
                     if entry.state is JobState.QUEUED:
                         self._store.write(entry.job.id, START, Start(started=time.time(), supervisor=None))

@@ -24,7 +24,7 @@ from adaptor.units import format_duration
 from backends.base import SchedulerError
 from backends.machines.base import CommandAnswer, CommandHung, Machine
 from backends.machines.connection import SshConnection
-from backends.machines.here import kill_and_reap
+from backends.machines.here import TooMuchError, kill_and_reap, printed_by
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHELLS_OWN = frozenset(
@@ -196,10 +196,13 @@ class Distant(Machine):
         mark = _mark()
         process = self.connection.open_shell(subprocess.PIPE)
         try:
-            output, errors = process.communicate(script(lines, mark), timeout=timeout)
+            output, errors = printed_by(process, timeout, script(lines, mark))
         except subprocess.TimeoutExpired as error:
             kill_and_reap(process)
             raise CommandHung(f"{what}: no answer within {format_duration(timeout)} {self.where}") from error
+        except TooMuchError as error:
+            kill_and_reap(process)
+            raise CommandHung(f"{what} {error} {self.where}") from error
         done = printed(output, errors, mark)
         if done is None:
             raise CommandHung(f"{what}: the connection was lost before it had answered {self.where}")

@@ -19,7 +19,7 @@ from plumbum import CommandNotFound, local
 from adaptor.processes.commands import with_usual_limit
 from adaptor.processes.talk import Talk
 from adaptor.protocol.files.local import LOCAL_FILES
-from adaptor.units import format_duration
+from adaptor.units import format_duration, format_size
 from backends.base import SchedulerError
 from backends.machines.base import CommandAnswer, CommandHung, Machine
 
@@ -51,12 +51,15 @@ class Here(Machine):
         except (CommandNotFound, OSError) as error:
             raise SchedulerError(f"{program}: cannot be run here: {error}") from error
         try:
-            printed, errors = _printed_by(process, timeout)
+            printed, errors = printed_by(process, timeout)
         except subprocess.TimeoutExpired as error:
             kill_and_reap(process)
             raise CommandHung(
                 f"{program} did not answer within {format_duration(timeout)} (command_timeout)"
             ) from error
+        except TooMuchError as error:
+            kill_and_reap(process)
+            raise CommandHung(f"{program} {error}") from error
         return CommandAnswer(process.returncode, printed, errors.decode(errors="replace"))
 
     def start(self, arguments: Sequence[str]) -> Talk:
@@ -83,36 +86,87 @@ class Here(Machine):
 HERE = Here()
 
 _PIECE = 2**20  # bytes that are read at once
+MOST_PRINTED = 512 * 2**20
+"""Bytes that a command may print: several times what scontrol prints of 100,000 jobs."""
+MOST_IN_A_LINE = 16 * 2**20
+"""Bytes that it may print without the end of a line, or the NUL that ends a variable."""
 
 
-def _printed_by(process: Any, timeout: float) -> list[bytes]:
+class TooMuchError(Exception):
+    """A command prints more than a scheduler does; the message says what."""
+
+
+class _Pipe:
+    """What came through one pipe so far."""
+
+    def __init__(self) -> None:
+        self.found = io.BytesIO()
+        self._in_line = 0
+
+    def add(self, piece: memoryview) -> None:
+        """Raises TooMuchError."""
+        self.found.write(piece)
+        data = piece.tobytes()
+        end = max(data.rfind(b"\n"), data.rfind(b"\0"))
+        self._in_line = self._in_line + len(data) if end < 0 else len(data) - end - 1
+        for count, most, where in (
+            (self.found.tell(), MOST_PRINTED, ""),
+            (self._in_line, MOST_IN_A_LINE, " in one line"),
+        ):
+            if count > most:
+                raise TooMuchError(f"was ended: it printed more than {format_size(most)}{where}")
+
+
+def printed_by(process: Any, timeout: float, given: bytes = b"") -> list[bytes]:
     """What a process printed on its standard output and error until its end, which is awaited.
 
-    `communicate` keeps all pieces until it joins them: twice the memory.
+    `communicate` keeps all pieces until it joins them, which is twice the memory, and has no bound.
+
+    Args:
+        given: what it reads from its standard input; empty: that is no pipe.
 
     Raises:
         subprocess.TimeoutExpired: it has not ended after `timeout` seconds.
+        TooMuchError: it printed more than MOST_PRINTED, or MOST_IN_A_LINE.
     """
     end, room = time.monotonic() + timeout, memoryview(bytearray(_PIECE))
-    pipes = {process.stdout: io.BytesIO(), process.stderr: io.BytesIO()}
+    pipes = {process.stdout: _Pipe(), process.stderr: _Pipe()}
     with selectors.DefaultSelector() as open_pipes:
         for pipe, found in pipes.items():
             open_pipes.register(pipe, selectors.EVENT_READ, found)
             with contextlib.suppress(OSError):  # the kernel limits what a user has in pipes
                 fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIECE)
+        if given:
+            os.set_blocking(process.stdin.fileno(), False)
+            open_pipes.register(process.stdin, selectors.EVENT_WRITE)
         while open_pipes.get_map():
             ready = open_pipes.select(max(0.0, end - time.monotonic()))
             if time.monotonic() > end:
                 raise subprocess.TimeoutExpired(process.args, timeout)
             for key, _ in ready:
-                if count := os.readv(key.fd, [room]):
-                    key.data.write(room[:count])
+                if key.data is None:
+                    given = _given(process.stdin, given)
+                    if not given:
+                        open_pipes.unregister(key.fileobj)
+                        process.stdin.close()
+                elif count := os.readv(key.fd, [room]):
+                    key.data.add(room[:count])
                 else:
                     open_pipes.unregister(key.fileobj)
     for pipe in pipes:
         pipe.close()
     process.wait(timeout=max(0.0, end - time.monotonic()))
-    return [found.getvalue() for found in pipes.values()]
+    return [pipe.found.getvalue() for pipe in pipes.values()]
+
+
+def _given(stdin: Any, data: bytes) -> bytes:
+    """What is left to be written; nothing where the process reads no more."""
+    try:
+        return data[os.write(stdin.fileno(), data[:_PIECE]) :]
+    except BlockingIOError:
+        return data
+    except OSError:
+        return b""
 
 
 def kill_group(process: Any) -> None:
@@ -123,6 +177,10 @@ def kill_group(process: Any) -> None:
 def kill_and_reap(process: Any) -> None:
     """Kill a process of a group of its own, with its children, and reap it."""
     kill_group(process)
-    # A child that left the group may still hold the pipes: do not wait for it.
+    # A child that left the group may still hold the pipes: nothing waits for their ends.
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.communicate(timeout=1)
+        process.wait(timeout=1)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()

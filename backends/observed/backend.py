@@ -132,14 +132,15 @@ class BatchBackend(Backend, Generic[Shared]):
         return submit(self._machine, self._shared.submitting, command, script, text)
 
     def _cancel(
-        self, program: str, ids: Collection[str], is_over: Callable[[CommandAnswer], bool]
+        self, command: Sequence[str], ids: Collection[str], is_over: Callable[[CommandAnswer], bool]
     ) -> list[CommandAnswer]:
-        """The answers of a command that ends jobs.
+        """The answers of a command that ends jobs, which gets their ids behind its words.
 
         `is_over`: whether one that failed only says that there is nothing left to end.
         """
         self._shared.look.forget()
-        answers = [self._shared.commands.run(program, *part) for part in chunks(ids)]
+        program = command[0]
+        answers = [self._shared.commands.run(*command, *part) for part in chunks(ids)]
         for answer in answers:
             if answer.status and not is_over(answer):
                 raise SchedulerError(f"{program} failed with status {answer.status}: {answer.complaint}")

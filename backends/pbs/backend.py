@@ -8,7 +8,7 @@ from collections.abc import Collection
 import msgspec
 
 from adaptor.model import EndedJob, QueueState
-from adaptor.reports import JobReport, NodeReport
+from adaptor.reports import JobReport, JobState, NodeReport, OwnJob, gone
 from adaptor.units import counted
 from backends.arrays import script_of
 from backends.base import TAG_START, ChangeRefused, PartitionClosed, PilotOrder, SchedulerError, SubmitRefused
@@ -21,7 +21,7 @@ from backends.pbs.donation import donatable, node_reports
 from backends.pbs.fields import element_id, is_element
 from backends.pbs.limits import ceilings, refusal, together, with_least
 from backends.pbs.reading import PbsTerms, SharedServer, ask
-from backends.pbs.rows import PbsQueue
+from backends.pbs.rows import PbsJob, PbsQueue
 from backends.pbs.state.nodes import execution_queues, find_queue, misfit
 from backends.pbs.state.queue import queue_state, report_of, was_put_back_to_yield
 from backends.scripts import render
@@ -89,19 +89,28 @@ class PbsBackend(BatchBackend[SharedServer]):
         dialect = self._dialect()
         found = [job for job in dialect.own_jobs(ids) if job.id in ids or job.tag.startswith(tag_prefix)]
         states = [(job, dialect.state_of(job)) for job in found]
-        if put_back := [job.id for job, state in states if was_put_back_to_yield(job, state)]:
-            self.cancel(put_back)
-        return [report_of(job, state) for job, state in states]
+        put_back = [
+            job.id
+            for job, state in states
+            if job.tag.startswith(tag_prefix) and was_put_back_to_yield(job, state)
+        ]
+        if put_back:
+            self._cancel(["qdel"], put_back, dialect.is_over)
+        unknown = dialect.unknown_ids().intersection(ids).difference(job.id for job in found)
+        return [*(report_of(job, state) for job, state in states), *gone(unknown)]
 
-    def cancel(self, ids: Collection[str]) -> None:
+    def cancel(self, jobs: Collection[OwnJob]) -> None:
         """See `backends.base.Backend`. PBS tells running workers first and waits `kill_delay` for them."""
-        self._cancel("qdel", ids, self._dialect().is_over)
+        ours = [job.id for job, state in self._own(jobs) if state.ended is None]
+        self._cancel(["qdel"], ours, self._dialect().is_over)
 
     def reshape(self, id: str, order: PilotOrder) -> None:
         """See `backends.base.Backend`. PBS changes an array as a whole, and none that has begun."""
         if is_element(id):
             raise ChangeRefused(f"{id}: PBS changes no single job of an array")
         dialect = self._dialect()
+        if dialect.can_reshape and not self._own([OwnJob(id, order.tag)]):
+            raise ChangeRefused(f"PBS has no job {id} with the tag {order.tag}")
         try:
             shape, order = self._shape(order), self._with_least(order)
         except SubmitRefused as error:
@@ -110,18 +119,24 @@ class PbsBackend(BatchBackend[SharedServer]):
         command = dialect.changes(order, shape)
         dialect.check_changed(self._shared.commands.run("qalter", *command, id))
 
-    def release(self, id: str, nodes: Collection[str]) -> None:
+    def release(self, job: OwnJob, nodes: Collection[str]) -> None:
         """See `backends.base.Backend`. What still runs there is killed; PBS takes no first node of a job.
 
         Raises SchedulerError: it has none of these nodes, or PBS keeps them with it (for now).
         """
         hosts, leaving = {node.name: node.host for node in self._known_terms().nodes}, set(map(_short, nodes))
-        held = [name for job in self._dialect().own_jobs([id]) if job.id == id for name in job.nodes]
+        held = [name for found, _ in self._own([job]) for name in found.nodes]
         vnodes = [name for name in held if _short(hosts.get(name, name)) in leaving]
         if not vnodes:
-            raise SchedulerError(f"job {id} can give back none of {', '.join(sorted(nodes))}")
+            raise SchedulerError(f"job {job.id} can give back none of {', '.join(sorted(nodes))}")
         self._shared.look.forget()
-        self._shared.commands.ask("pbs_release_nodes", "-j", id, *vnodes)
+        self._shared.commands.ask("pbs_release_nodes", "-j", job.id, *vnodes)
+
+    def _own(self, jobs: Collection[OwnJob]) -> list[tuple[PbsJob, JobState]]:
+        """Those of these jobs that PBS has with these numbers and tags now: its orders take numbers only."""
+        dialect, wanted = self._dialect(), set(jobs)
+        found = dialect.own_jobs([job.id for job in wanted])
+        return [(job, dialect.state_of(job)) for job in found if OwnJob(job.id, job.tag) in wanted]
 
     def ended_jobs(self) -> list[EndedJob]:
         """See `backends.base.Backend`: from the server's history of jobs, where it keeps one."""

@@ -51,6 +51,10 @@ class PbsDialect(Traits, Protocol):
         Unknown ids are left out. Nothing that others have written may get into the answer.
         """
 
+    def unknown_ids(self) -> frozenset[str]:
+        """Of the ids of the last `own_jobs`, those of which the server said that it has no such job."""
+        return frozenset()
+
     def ended_jobs(self) -> list[PbsJob]:
         """All users' jobs that have ended and that the server remembers, the oldest first."""
         return []

@@ -43,6 +43,21 @@ def parse_size(text: str) -> int:
     return whole(match[1]) * unit << 10 * " kmgtp".index(match[2].lower() or " ")
 
 
+_SELECTED = re.compile(r"\d+(\[\d*\])?(\.[\w.-]+)?")
+
+
+def selected_ids(text: str) -> list[str]:
+    """Of `qselect`, one a line; what a site prints besides is no id."""
+    return [line.strip() for line in text.splitlines() if _SELECTED.fullmatch(line.strip())]
+
+
+def unknown_ids(errors: str, ids: Iterable[str]) -> set[str]:
+    """Those of these ids that qstat complains of not knowing: `qstat: Unknown Job Id 12.server`."""
+    lines = (line for line in errors.splitlines() if "Unknown Job" in line)
+    said = {number_of(word) for line in lines for word in line.split() if word[:1].isdigit()}
+    return {id for id in ids if number_of(id) in said}
+
+
 def number_of(id: str) -> str:
     """`12` of `12.server`: where the ids of one job are written in several ways."""
     return id.partition(".")[0]
@@ -143,6 +158,9 @@ def parse_dsv(text: str, head: str) -> list[PbsRecord]:
 
     Raises SchedulerError: a line is not a record.
     """
+    begin = text.find(f"\n{head}")
+    if begin >= 0 and not text.startswith(head):  # what a site prints before it
+        text = text[begin:]
     # Not splitlines(): that would also break at characters which others may have written.
     return [dsv_record(line, head) for line in text.split("\n") if line.strip()]
 

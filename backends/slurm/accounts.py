@@ -178,7 +178,7 @@ def below(groups: Iterable[GroupLimits], account: str) -> frozenset[str]:
 
 
 def used_up(groups: Iterable[GroupLimits]) -> str:
-    """Why no job of ours starts until a limit is raised or its period begins anew; empty: jobs can."""
+    """Why no job of ours starts until a limit is raised or its period begins again; empty: jobs can."""
     for group in groups:
         if group.minutes.limit <= group.minutes.used:
             limit, used = group.minutes.limit, group.minutes.used
@@ -200,7 +200,7 @@ def used_up(groups: Iterable[GroupLimits]) -> str:
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """Jobs that together hold at most so many processors."""
+    """Jobs that together hold at most `most` processors."""
 
     most: float
     source: str
@@ -209,7 +209,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     user: str = ""
     """Empty: of all users."""
     used: float | None = None
-    """Processors that they hold, where the jobs cannot be told from others."""
+    """Processors that they hold, where the jobs are not distinguished from others."""
 
 
 def shared_bounds(

@@ -10,9 +10,9 @@ import msgspec
 
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Allowed, EndedJob, QueueState
-from adaptor.reports import JobReport, NodeReport
+from adaptor.reports import JobReport, NodeReport, OwnJob
 from backends.arrays import script_of
-from backends.base import ChangeRefused, PartitionClosed, PilotOrder, SubmitRefused
+from backends.base import ChangeRefused, PartitionClosed, PilotOrder, SchedulerError, SubmitRefused
 from backends.ceilings import Ceilings
 from backends.commands import only_says
 from backends.donation import donation_terms, shortened
@@ -133,9 +133,16 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         """See `backends.base.Backend`."""
         return self._own_jobs.reports(ids, tag_prefix)
 
-    def cancel(self, ids: Collection[str]) -> None:
-        """See `backends.base.Backend`. Slurm tells running workers first and waits `KillWait` for them."""
-        self._cancel("scancel", together(ids), lambda answer: only_says(answer.errors, _IS_OVER))
+    def cancel(self, jobs: Collection[OwnJob]) -> None:
+        """See `backends.base.Backend`. Slurm tells running workers first and waits `KillWait` for them.
+
+        Raises:
+            SchedulerError: scancel failed, or there are many jobs and squeue does not answer.
+        """
+        user = self._shared.commands.user()
+        for options, ids in self._own_jobs.cancel_orders(jobs):
+            command = ["scancel", f"--user={user}", *options]
+            self._cancel(command, together(ids), lambda answer: only_says(answer.errors, _IS_OVER))
 
     def reshape(self, id: str, order: PilotOrder) -> None:
         """See `backends.base.Backend`."""
@@ -144,13 +151,13 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         except SubmitRefused as error:
             raise ChangeRefused(str(error)) from error
         self._shared.look.forget()
-        check_changed(
-            self._shared.commands.run(
-                "scontrol", *changes(id, order, shape, shrinks=self._shared.shrink_margin is not None)
-            )
-        )
+        job = self._own_jobs.found(OwnJob(id, order.tag), self._shared.commands.user())
+        if not job:
+            raise ChangeRefused(f"Slurm has no job {id} with the tag {order.tag}")
+        command = changes(order, job, shape, shrinks=self._shared.shrink_margin is not None)
+        check_changed(self._shared.commands.run("scontrol", *command))
 
-    def release(self, id: str, nodes: Collection[str]) -> None:
+    def release(self, job: OwnJob, nodes: Collection[str]) -> None:
         """See `backends.base.Backend`. Whatever still runs on these nodes is killed.
 
         Without accounting, Slurm (22.05) lets a job shrink only once.
@@ -158,9 +165,12 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         Raises:
             SchedulerError: Slurm does not let the job shrink (now), or nothing would be left of it.
         """
-        remaining = remaining_nodes(self._questions.own_jobs(), id, nodes)
+        remaining = remaining_nodes(self._questions.own_jobs(), job, nodes)
         self._shared.look.forget()
-        self._shared.commands.ask("scontrol", "update", f"JobId={id}", f"NodeList={','.join(remaining)}")
+        found = self._own_jobs.found(job, self._shared.commands.user())
+        if not found:
+            raise SchedulerError(f"job {job.id} does not run: it has no nodes to give back")
+        self._shared.commands.ask("scontrol", "update", *found, f"NodeList={','.join(remaining)}")
 
     def ended_jobs(self) -> list[EndedJob]:
         """See `backends.base.Backend`: from sacct."""

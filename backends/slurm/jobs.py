@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import msgspec
 
-from adaptor.reports import JobReport, JobState
+from adaptor.reports import JobReport, JobState, OwnJob, gone
 from backends.arrays import tag_of
-from backends.base import SchedulerError
+from backends.base import TAG_START, SchedulerError
 from backends.slurm.ordering import MIN_JOB_AGE
 from backends.slurm.questions import Questions
 from backends.slurm.queue import waiting_elements
@@ -24,7 +25,26 @@ PROBE_AGAIN = 600.0
 """Seconds for which sacct is left alone after it did not answer; many sites have no accounting."""
 LOOK_BACK = "now-14days"
 """How far back the first question after a start looks for jobs that ended while no daemon ran."""
+MOST_ASKED_ALONE = 20  # missing jobs that are asked for one by one, at one look
+MOST_NAMED = 20
+"""Orders to cancel that name their jobs, at most: for each, Slurm sends all jobs to scancel."""
 _LEFT_BY_THEMSELVES = (JobState.COMPLETED, JobState.FAILED)
+
+
+_IN_COMMENT = re.compile(rf'"name":"({re.escape(TAG_START)}[^"]*)"')
+
+
+def own_tag(row: QueueRow) -> str:
+    """By the job's name; where a submit plugin of the site has renamed it, by its comment, which we wrote."""
+    commented = _IN_COMMENT.search(row.comment)
+    renamed = commented is not None and not row.name.startswith(TAG_START)
+    return _element_tag(row.id, commented[1] if commented is not None and renamed else row.name)
+
+
+def _element_tag(id: str, name: str) -> str:
+    """The tag of a pilot; of an array it follows from the name of the array and the index in the id."""
+    index = id.partition("_")[2]
+    return tag_of(name, int(index)) if index.isdecimal() else name
 
 
 class OwnSlurmJobs:
@@ -52,33 +72,95 @@ class OwnSlurmJobs:
 
     def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """Raises SchedulerError: squeue does not answer; without sacct the answer is only shorter."""
-        wanted = set(ids)
-        asked = time.monotonic()
+        wanted, now = set(ids), time.monotonic()
         rows = [
-            row for row in self._questions.own_jobs() if row.id in wanted or row.name.startswith(tag_prefix)
+            row
+            for row in self._questions.own_jobs()
+            if row.id in wanted or own_tag(row).startswith(tag_prefix)
         ]
         preempted = self._preempted(rows)
-        found = _by_element(self._of_queue(row, row.id in preempted) for row in rows)
-        for old in latest(self._accounted(wanted - found.keys())):
-            if old.id in wanted or old.name.startswith(tag_prefix):
-                found = {**_by_element([_of_accounting(old)]), **found}
-        forgotten = self._forgotten(wanted - found.keys(), asked)
-        waiting = {id: each for id, each in found.items() if each.state is JobState.QUEUED}
-        self._waiting, self._asked = waiting | forgotten, asked
+        found = {row.id: self._of_queue(row, row.id in preempted) for row in rows}
+        # A number that another job has by now: what became of ours only the records know.
+        taken = {row.id for row in rows if row.id in wanted and not own_tag(row).startswith(tag_prefix)}
+        reports = list(found.values())
+        for old in _elements(latest(self._accounted(wanted - (found.keys() - taken)))):
+            asked = old.id in wanted and old.id not in found
+            if asked or (old.tag.startswith(tag_prefix) and (old.id not in found or old.id in taken)):
+                reports.append(old)
+        missing = wanted.difference(report.id for report in reports)
+        forgotten = self._forgotten(missing, now)
+        self._waiting = {each.id: each for each in reports if each.state is JobState.QUEUED} | forgotten
+        self._asked = now
         cancelled = {"state": JobState.CANCELLED, "planned_start": None, "never": "", "reason": ""}
-        return [
-            *found.values(),
-            *(msgspec.structs.replace(each, **cancelled) for each in forgotten.values()),
-        ]
+        reports += [msgspec.structs.replace(each, **cancelled) for each in forgotten.values()]
+        return [*reports, *gone(self._denied(missing - forgotten.keys()))]
 
-    def _forgotten(self, missing: Iterable[str], asked: float) -> dict[str, JobReport]:
+    def _forgotten(self, missing: Iterable[str], now: float) -> dict[str, JobReport]:
         """Elements of arrays that were cancelled before they started, as they were: Slurm keeps no record.
 
         Of others, that start and end between two answers, it keeps one for MinJobAge.
         """
-        if asked - self._asked > self._remembers():
+        if now - self._asked > self._remembers():
             return {}
         return {id: self._waiting[id] for id in missing if "_" in id and id in self._waiting}
+
+    def _denied(self, missing: Collection[str]) -> list[str]:
+        """Those of these numbers of which slurmctld says that it has no job of our user.
+
+        Raises SchedulerError: it has one, so squeue left it out; or another cluster answers.
+        """
+        denied = []
+        for id in sorted(missing)[:MOST_ASKED_ALONE]:
+            known = self._questions.knows(id)
+            if known:
+                raise SchedulerError(
+                    f"squeue left out job {id}, which scontrol shows: its answer is not whole"
+                )
+            if known is False:
+                denied.append(id)
+        if denied:
+            self._questions.settings()
+        return denied
+
+    def cancel_orders(self, jobs: Collection[OwnJob]) -> list[tuple[list[str], list[str]]]:
+        """Options of scancel, and the numbers that they go with.
+
+        scancel gets the name beside the numbers, and passes over jobs of other names. Only for more than
+        MOST_NAMED names, which would be as many orders, it gets the numbers alone, as squeue has just shown
+        them. Numbers that other jobs have by now, and jobs that have ended, are left out.
+
+        Raises SchedulerError: there are that many, and squeue does not answer.
+        """
+        names: dict[str, list[str]] = {}
+        try:
+            rows = {row.id: row for row in self._questions.own_jobs()}
+        except SchedulerError:
+            if len({job.tag for job in jobs}) > MOST_NAMED:
+                raise
+            rows = {}
+        for job in dict.fromkeys(jobs):
+            row = rows.get(job.id)
+            if row is None:
+                names.setdefault(job.tag, []).append(job.id)
+            elif own_tag(row) == job.tag and job_state(row.state).ended is None:
+                names.setdefault(row.name, []).append(job.id)
+        if len(names) <= MOST_NAMED:
+            return [([f"--name={name}"], ids) for name, ids in names.items()]
+        return [([], [id for ids in names.values() for id in ids if id in rows])]
+
+    def found(self, job: OwnJob, user: str) -> list[str]:
+        """The words by which `scontrol update` finds a job of ours; none: Slurm has no such job.
+
+        Where no other job has its name, that: scontrol itself then finds the number, which cannot be that of
+        another job. Name and number together would rename the job.
+        """
+        rows = self._questions.own_jobs()
+        row = own_row(rows, job)
+        if row is None:
+            return []
+        if row.name == job.tag and sum(each.name == job.tag for each in rows) == 1:
+            return [f"JobName={job.tag}", f"UserID={user}"]
+        return [f"JobId={job.id}"]
 
     def _of_queue(self, row: QueueRow, preempted: bool) -> JobReport:
         """While it waits, a request for whole nodes shows one processor for each of them."""
@@ -108,23 +190,23 @@ class OwnSlurmJobs:
         return rows
 
 
-def _by_element(reports: Iterable[JobReport]) -> dict[str, JobReport]:
-    """By id: elements of an array that wait together have one report."""
-    found = {}
-    for report in reports:
+def _elements(rows: Iterable[AccountingRow]) -> Iterator[JobReport]:
+    """Elements of an array that wait together have one row."""
+    for report in map(_of_accounting, rows):
         for id in waiting_elements(report.id):
-            index = id.partition("_")[2]
-            tag = tag_of(report.tag, int(index)) if index.isdecimal() else report.tag
-            found[id] = msgspec.structs.replace(report, id=id, tag=tag)
-    return found
+            yield msgspec.structs.replace(report, id=id, tag=_element_tag(id, report.tag))
 
 
 def latest(rows: Iterable[AccountingRow]) -> list[AccountingRow]:
-    """One row per job: sacct has one for each size that a job had, the last one last."""
-    found: dict[str, AccountingRow] = {}
+    """One row per job: sacct has one for each size that a job had, the last one last.
+
+    A number that was given out again is another job's, which has another name.
+    """
+    found: dict[tuple[str, str], AccountingRow] = {}
     for row in rows:
-        start = found[row.id].start if row.id in found else row.start
-        found[row.id] = msgspec.structs.replace(row, start=start)
+        job = row.id, row.name
+        start = found[job].start if job in found else row.start
+        found[job] = msgspec.structs.replace(row, start=start)
     return list(found.values())
 
 
@@ -135,7 +217,7 @@ def _of_queue(row: QueueRow, preempted: bool) -> JobReport:
     queued = state is JobState.QUEUED
     return JobReport(
         id=row.id,
-        tag=row.name,
+        tag=own_tag(row),
         state=state,
         start=None if queued or _never_started(row) else row.start,
         end=row.end if state.ended else None,
@@ -143,6 +225,8 @@ def _of_queue(row: QueueRow, preempted: bool) -> JobReport:
         granted=None if queued or math.isinf(row.limit) else row.limit,
         processors=row.processors,
         limit=row.limit,
+        partition=row.partitions[0] if len(row.partitions) == 1 else "",
+        begins=row.start if queued and "BeginTime" in row.reason else None,
         nodes=row.nodes,
         reason="" if row.reason == "None" else row.reason,
         never=never(row.state, row.reason) if queued else "",
@@ -166,16 +250,21 @@ def _of_accounting(row: AccountingRow) -> JobReport:
     )
 
 
-def remaining_nodes(rows: Iterable[QueueRow], id: str, leaving: Collection[str]) -> list[str]:
+def own_row(rows: Iterable[QueueRow], job: OwnJob) -> QueueRow | None:
+    """That of a job with this number and tag."""
+    return next((row for row in rows if row.id == job.id and own_tag(row) == job.tag), None)
+
+
+def remaining_nodes(rows: Iterable[QueueRow], job: OwnJob, leaving: Collection[str]) -> list[str]:
     """The nodes that a running job keeps; always the first one, where its script runs.
 
     Raises:
         SchedulerError: the job does not run, or has none of these nodes to give back.
     """
-    row = next((row for row in rows if row.id == id), None)
+    row = own_row(rows, job)
     if row is None or job_state(row.state) is not JobState.RUNNING:
-        raise SchedulerError(f"job {id} does not run: it has no nodes to give back")
+        raise SchedulerError(f"job {job.id} does not run: it has no nodes to give back")
     kept = [node for node in row.nodes if node not in leaving or node == row.nodes[0]]
     if len(kept) == len(row.nodes):
-        raise SchedulerError(f"job {id} can give back none of {', '.join(sorted(leaving))}")
+        raise SchedulerError(f"job {job.id} can give back none of {', '.join(sorted(leaving))}")
     return kept

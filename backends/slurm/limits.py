@@ -75,7 +75,7 @@ def groups_of(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> list
 
 
 def bounded_groups(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> list[Group]:
-    """The groups of jobs, ours among them, that may hold only so many processors together."""
+    """The groups of jobs, ours among them, with a bound on the processors that they hold together."""
     partition = terms.partitions[nodes.name]
     mine = find_association(terms.associations, site, partition.name)
     account = site.account or (mine.account if mine else "")

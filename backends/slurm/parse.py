@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from adaptor.model import EndedJob
+from backends.base import SchedulerError
 from backends.numbers import Row, finite, not_understood, understood, whole
 from backends.observed.remembered import Remembered, blocks_of, decoded, lines_of
 from backends.observed.rows import ReservationRow
@@ -139,6 +140,8 @@ OF_ITS_KIND = (
 )
 """The same for many jobs, so that they are read once."""
 FREE_TEXTS = ("Name", "Account", "WCKey")
+OWN_TEXTS = ("Name", "Account", "Comment")
+"""The same of our user's jobs: of a job that the site renames, the comment has our tag."""
 PREEMPTED_FORMAT = "JobArrayID:40,PreemptTime:32"  # `squeue -h -a --me -t CD,F -O`
 NODE_FORMAT = "%P|%a|%N|%T|%C|%m"  # `sinfo -h -a -N -o`
 ACCOUNTING_FIELDS = "JobID,State,Start,End,NodeList,JobName"
@@ -151,47 +154,78 @@ _NOT_SET = frozenset({"", "N/A", "(null)"})
 _NODE_STATE = re.compile(r"([a-z_]+)([^a-z_]*)", re.IGNORECASE)
 
 
-def queue_format(mark: str) -> str:
-    """For `squeue -h -a -O`: every field as long as it is, and behind it a bar; behind free texts the mark.
+def queue_format(mark: str, *, own: bool = False) -> str:
+    """For `squeue -a -O`: every field as long as it is, and behind it a bar; behind free texts the mark.
 
-    `mark`: a word that stands in no job, so that a user's text ends no field and begins no row.
+    Args:
+        mark: a word that stands in no job, so that a user's text ends no field and begins no row.
+        own: with OWN_TEXTS.
     """
     plain = [f"{field}:0|" for field in (*OF_ONE_JOB, *OF_ITS_KIND)]
-    return ",".join([*plain, *(f"{field}:0{mark}" for field in FREE_TEXTS)])
+    texts = OWN_TEXTS if own else FREE_TEXTS
+    return ",".join([*plain, *(f"{field}:0{mark}" for field in texts)])
 
 
 class _InPieces(ValueError):
     """A line is no whole row: a text of a job has line breaks."""
 
 
-def parse_queue(printed: bytes, mark: str, known: Remembered[QueueRow] | None = None) -> list[QueueRow]:
-    """`squeue -O` with the `queue_format` of this mark.
+def rows_of_squeue(printed: bytes, mark: str) -> bytes:
+    """What stands behind the header of `squeue -a -O` with the `queue_format` of this mark.
+
+    The header begins each answer, also where there are no jobs: without it nothing was answered. What a site
+    prints before it is left out.
+
+    Raises SchedulerError: there is no header.
+    """
+    begin = printed.rfind(b"\n", 0, max(0, printed.find(mark.encode()))) + 1
+    end = printed.find(b"\n", begin)
+    if mark.encode() not in printed or end < 0 or printed[begin : begin + 1].isdigit():
+        said = decoded(printed[:200].strip())
+        raise SchedulerError(f"squeue printed no header, so it has not answered: {said!r}")
+    return printed[end + 1 :]
+
+
+def parse_queue(
+    printed: bytes, mark: str, known: Remembered[QueueRow] | None = None, *, own: bool = False
+) -> list[QueueRow]:
+    """The rows of `squeue -a -O` with the `queue_format` of this mark.
 
     Args:
         known: rows of the last answer; its mark may differ.
+        own: as in `queue_format`.
     """
     known, sign, width = known or Remembered(), mark.encode(), len(FREE_TEXTS)
+    make = _own_line_row if own else _line_row
     if b"\0" not in printed:  # no text of Slurm holds it, so it can stand for the mark
         with contextlib.suppress(_InPieces):
-            return known.of(blocks_of(printed.replace(sign, b"\0")), _line_row)
+            return known.of(blocks_of(printed.replace(sign, b"\0")), make)
     *values, rest = printed.split(sign)
     if rest.strip() or len(values) % width:
         raise not_understood("squeue", decoded(rest.strip() or printed))
     rows = [values[start : start + width] for start in range(0, len(values), width)]
     if b"\0" in printed:
-        return [_row_of(*map(decoded, row)) for row in rows]
-    return known.of([[b"".join(b"%b\0" % value for value in row) for row in rows]], _line_row)
+        return [_row_of(own, *map(decoded, row)) for row in rows]
+    return known.of([[b"".join(b"%b\0" % value for value in row) for row in rows]], make)
 
 
 def _line_row(line: str) -> QueueRow:
+    return _row_of(False, *_values_of(line))
+
+
+def _own_line_row(line: str) -> QueueRow:
+    return _row_of(True, *_values_of(line))
+
+
+def _values_of(line: str) -> list[str]:
     values = line.split("\0")
     if len(values) != len(FREE_TEXTS) + 1 or values[-1]:
         raise _InPieces
-    return _row_of(*values[:-1])
+    return values[:-1]
 
 
-def _row_of(told: str, account: str, wckey: str) -> QueueRow:
-    return understood("squeue", _queue_row, told, account, wckey)
+def _row_of(own: bool, *values: str) -> QueueRow:
+    return understood("squeue", functools.partial(_queue_row, own), *values)
 
 
 def parse_preempted(text: str) -> frozenset[str]:
@@ -261,12 +295,15 @@ def _rows(command: str, lines: list[str], make: Callable[[str], Row]) -> list[Ro
     return [understood(command, make, line) for line in lines if line.strip()]
 
 
-def _queue_row(told: str, account: str, wckey: str) -> QueueRow:
-    """`told`: all before the mark behind the name."""
+def _queue_row(own: bool, told: str, account: str, third: str) -> QueueRow:
+    """`told`: all before the mark behind the name; `third`: the third of the free texts."""
     id, priority, start, end, names, planned, rest = told.split("|", len(OF_ONE_JOB))
+    id = id.strip()
+    if not id[:1].isdigit():
+        raise ValueError(id)
     name = rest.split("|", len(OF_ITS_KIND))[-1]
     return QueueRow(
-        id=id.strip(),
+        id=id,
         start=parse_time(start),
         end=parse_time(end),
         nodes=tuple(expand(names)),
@@ -274,7 +311,8 @@ def _queue_row(told: str, account: str, wckey: str) -> QueueRow:
         priority=whole(priority),
         name=sys.intern(name),
         account=sys.intern(account),
-        wckey=sys.intern(wckey),
+        wckey="" if own else sys.intern(third),
+        comment=_told_or_empty(third) if own else "",
         **_of_its_kind(rest[: len(rest) - len(name)]),
     )
 

@@ -39,6 +39,8 @@ from backends.slurm.placing.job_records import JobDetails, JobRecords
 from backends.slurm.placing.restriction import licenses_of
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow
 
+_PINGED = "Slurmctld("
+_OWNER = re.compile(r" UserId=([^\s(]+)\(\d+\) GroupId=")
 _CLIENT_OPTIONS = re.compile(r"(SLURM|SBATCH|SQUEUE|SINFO|SACCT|SCANCEL|SCONTROL|SACCTMGR|SALLOC|SRUN)_")
 _REACH = frozenset({"SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT", "SACKD_JWT"})
 """Say which cluster is asked, and as whom; never handed to a pilot."""
@@ -84,6 +86,10 @@ MOST_RECORDS = 5000  # ended jobs that are learned from, at most
 MOST_DISPUTED = 20  # jobs with several records that are asked for alone, at one look
 
 
+class AnotherCluster(SchedulerError):
+    """The answers are not those of the cluster that answered before."""
+
+
 class Questions:
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
@@ -91,6 +97,7 @@ class Questions:
         self._queue_rows, self._own_rows = Remembered[QueueRow](), Remembered[QueueRow]()
         self._node_rows, self._node_details = Remembered[NodeRow](), Remembered[NodeDetail]()
         self._job_records = JobRecords()
+        self._cluster = ""  # that answers; empty: not asked yet
 
     def queue(self) -> list[QueueRow]:
         """All users' jobs that wait or run."""
@@ -107,7 +114,15 @@ class Questions:
 
         Elements of arrays that wait are one by one: together, squeue shows the limit of one of them for all.
         """
-        return self._squeue(self._own_rows, "--me", "-r", "-t", "all")
+        return self._squeue(self._own_rows, "--me", "-r", "-t", "all", own=True)
+
+    def knows(self, id: str) -> bool | None:
+        """Whether slurmctld has a job of our user with this number; None: it does not say."""
+        answer = self._commands.run("scontrol", "show", "job", "-o", id)
+        if answer.status:
+            return False if "Invalid job id" in answer.errors else None
+        owners = _OWNER.findall(answer.output)
+        return owners[-1] == self._commands.user() if owners else None
 
     def preempted(self) -> frozenset[str]:
         """The ids of our user's jobs that ended by themselves after an order to make room."""
@@ -152,7 +167,20 @@ class Questions:
         return parse.parse_partitions(self._commands.ask("scontrol", "show", "partition", "-o"))
 
     def settings(self) -> dict[str, str]:
-        return parse.parse_settings(self._commands.ask("scontrol", "show", "config"))
+        """They name the cluster, which has to be the same each time."""
+        answer = self._commands.run("scontrol", "show", "config")
+        # Behind the settings scontrol pings; where rates are limited (`rl_enable`), that alone may fail.
+        if answer.status and _PINGED not in answer.output:
+            raise SchedulerError(f"scontrol failed with status {answer.status}: {answer.complaint}")
+        settings = parse.parse_settings(answer.output)
+        name = settings.get("ClusterName", "")
+        if self._cluster and name and name != self._cluster:
+            raise AnotherCluster(
+                f"cluster {name} answers in place of {self._cluster}, which says nothing of our jobs "
+                "(if it was renamed: adaptor daemon restart)"
+            )
+        self._cluster = self._cluster or name
+        return settings
 
     def associations(self) -> list[Association]:
         """Of our user, those of the default account first."""
@@ -216,10 +244,11 @@ class Questions:
         found = parse.parse_records(self._commands.ask("sacct", *options), delimiter, MOST_RECORDS)
         return [job for job, name in found if not name.startswith(TAG_START)]
 
-    def _squeue(self, known: Remembered[QueueRow], *selection: str) -> list[QueueRow]:
+    def _squeue(self, known: Remembered[QueueRow], *selection: str, own: bool = False) -> list[QueueRow]:
         mark = _unknown_to_jobs()
-        printed = self._commands.ask_bytes("squeue", "-h", "-a", *selection, "-O", parse.queue_format(mark))
-        return parse.parse_queue(printed, mark, known)
+        asked = parse.queue_format(mark, own=own)
+        printed = self._commands.ask_bytes("squeue", "-a", *selection, "-O", asked)
+        return parse.parse_queue(parse.rows_of_squeue(printed, mark), mark, known, own=own)
 
     def _sacct(self, *selection: str) -> list[AccountingRow]:
         delimiter = _unknown_to_jobs()
@@ -278,6 +307,7 @@ def read(questions: Questions, *, licenses: bool = False) -> SlurmReading:
 
 MOST_GROUPS = 2000  # records of accounts and QOS that are read with each look; more, with the settings
 _SETTINGS_KEPT = 600.0  # seconds for which Slurm's own configuration is taken to stay as it is
+_SETTINGS_AGAIN = 60.0  # seconds after which it is asked again where it was not answered
 
 
 class SharedCluster(Reading[SlurmReading]):
@@ -306,16 +336,32 @@ class SharedCluster(Reading[SlurmReading]):
         return seen
 
     def terms(self) -> SlurmTerms:
-        """What limits are made of. Raises SchedulerError: no answer."""
+        """What limits are made of; as last read where Slurm, which was asked before, does not answer now.
+
+        Raises:
+            SchedulerError: no answer.
+            AnotherCluster: it is not the one that answered before.
+        """
         if time.monotonic() >= self._until:
-            self.settings = self.questions.settings()
-            self.slot_margin = slot_margin(self.settings)
-            self.shrink_margin = shrink_margin(self.settings)
-            self.most_in_array = most_in_array(self.settings)
-            self._terms = self.questions.terms(self.settings)
-            self._until = time.monotonic() + _SETTINGS_KEPT
+            try:
+                self._read_terms()
+                self._until = time.monotonic() + _SETTINGS_KEPT
+            except AnotherCluster:
+                raise
+            except SchedulerError:
+                if not self._terms.partitions:
+                    raise
+                self._until = time.monotonic() + _SETTINGS_AGAIN
         return self._terms
 
+    def _read_terms(self) -> None:
+        settings = self.questions.settings()
+        terms = self.questions.terms(settings)
+        self.settings, self._terms = settings, terms
+        self.slot_margin = slot_margin(settings)
+        self.shrink_margin = shrink_margin(settings)
+        self.most_in_array = most_in_array(settings)
+
     def partitions(self) -> dict[str, Partition]:
-        """All, by name. Raises SchedulerError: no answer."""
+        """All, by name. Raises as `terms`."""
         return self.terms().partitions

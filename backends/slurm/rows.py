@@ -30,9 +30,11 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: str
     priority: int
     name: str = ""
-    """It may hold anything, line breaks included, as may account and wckey."""
+    """It may hold anything, line breaks included, as may account, wckey and comment."""
     account: str = ""
     wckey: str = ""
+    comment: str = ""
+    """Of our user's jobs."""
     gpus_per_job: str = ""
     """As Slurm prints generic resources (`backends.slurm.placing.gres`), as are the next three."""
     gpus_per_node: str = ""

@@ -33,9 +33,9 @@ _NO_ANSWER = (
 )
 """slurmctld may have taken the request, but its answer did not reach us."""
 
-REQUESTED = '{"tool":"request-adaptor","kind":"request"}'
-DONATED = '{"tool":"request-adaptor","kind":"donation"}'
-"""The comment of a job, by which operators find those of all users; one in `extra_args` takes its place."""
+COMMENT = '{{"tool":"request-adaptor","kind":"{kind}","name":"{name}"}}'
+"""The comment of a job, by which operators find those of all users, and the daemon those that the site has
+renamed; one in `extra_args` takes its place."""
 DONATED_WAITS = 2  # minutes for which a pilot on a donated node stays in the queue at most
 
 
@@ -49,15 +49,17 @@ def arguments_of(order: PilotOrder, site: SiteConfig, shape: Sequence[str]) -> l
     arguments = [
         "--parsable",
         f"--job-name={job_name(order)}",
+        f"--comment={comment_of(order)}",
         f"--time={minutes_of(order)}",
         *([] if order.request.least is None else [f"--time-min={least_minutes(order)}"]),
-        f"--output={escaped(str(order.directory))}/slurm-{'%j' if order.pilots == 1 else '%A'}.out",
+        # In the folder of `--chdir`: sbatch takes the backslash out of a path (homes of `DOMAIN\user`),
+        # and then replaces no `%j`.
+        f"--output=slurm-{'%j' if order.pilots == 1 else '%A'}.out",
         # Of an array, Slurm's own words on all its jobs; each job has a file for the rest (`array.template`).
         *([] if order.pilots == 1 else [f"--array=0-{order.pilots - 1}", "--open-mode=append"]),
         f"--chdir={order.directory}",
         "--no-requeue",  # a pilot that starts again would hold processors that the planner does not know of
         "--no-kill",  # the loss of one node leaves the workers on the others alive
-        f"--comment={DONATED if order.node else REQUESTED}",
         *shape,
     ]
     for name, value in (("partition", site.partition), ("account", site.account), ("qos", site.qos)):
@@ -82,6 +84,10 @@ def where_options(site: SiteConfig, names: Iterable[str]) -> list[str]:
         ("licenses", site.licenses),
     )
     return [f"--{name}={value}" for name, value in given if value is not None]
+
+
+def comment_of(order: PilotOrder) -> str:
+    return COMMENT.format(kind="donation" if order.node else "request", name=job_name(order))
 
 
 def own_reservation(site: SiteConfig) -> str | None:
@@ -110,11 +116,6 @@ def minutes_of(order: PilotOrder) -> int:
 def least_minutes(order: PilotOrder) -> int:
     """Of a request that Slurm may start with less than its time limit; 0 of any other."""
     return math.ceil((order.request.least or 0) / 60)
-
-
-def escaped(path: str) -> str:
-    """sbatch replaces `%` and a letter in the names of its files."""
-    return path.replace("%", "%%")
 
 
 def donated_options(order: PilotOrder, gpus: int) -> list[str]:
@@ -152,8 +153,10 @@ accepted_id = Submitter(
 ).accepted_id
 
 
-def changes(id: str, order: PilotOrder, shape: SlurmShape, *, shrinks: bool) -> list[str]:
+def changes(order: PilotOrder, job: Sequence[str], shape: SlurmShape, *, shrinks: bool) -> list[str]:
     """The arguments of `scontrol` that change a queued job; of whole nodes only the time limit changes.
+
+    `job`: the words that find it (`OwnSlurmJobs.found`).
 
     Seen on Slurm 22.05, 24.11 and 26.05: an owner may change both ways, and the job keeps its age. `NumTasks`
     is always among the keys, for Slurm then leaves a job that has started as it is; alone, `TimeLimit` would
@@ -165,7 +168,7 @@ def changes(id: str, order: PilotOrder, shape: SlurmShape, *, shrinks: bool) -> 
         keys.insert(1, f"TimeMin={least_minutes(order)}")
     if not shape.whole_nodes:
         keys.append(f"NumCPUs={shape.count * shape.part.processors}")
-    return ["update", f"JobId={id}", *keys]
+    return ["update", *job, *keys]
 
 
 def check_changed(answer: CommandAnswer) -> None:

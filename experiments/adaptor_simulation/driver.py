@@ -149,7 +149,7 @@ class SimulatedDriver:
             case Ask():
                 return self._asked(site, question, now)
             case Cancel(jobs):
-                self._simulated[site].cancel(jobs)
+                self._simulated[site].cancel([job.id for job in jobs])
             case Intend(submits, asked):
                 return self._intend(site, submits, asked, now)
             case Submit():

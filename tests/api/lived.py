@@ -148,6 +148,8 @@ def still(patch: pytest.MonkeyPatch, state: Path) -> Iterator[None]:
         at.setattr(daemon_process, "__version__", DAEMON.version)
         at.setattr(time, "time", lambda: NOW)
         at.setattr(time, "localtime", lambda seconds=None: local(NOW if seconds is None else seconds))
+        at.setattr("adaptor.journal.queries.utc_offset", lambda _at: 0)
+        at.setattr("adaptor.cli.bags.why.utc_offset", lambda _at: 0)
         at.setattr(time, "mktime", lambda parts: float(calendar.timegm(parts)))
         yield
 

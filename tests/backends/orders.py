@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from adaptor.model import Request
+from adaptor.reports import OwnJob
 from adaptor.resources import TaskSize
-from backends.base import PilotOrder
+from backends.base import Backend, PilotOrder
 from backends.scripts import render
 
 
@@ -38,6 +39,11 @@ def runnable(
     environment = {"ADAPTOR_DIRECTORY": str(directory), **others.pop("environment", {})}
     words = {"directory": directory, "worker": ("/bin/sh", "-c", command), "environment": environment}
     return order(p, tr, task, tag=tag, **words, **others)
+
+
+def own(backend: Backend, *ids: str) -> list[OwnJob]:
+    """Jobs of these numbers, with the tags that the scheduler has of them."""
+    return [report.own for report in backend.jobs(ids, "no such tag")]
 
 
 def script(template: Path, command: Sequence[str], **own: str) -> str:

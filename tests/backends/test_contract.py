@@ -14,7 +14,7 @@ import pytest
 from adaptor.config.schema import SiteConfig, SshConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
-from adaptor.reports import JobReport, JobState
+from adaptor.reports import JobReport, JobState, OwnJob
 from backends.base import Backend, ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
 from backends.gridengine.backend import GridEngineBackend
 from backends.local.backend import LocalBackend
@@ -40,19 +40,22 @@ class Site:
         self.backend = backend
         self.processors = processors
         self._folder = folder
-        self._submitted: list[str] = []
+        self._submitted: list[OwnJob] = []
 
     def order(self, tag: str, command: str, p: int = 1, tr: int = 120) -> PilotOrder:
         return runnable(self._folder, tag, command, p, tr)
 
     def submit(self, tag: str, command: str, p: int = 1, tr: int = 120) -> str:
         id = self.backend.submit(self.order(tag, command, p, tr))
-        self.note(id)
+        self.note(id, tag)
         return id
 
-    def note(self, id: str) -> None:
+    def note(self, id: str, tag: str) -> None:
         """A job that is to be ended after the test."""
-        self._submitted.append(id)
+        self._submitted.append(OwnJob(id, tag))
+
+    def cancel(self, *ids: str) -> None:
+        self.backend.cancel([job for job in self._submitted if job.id in ids])
 
     def path(self, tag: str, name: str) -> Path:
         return self._folder / tag / name
@@ -73,10 +76,11 @@ class Site:
 
     def close(self) -> None:
         self.backend.cancel(self._submitted)
-        until(lambda: all(self._has_ended(id) for id in self._submitted), "the end of all jobs")
+        until(lambda: all(self._has_ended(job.id) for job in self._submitted), "the end of all jobs")
 
     def _has_ended(self, id: str) -> bool:
-        return all(job.state.ended for job in self.backend.jobs([id], "no such tag"))
+        found = self.backend.jobs([id], "no such tag")
+        return all(job.state.ended or job.state is JobState.GONE for job in found)
 
 
 def local_site(folder: Path) -> Site:
@@ -185,10 +189,10 @@ def test_a_queued_job_that_is_cancelled_never_runs(site: Site) -> None:
     site.reaches(blocker, JobState.RUNNING)
     site.is_up("first")
     assert site.report(queued).state is JobState.QUEUED
-    site.backend.cancel([queued])
+    site.cancel(queued)
     report = site.reaches(queued, JobState.CANCELLED)
     assert report.start is None
-    site.backend.cancel([blocker])
+    site.cancel(blocker)
     site.reaches(blocker, JobState.CANCELLED)
     assert not site.path("second", "up").exists()
 
@@ -196,10 +200,31 @@ def test_a_queued_job_that_is_cancelled_never_runs(site: Site) -> None:
 def test_a_running_job_that_is_cancelled_is_told_first(site: Site) -> None:
     id = site.submit("mine-1", WAIT)
     site.is_up("mine-1")
-    site.backend.cancel([id])
+    site.cancel(id)
     report = site.reaches(id, JobState.CANCELLED)
     assert report.start is not None
     assert site.path("mine-1", "told").exists()
+
+
+def test_a_job_with_another_tag_is_not_touched(site: Site) -> None:
+    """A number that was given to a job of the user's own while a pilot was thought to have it."""
+    running = site.submit("mine-1", WAIT, p=site.processors)
+    queued = site.submit("mine-2", WAIT)
+    site.is_up("mine-1")
+    site.reaches(running, JobState.RUNNING)
+    pilots = [OwnJob(running, "adaptor-x.1"), OwnJob(queued, "adaptor-x.2"), OwnJob("999999", "mine-2")]
+    site.backend.cancel(pilots)
+    with pytest.raises(ChangeRefused):
+        site.backend.reshape(queued, site.order("adaptor-x.2", WAIT, tr=60))
+    with pytest.raises(SchedulerError):
+        site.backend.release(pilots[0], ["n1", "n2", "n3", "n4"])
+    assert site.report(running).state is JobState.RUNNING
+    report = site.report(queued)
+    assert (report.state, report.limit or 120) == (JobState.QUEUED, 120)
+    assert not site.path("mine-1", "told").exists()
+    site.backend.cancel([OwnJob(queued, "mine-2"), *pilots])
+    site.reaches(queued, JobState.CANCELLED)
+    assert site.report(running).state is JobState.RUNNING
 
 
 def test_a_job_ends_at_its_time_limit(site: Site) -> None:
@@ -217,16 +242,17 @@ def test_a_job_ends_at_its_time_limit(site: Site) -> None:
     assert site.path(tag, "told").exists()
 
 
-def test_unknown_ids_are_simply_missing(site: Site) -> None:
+def test_unknown_ids_are_missing_or_gone(site: Site) -> None:
     id = site.submit("mine-1", WAIT)
-    assert [job.id for job in site.backend.jobs(["999999", id], "no such tag")] == [id]
-    assert site.backend.jobs(["999999"], "no such tag") == []
+    found = site.backend.jobs(["999999", id], "no such tag")
+    assert [job.id for job in found if job.state is not JobState.GONE] == [id]
+    assert {job.state for job in site.backend.jobs(["999999"], "no such tag")} <= {JobState.GONE}
 
 
 def test_cancelling_unknown_and_ended_jobs_is_no_error(site: Site) -> None:
     id = site.submit("mine-1", "exit 0")
     site.reaches(id, JobState.COMPLETED)
-    site.backend.cancel([id, "999999"])
+    site.backend.cancel([OwnJob(id, "mine-1"), OwnJob("999999", "mine-2")])
     assert site.report(id).state is JobState.COMPLETED
 
 
@@ -256,7 +282,7 @@ def test_a_queued_request_is_changed_in_its_place(site: Site) -> None:
     site.reaches(wide, JobState.RUNNING)
     order = site.order("second", f'env > "$ADAPTOR_DIRECTORY/env"; {WAIT}', p=2, tr=600)
     queued = site.backend.submit(order)
-    site.note(queued)
+    site.note(queued, order.tag)
     if not site.backend.can_reshape:
         with pytest.raises(ChangeRefused):
             site.backend.reshape(queued, asking(order, 1, 120))
@@ -281,7 +307,7 @@ def test_a_queued_request_is_changed_in_its_place(site: Site) -> None:
 def test_a_job_that_has_started_is_not_changed(site: Site) -> None:
     order = site.order("mine-1", WAIT, p=2, tr=600)
     id = site.backend.submit(order)
-    site.note(id)
+    site.note(id, order.tag)
     site.reaches(id, JobState.RUNNING)
     site.is_up("mine-1")
     for p, tr in ((2, 120), (1, 120), (3, 1200)):

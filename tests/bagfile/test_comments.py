@@ -67,6 +67,18 @@ def test_a_script_names_the_line_too(line: str) -> None:
     )  # behind a command: a comment
 
 
+def test_a_script_for_another_scheduler_alone_is_refused() -> None:
+    """One for several schedulers, whose other lines are read, is not."""
+    given = Submission(folder="/x", user="u", host="h", home="/home/u", environment={})
+    lines = "#BSUB -n 4\n#HQ --cpus=2\n"
+    with pytest.raises(AdaptorError) as caught:
+        script_bag(f"#!/bin/sh\n{lines}true\n".encode(), "job.sh", "job.sh", given)
+    assert "'#BSUB' is of bsub, which is not read: write '#SBATCH' or '#ADAPTOR' lines" in str(caught.value)
+    assert "'#HQ' is of HyperQueue" in str(caught.value)
+    script_bag(f"#!/bin/sh\n#SBATCH -n 1\n{lines}true\n".encode(), "job.sh", "job.sh", given)
+    script_bag(b"#!/bin/sh\n# BSUB -n 4\ntrue\n", "job.sh", "job.sh", given)
+
+
 def test_a_script_has_its_own_shell() -> None:
     given = Submission(
         folder="/x", user="u", host="h", home="/home/u", environment={}, options={"shell": "zsh"}

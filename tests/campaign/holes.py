@@ -31,6 +31,7 @@ from adaptor.resources import TaskSize
 from adaptor.units import Duration
 from backends.base import PilotOrder, SubmitRefused
 from backends.slurm.backend import SlurmBackend
+from tests.backends.orders import own
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_conf import MIXED
 
@@ -96,7 +97,7 @@ class Play:
         states = {report.id: report.state for report in self._backend.jobs(taken, "no such tag")}
         self.asked[name] += len(jobs)
         self.started[name] += sum(states[job] is JobState.RUNNING for job in taken)
-        self._backend.cancel(taken)
+        self._backend.cancel(own(self._backend, *taken))
         self._until(lambda: not self._running(taken))
 
     def _crafted(self, task: TaskSize) -> list[CraftedRequest]:

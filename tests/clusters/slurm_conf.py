@@ -92,7 +92,7 @@ ACCOUNTS = ClusterOptions(
     extra=(
         "AccountingStorageEnforce=associations,limits,qos,safe",
         "PriorityType=priority/multifactor",  # without it, used minutes are not counted
-        "PriorityDecayHalfLife=0",
+        "PriorityDecayHalfLife=14-0",
         "PriorityCalcPeriod=1",
     ),
 )

@@ -157,6 +157,8 @@ def test_parts_of_the_day_are_seconds_from_midnight(begin: int, end: int) -> Non
 def test_agents_are_a_package_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adaptor.config.donation.installed", lambda _group: {})
     assert donation("{mode: preemptible, qos: low}").grace == 3.0
-    wanted = "donation.mode: agent needs request-adaptor-donation-agents: python -m pip install request-"
+    wanted = (
+        "donation.mode: agent needs request-adaptor-donation-agents: in a clone of the adaptor, python -m"
+    )
     with pytest.raises(ConfigError, match=re.escape(wanted)):
         donation("{mode: agent}")

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from adaptor.config import loading
-from adaptor.config.loading import config_path, default_config_path, digest_of, files_of, load_config
+from adaptor.config.loading import (
+    config_path,
+    default_config_path,
+    digest_of,
+    files_of,
+    goes_on_with,
+    load_config,
+)
 from adaptor.config.policy import Policy
 from adaptor.errors import ConfigError
 
@@ -100,6 +107,17 @@ def test_only_root_may_write_what_runs_as_every_user(operators: Path) -> None:
         ConfigError, match=f"^{operators}: .* only root may write it: .*chmod 644 {operators}"
     ):
         load_config(config_path(), Policy)
+
+
+def test_a_daemon_of_the_operator_s_sites_goes_on_with_a_file_that_adds_to_them(
+    users: Write, operators: Path, tmp_path: Path
+) -> None:
+    assert goes_on_with(operators, config_path())
+    file = users("sites: {here: {backend: local}}")
+    assert goes_on_with(operators, config_path())
+    assert goes_on_with(file, config_path())
+    assert not goes_on_with(tmp_path / "other.yaml", config_path())
+    assert not goes_on_with(operators, None)
 
 
 def test_an_edit_of_either_file_is_seen(users: Write, operators: Path) -> None:

@@ -19,8 +19,8 @@ from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
 from adaptor.daemon.treasury import costs_of
 from adaptor.journal.journal import Journal
-from adaptor.model import EndedJob, Limits, PendingJob, QueueState, Request, RunningJob
-from adaptor.reports import JobReport, JobState, NodeReport
+from adaptor.model import Allowed, EndedJob, Limits, PendingJob, QueueState, Request, RunningJob
+from adaptor.reports import JobReport, JobState, NodeReport, OwnJob
 from adaptor.resources import Node
 from adaptor.scheduling.bag import Bag
 from adaptor.units import Duration
@@ -42,6 +42,8 @@ class FakeBackend:
         self.reports: dict[str, JobReport] = {}
         self.orders: list[PilotOrder] = []
         self.cancelled: list[str] = []
+        self.ordered: list[OwnJob] = []
+        """The same with the tags that the orders named."""
         self.shown_nodes: list[NodeReport] = []
         self.node_sizes: tuple[Node, ...] = ()
         self.running: tuple[RunningJob, ...] = ()
@@ -49,6 +51,7 @@ class FakeBackend:
         self.limits: dict[str, float] = {}
         """Of running jobs, seconds."""
         self.unknown: tuple[str, ...] = ()
+        self.allowed = Allowed()
         self.ended: list[EndedJob] = []
         """What its records show."""
         self.ended_problem: Exception | None = None
@@ -77,6 +80,7 @@ class FakeBackend:
             running=self.running,
             pending=self.pending,
             nodes=self.node_sizes,
+            allowed=self.allowed,
             limits=self.limits,
             unknown=self.unknown,
         )
@@ -101,11 +105,12 @@ class FakeBackend:
             report for tag, report in self.reports.items() if report.id in ids or tag.startswith(tag_prefix)
         ]
 
-    def cancel(self, ids: Collection[str]) -> None:
+    def cancel(self, jobs: Collection[OwnJob]) -> None:
         self._speak()
-        self.cancelled += ids
+        self.ordered += jobs
+        self.cancelled += [job.id for job in jobs]
         for tag, report in list(self.reports.items()):
-            if report.id in ids and report.state.ended is None:
+            if report.own in jobs and report.state.ended is None:
                 self.say(tag, JobState.CANCELLED)
 
     def reshape(self, id: str, order: PilotOrder) -> None:
@@ -120,7 +125,7 @@ class FakeBackend:
         asked = {"processors": request.p, "limit": float(request.tr)}
         self.reports[tag] = msgspec.structs.replace(self.reports[tag], **asked)
 
-    def release(self, id: str, nodes: Collection[str]) -> None:
+    def release(self, job: OwnJob, nodes: Collection[str]) -> None:
         raise AssertionError("not offered")
 
     def ended_jobs(self) -> list[EndedJob]:

@@ -9,12 +9,15 @@ import msgspec
 import pytest
 
 from adaptor.crafting.futures.run_shares import KEPT, MOST, Ran
-from adaptor.daemon.observing import keep_learned, read_history
+from adaptor.daemon.observing import keep_learned, look_at_pilots, read_history
+from adaptor.daemon.step import step
+from adaptor.decisions.pilots import LEFT_OUT, Absence
 from adaptor.forecast.calibration import Raw
 from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.start import StartForecast
 from adaptor.journal.pilot_rows import local_runs
 from adaptor.model import EndedJob, PendingJob, QueueState, RunningJob
+from adaptor.reports import JobReport, JobState, OwnJob
 from backends.base import SchedulerError
 from tests.daemon.fake_site import FakeSite
 
@@ -86,3 +89,72 @@ def test_records_that_hang_hold_no_other_question_up(site: FakeSite) -> None:
         return answered and pending
 
     assert asyncio.run(meanwhile())
+
+
+@pytest.fixture
+def queued(site: FakeSite) -> JobReport:
+    """What the scheduler says of the only pilot."""
+    site.submit_bag(1)
+    asyncio.run(step(site.state))
+    (report,) = site.backend.reports.values()
+    return report
+
+
+def absence_of(site: FakeSite, *said: JobReport) -> Absence:
+    """What an answer says of the only pilot, which it does not name; no job is to be cancelled."""
+    site.backend.reports = {str(number): report for number, report in enumerate(said)}
+    reply = asyncio.run(look_at_pilots(site.state))
+    assert not reply.strays
+    assert reply.pilots is not None
+    (news,) = reply.pilots
+    assert news.report is None
+    return news.absence
+
+
+def test_a_job_with_the_number_of_a_pilot_and_another_tag_is_neither_a_pilot_nor_a_stray(
+    site: FakeSite, queued: JobReport
+) -> None:
+    for tag in ("mine", "", "adaptor-other.here.1"):
+        mine = JobReport(id=queued.id, tag=tag, state=JobState.RUNNING, start=1.0)
+        assert absence_of(site, mine) == Absence(other=tag or "without a name")
+    assert site.backend.cancelled == []
+
+
+def test_what_the_scheduler_denies_is_told_from_what_it_leaves_out(site: FakeSite, queued: JobReport) -> None:
+    assert absence_of(site, JobReport(id=queued.id, tag="", state=JobState.GONE)) == Absence(denied=True)
+    assert absence_of(site) == LEFT_OUT
+
+
+def test_a_stray_has_a_tag_of_this_site(site: FakeSite, queued: JobReport) -> None:
+    stray = JobReport(id="77", tag=f"{site.state.tag_prefix}99", state=JobState.QUEUED)
+    ended = JobReport(id="78", tag=f"{site.state.tag_prefix}98", state=JobState.COMPLETED)
+    other = JobReport(id="79", tag="mine", state=JobState.QUEUED)
+    site.backend.reports |= {report.tag: report for report in (stray, ended, other)}
+    asyncio.run(step(site.state))
+    assert site.backend.cancelled == ["77"]
+
+
+def test_of_two_jobs_with_the_tag_of_a_pilot_the_one_with_its_number_counts(
+    site: FakeSite, queued: JobReport
+) -> None:
+    """The elements of an array have one name."""
+    first, own = (
+        JobReport(id=id, tag=queued.tag, state=JobState.QUEUED) for id in (f"{queued.id}0", queued.id)
+    )
+    site.backend.reports = {"1": own, "2": first}
+    reply = asyncio.run(look_at_pilots(site.state))
+    assert reply.pilots is not None
+    assert [news.report for news in reply.pilots] == [own]
+    site.backend.reports = {queued.tag: first}
+    reply = asyncio.run(look_at_pilots(site.state))
+    assert reply.pilots is not None
+    assert [news.report for news in reply.pilots] == [first], "sbatch had named another number"
+
+
+def test_orders_name_the_tag_beside_the_number(site: FakeSite, queued: JobReport) -> None:
+    (pilot,) = site.state.pilots.values()
+    site.state.memory.change(pilot, leaving="needless")
+    site.backend.reports = {"1": JobReport(id=queued.id, tag="mine", state=JobState.RUNNING, start=1.0)}
+    asyncio.run(step(site.state))
+    assert site.backend.ordered == [OwnJob(queued.id, queued.tag)]
+    assert site.backend.reports["1"].state is JobState.RUNNING

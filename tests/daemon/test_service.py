@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.daemon.kept_files import KeptFiles
+from adaptor.daemon.ground.kept_files import KeptFiles
 from adaptor.daemon.service import Service
 from adaptor.errors import JournalError
 from adaptor.journal.damage import DamagedJournalError

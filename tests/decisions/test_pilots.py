@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from adaptor.decisions.pilots import MISSES_TO_VANISH, Arrival, Pilot, miss, observe, request_told
+from adaptor.decisions.pilot_rules import why_put_back
+from adaptor.decisions.pilots import (
+    DENIED_FOR,
+    LEFT_OUT,
+    LEFT_OUT_FOR,
+    MISSES_TO_VANISH,
+    Absence,
+    Arrival,
+    Pilot,
+    miss,
+    observe,
+    request_told,
+)
 from adaptor.model import PilotState, Request
 from adaptor.reports import JobReport, JobState
 
@@ -68,6 +81,16 @@ def test_one_that_goes_back_into_the_queue_is_queued_again() -> None:
     assert (each.state, each.started) == (PilotState.QUEUED, None)
 
 
+def test_one_that_is_held_after_it_was_put_back_is_not_waited_for() -> None:
+    each = observe(pilot(PilotState.RUNNING, started=NOW - 20), report(JobState.QUEUED), NOW)
+    assert why_put_back(each, NOW) == "", "it is not held"
+    held = msgspec.structs.replace(report(JobState.QUEUED), begins=NOW + 120)
+    each = observe(each, held, NOW)
+    assert why_put_back(each, NOW) == "it was put back into the queue, where it is held for 2m"
+    assert why_put_back(each, NOW + 121) == ""
+    assert why_put_back(observe(pilot(), held, NOW), NOW) == "", "somebody wants it to begin later"
+
+
 def test_a_word_that_we_do_not_know_changes_nothing() -> None:
     each = pilot(PilotState.RUNNING, started=NOW - 20)
     each = observe(each, report(JobState.UNKNOWN), NOW)
@@ -79,12 +102,52 @@ def test_a_worker_that_calls_says_that_the_pilot_runs() -> None:
     assert (each.state, each.started, each.note) == (PilotState.RUNNING, NOW, "")
 
 
-def test_missing_never_means_completed() -> None:
+GONE, REPLACED = Absence(denied=True), Absence(other="mine")
+
+
+def missed_for(each: Pilot, *answers: tuple[float, Absence]) -> Pilot:
+    """After answers without it: how many seconds after the first, and what they say of it."""
+    for after, absence in answers:
+        assert each.state.in_system
+        each = miss(each, NOW + after, alive=False, settle_time=60, absence=absence)
+    return each
+
+
+@pytest.mark.parametrize(
+    ("absence", "patience"), [(LEFT_OUT, LEFT_OUT_FOR), (GONE, DENIED_FOR), (REPLACED, DENIED_FOR)]
+)
+def test_missing_never_means_completed_and_vanished_only_after_some_time(
+    absence: Absence, patience: float
+) -> None:
     each = pilot(PilotState.RUNNING, started=NOW - 20)
-    for _ in range(MISSES_TO_VANISH - 1):
-        each = miss(each, NOW, alive=False, settle_time=60)
+    each = missed_for(each, *((after, absence) for after in (0, 5, 10, patience - 1)))
     assert each.state.in_system
-    assert miss(each, NOW, alive=False, settle_time=60).state is PilotState.VANISHED
+    each = missed_for(each, (patience, absence))
+    assert (each.state, each.ended) == (PilotState.VANISHED, NOW), "what came later is not charged"
+
+
+@pytest.mark.parametrize("absence", [LEFT_OUT, GONE, REPLACED])
+def test_two_answers_without_it_are_too_few_however_far_apart(absence: Absence) -> None:
+    assert missed_for(pilot(), (0, absence), (9999, absence)).state.in_system
+    assert missed_for(pilot(), (0, absence), (9998, absence), (9999, absence)).state is PilotState.VANISHED
+
+
+def test_answers_that_are_wrong_for_a_while_cost_a_queued_pilot_nothing() -> None:
+    each = missed_for(pilot(), *((after, LEFT_OUT) for after in range(0, 590, 5)))
+    seen = observe(each, report(JobState.QUEUED), NOW + 590)
+    assert (seen.state, seen.misses, seen.missing_since) == (PilotState.QUEUED, 0, None)
+    assert missed_for(seen, (600, LEFT_OUT), (605, LEFT_OUT), (610, LEFT_OUT)).state.in_system
+
+
+def test_one_whose_number_has_another_job_says_so_and_leaves_that_alone() -> None:
+    each = missed_for(pilot(), (0, REPLACED), (20, REPLACED), (40, REPLACED))
+    assert "its number 99 is another job's, 'mine', which is left alone" in each.end_reason
+
+
+def test_a_clock_that_is_set_back_begins_the_wait_again() -> None:
+    each = missed_for(pilot(), (0, GONE), (-5000, GONE), (-4980, GONE))
+    assert each.state.in_system
+    assert missed_for(each, (-4970, GONE)).state is PilotState.VANISHED
 
 
 def test_one_whose_workers_are_heard_of_does_not_vanish() -> None:

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from adaptor.decisions.site_memory import SLACK
+from adaptor.model import Allowed, SharedBound
 from adaptor.reports import JobState
 from adaptor.scheduling.state import Meter
 from tests.daemon.budgeted_site import steps, submit_budgeted
@@ -34,6 +35,17 @@ def test_a_running_pilot_of_a_paying_bag_has_a_meter_until_its_end(site: FakeSit
     site.backend.say(order.tag, JobState.COMPLETED)
     steps(site)
     assert meters(site) == {}
+
+
+def test_what_the_scheduler_allows_now_bounds_requests(site: FakeSite) -> None:
+    """It allowed more when the daemon started."""
+    site.backend.allowed = Allowed(max_proc=2, max_tr=300, together=(SharedBound(most=3),))
+    site.submit_bag(8)
+    steps(site, 2)
+    assert site.backend.orders
+    assert max(order.request.p for order in site.backend.orders) <= 2
+    assert max(order.request.tr for order in site.backend.orders) <= 300
+    assert site.state.memory.limits.max_tr > 300, "what is configured stays as it is"
 
 
 def test_pilots_that_bags_share_have_none(site: FakeSite) -> None:

@@ -40,7 +40,7 @@ from adaptor.decisions.step import LONGEST, Step
 from adaptor.donation.situation import DonationRules
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
 from adaptor.protocol.messages import Hello
-from adaptor.reports import JobReport, JobState
+from adaptor.reports import JobReport, JobState, OwnJob
 from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
@@ -71,7 +71,7 @@ class Driver:
         self.ledger, self.decided = Ledger(), Memory()
         self.asked: list[Question] = []
         self.news: list[PilotNews] | None = []
-        self.strays: list[str] = []
+        self.strays: list[OwnJob] = []
         self.over_budget = ""
         self.held = 0
         """Pilots that budgets hold nevertheless."""
@@ -215,10 +215,10 @@ def test_what_an_ended_pilot_wrote_says_why_it_failed() -> None:
 def test_jobs_of_no_pilot_are_cancelled_and_told_of() -> None:
     driver = Driver()
     driver.pilot()
-    driver.strays = ["job7", "job8"]
+    driver.strays = [OwnJob("job7", "tag7"), OwnJob("job8", "tag8")]
     driver.run()
-    assert Cancel(("job7", "job8")) in driver.asked
-    told = "cancelled job job7, job8: its submit had failed as far as known"
+    assert Cancel((OwnJob("job7", "tag7"), OwnJob("job8", "tag8"))) in driver.asked
+    told = "cancelled job job7, job8, which has a tag of this site and is no pilot any more"
     assert driver.told == [("problem", told, None)]
 
 
@@ -249,7 +249,7 @@ def test_what_is_unwanted_is_cancelled_before_a_request_is_sent_and_once() -> No
     asked = driver.act()
     assert asked[:4] == [
         Explain("withdrawn", "needless", 1),
-        Cancel(("job1",)),
+        Cancel((OwnJob("job1", "tag1"),)),
         Wake("here"),
         Intend((submit(),), Request(2, 600)),
     ]
@@ -260,7 +260,7 @@ def test_an_order_to_cancel_that_failed_is_repeated() -> None:
     driver = Driver([Withdraw(1, "needless"), submit()])
     driver.pilot()
     driver.answers = lambda question: Answer.FAILED if isinstance(question, Cancel) else Answer.TAKEN
-    assert driver.act().count(Cancel(("job1",))) == 2
+    assert driver.act().count(Cancel((OwnJob("job1", "tag1"),))) == 2
     assert driver.site.pilots[1].cancel_sent is None
 
 
@@ -435,3 +435,26 @@ def test_a_pilot_is_given_back_once_and_the_broker_knows_until_when() -> None:
 
 def test_a_site_that_donates_no_nodes_withholds_none() -> None:
     assert not Driver([WithholdNodes("reserved")]).act()
+
+
+def test_a_pilot_that_was_moved_to_another_partition_is_told_of_and_counts_there() -> None:
+    driver = Driver()
+    limits = msgspec.structs.replace(
+        driver.site.limits, partitions={"a": driver.site.limits, "b": driver.site.limits}
+    )
+    driver.site.know_limits(limits)
+    pilot = driver.pilot()
+    driver.site.change(pilot, partition="a")
+    for partition, told, counts in (
+        ("a", [], "a"),
+        ("b", ["the scheduler has it in partition b, no longer in a"], "b"),
+        ("b", [], "b"),
+        ("", [], "b"),
+        ("c", ["the scheduler has it in partition c, no longer in b"], "b"),
+    ):
+        queued = JobReport(id="job1", tag="tag1", state=JobState.QUEUED, limit=600.0, partition=partition)
+        driver.news = [PilotNews(pilot=1, report=queued)]
+        driver.asked.clear()
+        asked = driver.run()
+        assert [each.text for each in asked if isinstance(each, Explain) and "partition" in each.text] == told
+        assert driver.site.pilots[1].partition == counts

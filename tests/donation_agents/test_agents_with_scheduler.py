@@ -9,7 +9,7 @@ import pytest
 
 from adaptor.donation.situation import NodeUse
 from adaptor.model import EndedJob, Limits, QueueState
-from adaptor.reports import JobReport, JobState, NodeReport
+from adaptor.reports import JobReport, JobState, NodeReport, OwnJob
 from adaptor_donation_agents.agents import WithAgents
 from backends.base import Backend, PilotOrder, SchedulerError
 from tests.donation_agents.donated_nodes import DonatedNodes
@@ -47,14 +47,14 @@ class Scheduler:
         self.asked.append(("jobs", *ids, tag_prefix))
         return [JobReport(id="4711", tag="t", state=JobState.QUEUED)]
 
-    def cancel(self, ids: Collection[str]) -> None:
-        self.asked.append(("cancel", *ids))
+    def cancel(self, jobs: Collection[OwnJob]) -> None:
+        self.asked.append(("cancel", *(job.id for job in jobs)))
 
     def reshape(self, id: str, order: PilotOrder) -> None:
         self.asked.append(("reshape", id, order.tag))
 
-    def release(self, id: str, nodes: Collection[str]) -> None:
-        self.asked.append(("release", id, *nodes))
+    def release(self, job: OwnJob, nodes: Collection[str]) -> None:
+        self.asked.append(("release", job.id, *nodes))
 
     def ended_jobs(self) -> list[EndedJob]:
         return []
@@ -85,9 +85,9 @@ def test_an_order_with_a_node_goes_to_the_agents(both: tuple[Backend, Scheduler,
 def test_each_ends_its_own(both: tuple[Backend, Scheduler, DonatedNodes]) -> None:
     backend, scheduler, nodes = both
     tag = nodes.lend("n1")
-    backend.cancel([f"agent:n1:{tag}", "4711"])
+    backend.cancel([OwnJob(f"agent:n1:{tag}", tag), OwnJob("4711", "test.2")])
     assert nodes.report(tag).state is JobState.CANCELLED
-    backend.cancel([f"agent:n1:{tag}"])
+    backend.cancel([OwnJob(f"agent:n1:{tag}", tag)])
     assert scheduler.asked == [("cancel", "4711")]
 
 
@@ -95,11 +95,11 @@ def test_the_scheduler_knows_nothing_of_pilots(both: tuple[Backend, Scheduler, D
     backend, scheduler, nodes = both
     assert [node.name for node in backend.nodes(["agent:n1:t.1", "4711"])] == ["n1"]
     assert scheduler.asked == [("nodes", "4711")]
-    backend.release("4711", ["n1"])
+    backend.release(OwnJob("4711", "test.2"), ["n1"])
     backend.reshape("4711", nodes.order("", "exec sleep 1000"))
     assert scheduler.asked[1:] == [("release", "4711", "n1"), ("reshape", "4711", "test.1")]
     with pytest.raises(SchedulerError, match="one node"):
-        backend.release("agent:n1:t.1", ["n1"])
+        backend.release(OwnJob("agent:n1:t.1", "t.1"), ["n1"])
 
 
 def test_what_the_scheduler_is_like(both: tuple[Backend, Scheduler, DonatedNodes], tmp_path: Path) -> None:

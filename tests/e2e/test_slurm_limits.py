@@ -145,7 +145,7 @@ def test_minutes_that_are_used_up_are_named_everywhere(
 ) -> None:
     """And once there are more, the bag runs."""
     monkeypatch.setenv("SLURM_CONF", str(accounts.conf))
-    accounts.run(["sbatch", "-W", "-N4", "--exclusive", "-t2", "-o/dev/null", "--wrap", "sleep 12"])
+    accounts.occupy(4, 2, "sleep 12")
     until(lambda: used_minutes(accounts) > 1, "Slurm counts the minutes")
     limit(accounts, "account", "lab", "set", "GrpTRESMins=cpu=1")
     try:

@@ -34,7 +34,7 @@ DIFFERENT = {
     *("SLURM_PRIO_PROCESS", "SLURM_STEP_ID", "SLURM_STEPID"),
 }
 """The lab sets NO_COLOR; docs/scripts.md names the others."""
-FOR_STARTERS = ("HYDRA_", "I_MPI_HYDRA_", "OMPI_MCA_plm_", "PRTE_MCA_plm_")
+FOR_STARTERS = ("HYDRA_", "I_MPI_", "OMPI_MCA_", "PRTE_MCA_")
 TIMES = re.compile(r"SLURM_JOB_(?:START|END)_TIME: (\w+) and (\w+)")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.source_tree import ROOT
 
-LONG = 600.0
+LONG = 1800.0
 """Seconds in which a command of these tests, and all of a test that builds, must be done: pip installs what
 builds need, on a machine that may be busy."""
 

@@ -165,7 +165,6 @@ def _fetched(path: Path, address: str) -> str:
 
 @pytest.mark.slurm
 def test_the_blocks_of_the_readme_run_as_written(empty: Empty, slurm: ThrowawaySlurm) -> None:
-    (empty.home / "sweep.bag").write_text("sleep 1\n" * 8)
     blocks = console_blocks((ROOT / "README.md").read_text(encoding="utf-8"))
     mine = [block for block in blocks if not block[0].line.startswith(tuple(ELSEWHERE))]
     assert len(mine) < len(blocks)
@@ -179,8 +178,8 @@ def test_the_blocks_of_the_readme_run_as_written(empty: Empty, slurm: ThrowawayS
             _compare(command, printed)
     assert on_a_cluster
     bags = empty.run("adaptor results all --stdout")
-    assert bags.count("hello from task") == 20
-    assert '"done": 8' in empty.run("adaptor status --json")
+    assert bags.count("hello from task") == 40
+    assert '"done": 20' in empty.run("adaptor status --json")
 
 
 def _compare(command: Command, printed: str) -> None:

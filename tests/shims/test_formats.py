@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.shims import formats
-from adaptor.shims.fields import as_json, duration, fields_of, record
+from adaptor.shims.fields import duration, fields_of, record
 from adaptor.shims.jobs import Job, job_of
 from tests.shims.test_jobs import view
 
@@ -87,7 +87,3 @@ def test_any_format_is_answered(text: str) -> None:
 def test_records() -> None:
     text = record(a_job(), user="ada(1000)")
     assert text.startswith("JobId=469762049 JobName=sim\n   UserId=ada(1000) JobState=COMPLETED Reason=None")
-    told = as_json(a_job(), user="ada", uid=1000, states_as_list=True, accounting=False)
-    assert (told["job_id"], told["job_state"], told["exit_code"]) == (469762049, ["COMPLETED"], 0)
-    told = as_json(a_job(), user="ada", uid=1000, states_as_list=False, accounting=True)
-    assert told["state"] == {"current": "COMPLETED", "reason": "None"}

@@ -75,7 +75,7 @@ def test_an_array_of_which_only_some_run_has_a_bag_alone() -> None:
         (["-N2"], BODY, "a script has one node"),
         (["-p", "gpu"], BODY, "the configuration of hpc counts, which has batch"),
         (["--reservation=x"], BODY, "not asked for"),
-        ([], BODY + b"scontrol show job $SLURM_JOB_ID\n", "does not know the job number"),
+        ([], BODY + b"scontrol requeue $SLURM_JOB_ID\n", "does not know the job number"),
         (["-D", "/nowhere"], BODY, "/nowhere: no such folder"),
     ],
 )

@@ -11,9 +11,7 @@ from adaptor.batch_script import Dialect
 
 _BEFORE = r"(?:^|[;&|(`]|\b(?:then|do|else|time|exec)\s)\s*"  # what may stand before a command in a line
 _SUBMIT = re.compile(rf"{_BEFORE}(?P<command>sbatch|qsub)\s")
-_JOBS = re.compile(
-    rf"{_BEFORE}(?P<command>scontrol\s+(?:show\s+job|update|requeue|hold|release)|scancel|sacct|sstat|qdel|qalter)\b"
-)
+_JOBS = re.compile(rf"{_BEFORE}(?P<command>scontrol\s+(?:update|requeue|hold|release)|sstat|qdel|qalter)\b")
 _SRUN = re.compile(rf"{_BEFORE}srun\s+(?P<words>.*)")
 _NO_STEP = re.compile(r"--(?:multi-prog|pty|container-[\w-]+|het-group|pack-group|no-allocate|time)\b")
 """Options of srun that what stands in front of it cannot follow."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adaptor.api import TaskInput
-from adaptor.bagfile.comments import almost_ours
+from adaptor.bagfile.comments import almost_ours, tool_of
 from adaptor.bagfile.options import KEYS, add_options, parse_option
 from adaptor.bagfile.scripts import patterns
 from adaptor.bagfile.scripts.asked import Command, Remark, ScriptOptions, refuse, sites_for, usual_dialect
@@ -178,9 +178,13 @@ def options_of(
 
 def _own_options(asked: ScriptOptions, text: str, now: float) -> dict[str, Any]:
     options: dict[str, Any] = {}
+    read = any(directives(text, command.mark) for command in _COMMANDS.values())
     for line, rest in comments(text):
         if almost_ours(rest):
             why = f"'{rest.split()[0]}' is a comment, and looks like options: write '#ADAPTOR key=value'"
+            asked.obstacles.append(OptionError(line, why))
+        elif not read and (tool := tool_of(rest)):  # with lines that are read it is for several schedulers
+            why = f"'{rest.split()[0]}' is of {tool}, which is not read: write '#SBATCH' or '#ADAPTOR' lines"
             asked.obstacles.append(OptionError(line, why))
     for line, rest in directives(text, "#ADAPTOR"):
         if rest.strip() == SHIM_OFF:

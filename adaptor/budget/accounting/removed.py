@@ -12,6 +12,8 @@ class RemovedPilot(msgspec.Struct, frozen=True, kw_only=True):
     site: str
     job: str | None
     """The scheduler's id; None: it may never have reached the scheduler."""
+    tag: str
+    """By which the scheduler knows that it is ours."""
     tr: int
     grace: int
     """Seconds beyond tr that its scheduler may have let it run."""

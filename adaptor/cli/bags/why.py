@@ -12,6 +12,7 @@ from adaptor import api
 from adaptor.cli.options import BagReader, OneOf, json_option, selector_argument
 from adaptor.cli.printing import clock, print_json, print_lines, printable
 from adaptor.errors import UsageError
+from adaptor.units import format_offset, utc_offset
 
 PAUSE = 1.0  # seconds between two looks of `--follow`
 _MOST = 1000  # lines of one look
@@ -61,6 +62,9 @@ def why(
         print_json(told.lines)
         return
     _print(told.lines)
+    if told.lines and (offset := utc_offset(time.time())) != told.offset:
+        zones = f"{format_offset(told.offset)}; the first one of each line is yours, {format_offset(offset)}"
+        click.echo(f"times within the reasons are those of the daemon, {zones}", err=True)
     if follow:
         _follow(reader, msgspec.structs.replace(question, limit=_MOST), told.last)
     elif not told.lines:

@@ -21,7 +21,7 @@ from adaptor.cli.daemon_process import find_daemon, stop_daemon
 from adaptor.cli.options import config_option, confirm
 from adaptor.cli.printing import print_lines, printable
 from adaptor.client.asking import NoAnswerError, OtherVersionError, Outage, ask, check_own_key
-from adaptor.config.loading import config_path, load_config
+from adaptor.config.loading import SITES, config_path, load_config
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.private_files import write_private
 from adaptor.processes.commands import module_command
@@ -129,7 +129,8 @@ def install(remove: bool, show: bool, yes: bool, config: str | None) -> None:
     path = config_path(config)
     if path is not None:
         load_config(path)  # a mistake in it is better told here than in a log
-    service = this_service(str(path.resolve()) if path is not None else None)
+    # The file of the operator is found without a name, and so is one of the user that adds to it later.
+    service = this_service(None if path in (None, SITES) else str(path.resolve()))
     chosen = Systemd(service)
     if not show and (missing := chosen.missing()):
         raise AdaptorError(f"{missing}; put this line into your crontab (crontab -e): {cron_line(service)}")

@@ -95,7 +95,7 @@ def slots_lines(site: api.SlotsView) -> Iterator[str]:
         yield "no free slot in the queue"
         return
     now = site.observed or 0.0
-    # A hole that no request fits in, as of different nodes at each instant, says nothing beside the others.
+    # A hole that no request fits in, as of different nodes at each instant, says nothing to a reader.
     shown = [slot for slot in site.slots if slot.p is not None] or site.slots
     columns: Columns = {
         "processors": "processors",

@@ -193,7 +193,7 @@ def _own_lines(core: Core, key: GrantedKey, answer: api.Why) -> api.Why:
             return False
         return all(core.grants.key_of.get(bag) == key.name for bag in named)
 
-    return api.Why([line for line in answer.lines if own(line)], answer.last)
+    return msgspec.structs.replace(answer, lines=[line for line in answer.lines if own(line)])
 
 
 def _own_requests(core: Core, key: GrantedKey, answer: api.BagReport) -> api.BagReport:

@@ -104,7 +104,7 @@ class LiveDaemon(Live):
             f"{site.name}: {why}": None
             for site in self._sites.values()
             for shape in shapes.get(site.name, ())
-            if (why := site.memory.why_failed(shape, now))
+            if (why := site.memory.problem or site.memory.why_failed(shape, now))
         }
         held_off = "; ".join(found)
         return msgspec.structs.replace(

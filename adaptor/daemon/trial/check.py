@@ -25,7 +25,7 @@ from adaptor.model import PilotState, Request
 from adaptor.processes.commands import module_command
 from adaptor.protocol.access import AccessError, last_port, read_access, worker_access
 from adaptor.protocol.listener import addresses
-from adaptor.reports import JobReport
+from adaptor.reports import JobReport, OwnJob
 from adaptor.resources import TaskSize
 from adaptor.units import format_duration
 from backends.base import Backend, PilotOrder, SchedulerError, SubmitRefused
@@ -119,7 +119,7 @@ class _Check:
             report = self._await_end(job, order, wait, tell)
         finally:
             with contextlib.suppress(SchedulerError):
-                self._backend.cancel([job])
+                self._backend.cancel([OwnJob(job, self._tag)])
         if report is not None and report.start is None and report.state.ended is None:
             why = f" ({report.never or report.reason})" if report.never or report.reason else ""
             return [
@@ -204,8 +204,8 @@ class _Check:
         heard = False
         while True:
             now = time.monotonic()
-            found = self._backend.jobs([job], self._tag)
-            last = next((each for each in found if each.id == job or each.tag == self._tag), None) or last
+            found = [each for each in self._backend.jobs([job], self._tag) if each.tag == self._tag]
+            last = found[0] if found else last
             if last is not None and last.state.ended is not None:
                 self._settle(folder, nodes, failed=last.state.ended is not PilotState.COMPLETED)
                 return last

@@ -17,7 +17,16 @@ from backends.observed.remembered import Remembered
 from backends.observed.rows import ReservationRow
 from backends.pbs.constraints import PbsShape
 from backends.pbs.dialect import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION, PbsDialect
-from backends.pbs.fields import PbsRecord, array_id, is_array, is_element, parse_dsv, parse_long
+from backends.pbs.fields import (
+    PbsRecord,
+    array_id,
+    is_array,
+    is_element,
+    parse_dsv,
+    parse_long,
+    selected_ids,
+    unknown_ids,
+)
 from backends.pbs.openpbs.hardware import preemption_of, queues_of, reservations_of, server_of, shown_nodes
 from backends.pbs.openpbs.jobs import (
     GPU_TYPES,
@@ -104,15 +113,15 @@ class OwnPbsJobs:
         self._asked_until = time.time() - LOOK_BACK
         self._history = True
         self._foreign: frozenset[str] = frozenset()  # ids of our user's jobs that were seen to have no tag
-        self._waiting: frozenset[str] = (
-            frozenset()
-        )  # of arrays: the ids of jobs that waited at the last answer
+        self._waiting: frozenset[str] = frozenset()  # of arrays: jobs that waited at the last answer
+        self.unknown: set[str] = set()
+        """Of the ids of the last question, those that the server does not know."""
 
     def jobs(self, ids: Collection[str]) -> list[PbsJob]:
         """Those with these ids, and all with a tag. Raises SchedulerError: PBS does not answer."""
-        now = time.time()
+        now, self.unknown = time.time(), set()
         listed = {
-            *self._commands.ask("qselect", "-u", self._commands.user()).split(),
+            *selected_ids(self._commands.ask("qselect", "-u", self._commands.user())),
             *self._ended_since(self._asked_until),
         }
         single = {id for id in ids if not is_element(id)}
@@ -152,13 +161,14 @@ class OwnPbsJobs:
         )
         if self._lacks_history(answer):
             return []
-        return _accepted("qselect", answer).split()
+        return selected_ids(_accepted("qselect", answer))
 
     def _details(self, ids: list[str], *options: str) -> list[PbsRecord]:
         past = ["-x"] if self._history else []
         answer = self._commands.run("qstat", *past, *options, "-f", "-F", "dsv", *ids)
         if self._history and self._lacks_history(answer):
             return self._details(ids, *options)
+        self.unknown |= unknown_ids(answer.errors, ids)
         return parse_dsv(_accepted("qstat", answer), JOB)
 
     def _lacks_history(self, answer: CommandAnswer) -> bool:
@@ -212,13 +222,16 @@ class OpenPbs(PbsDialect):
     def own_jobs(self, ids: Collection[str]) -> list[PbsJob]:
         return self._own.jobs(ids)
 
+    def unknown_ids(self) -> frozenset[str]:
+        return frozenset(self._own.unknown)
+
     def ended_jobs(self) -> list[PbsJob]:
         """By qselect and then the newest in chunks: a server remembers two weeks."""
         since = time.strftime("%Y%m%d%H%M", time.gmtime(time.time() - _RECORDS))
         answer = self._commands.run("qselect", "-x", "-s", "F", f"-tm.gt.{since}")
         if answer.status:  # most often: no history is kept
             return []
-        ids = answer.output.split()[-_MOST_RECORDS:]
+        ids = selected_ids(answer.output)[-_MOST_RECORDS:]
         records = (record for part in chunks(ids) for record in parse_dsv(self._some(part, "-x").output, JOB))
         return [job for job in everyones_jobs(records) if job.state in ("F", "X")]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from adaptor.config.donation import NODE, DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.processes.commands import isolated_command
-from adaptor.reports import JobReport, JobState, NodeReport
+from adaptor.reports import JobReport, JobState, NodeReport, OwnJob
 from adaptor_donation_agents.notes import AgentEnd, Notes, report
 from adaptor_donation_agents.records import NOTHING, REFUSED, Order, check_name
 from backends.base import Backend, InFront, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
@@ -96,13 +96,13 @@ class Agents:
         self._reported = set(ended)
         return chosen
 
-    def end(self, ids: Collection[str]) -> None:
+    def end(self, jobs: Collection[OwnJob]) -> None:
         """End these agents; one whose node is not reached counts as lost with its node.
 
         Raises SchedulerError: their notes cannot be read.
         """
-        running = {each.id for each in self._all() if each.end is None}
-        wanted = [id for id in dict.fromkeys(ids) if id in running]
+        running = {each.own for each in self._all() if each.end is None}
+        wanted = [job.id for job in dict.fromkeys(jobs) if job in running]
         if wanted:
             with ThreadPoolExecutor(min(self._at_once, len(wanted)), "ending") as pool:
                 list(pool.map(self._end, wanted))
@@ -194,18 +194,18 @@ class WithAgents(InFront):
         requests = self._behind.jobs([id for id in ids if not is_agent(id)], tag_prefix)
         return [*requests, *self._agents.reports([id for id in ids if is_agent(id)], tag_prefix)]
 
-    def cancel(self, ids: Collection[str]) -> None:
-        agents = [id for id in ids if is_agent(id)]
-        requests = [id for id in ids if not is_agent(id)]
+    def cancel(self, jobs: Collection[OwnJob]) -> None:
+        agents = [job for job in jobs if is_agent(job.id)]
+        requests = [job for job in jobs if not is_agent(job.id)]
         if agents:
             self._agents.end(agents)
         if requests:
             self._behind.cancel(requests)
 
-    def release(self, id: str, nodes: Collection[str]) -> None:
-        if is_agent(id):
-            raise SchedulerError(f"{id}: an agent holds one node and gives it back when it ends")
-        self._behind.release(id, nodes)
+    def release(self, job: OwnJob, nodes: Collection[str]) -> None:
+        if is_agent(job.id):
+            raise SchedulerError(f"{job.id}: an agent holds one node and gives it back when it ends")
+        self._behind.release(job, nodes)
 
 
 def with_agents(

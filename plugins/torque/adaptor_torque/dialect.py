@@ -17,7 +17,7 @@ from backends.base import PilotOrder, SchedulerError
 from backends.commands import CommandAnswer, Commands, chunks, only_says
 from backends.pbs.constraints import HOST, PbsShape
 from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION, PbsDialect
-from backends.pbs.fields import number_of
+from backends.pbs.fields import number_of, selected_ids, unknown_ids
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.state.nodes import machines_of
 from backends.scripts import Submitter, last_line_with
@@ -116,6 +116,7 @@ class Torque(PbsDialect):
         self._machines: tuple[Node, ...] | None = None  # as they were when they were last asked
         self._foreign: frozenset[str] = frozenset()
         """Ids of our user's jobs that were seen and that the caller did not care for."""
+        self._unknown: set[str] = set()
 
     def queue(self, nodes: Collection[PbsNode]) -> list[PbsJob]:  # noqa: ARG002  the answer says it all
         """See Dialect. `-t` lists the jobs of an array one by one."""
@@ -124,13 +125,17 @@ class Torque(PbsDialect):
     def own_jobs(self, ids: Collection[str]) -> list[PbsJob]:
         """See Dialect. A job that ended without an exit status is left out, as if Torque had forgotten it."""
         user = self._commands.user()
-        listed = self._commands.ask("qselect", "-u", user).split()
+        listed = selected_ids(self._commands.ask("qselect", "-u", user))
         asked = {number_of(id): id for id in (*(set(listed) - self._foreign), *ids)}
+        self._unknown = set()
         texts = [self._printed("-f", "-1", *part) for part in chunks(list(asked.values()))]
         found = [job for text in texts for job in parse.parse_jobs(text) if job.owner == user]
         mine = [job for job in found if job.id in ids or job.tag]
         self._foreign = frozenset(listed) - {job.id for job in mine}
         return [job for job in mine if job.state != "C" or state_of(job) is not JobState.UNKNOWN]
+
+    def unknown_ids(self) -> frozenset[str]:
+        return frozenset(self._unknown)
 
     def nodes(self) -> list[PbsNode]:
         found = parse.parse_nodes(self._commands.ask("pbsnodes", "-a"))
@@ -168,6 +173,7 @@ class Torque(PbsDialect):
         only_gone = not answer.errors.strip() or only_says(answer.errors, _OVER)
         if answer.status and not (answer.status == _UNKNOWN_JOB and only_gone):
             raise SchedulerError(f"qstat failed with status {answer.status}: {answer.complaint}")
+        self._unknown |= unknown_ids(answer.errors, arguments)
         return answer.output
 
 

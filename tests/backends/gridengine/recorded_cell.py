@@ -33,7 +33,7 @@ class RecordedCell(Here):
         """`answers`: by program, where it does not say what was recorded."""
         super().__init__()
         self.asked: list[list[str]] = []
-        self._answers = answers
+        self.answers = answers
 
     def variables(self) -> dict[str, str]:
         return {"LOGNAME": "root", "JOB_ID": "3", "SGE_ROOT": "/opt/sge"}
@@ -41,7 +41,7 @@ class RecordedCell(Here):
     def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> CommandAnswer:
         program, *words = arguments
         self.asked.append([program, *words])
-        said = self._answers.get(program)
+        said = self.answers.get(program)
         if said is None:
             said = _recorded_answer(program, words)
         return said if isinstance(said, CommandAnswer) else answer_of(0, said, "")

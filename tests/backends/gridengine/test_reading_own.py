@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adaptor.reports import JobState
+from adaptor.reports import JobState, OwnJob
 from backends.gridengine import reading
 from backends.gridengine.parse import EndedRecord, GridJob
 from backends.gridengine.reading import ended_report, report_of
@@ -81,10 +81,12 @@ def test_a_job_without_a_record_is_unknown_until_it_must_be_there(monkeypatch: p
 
 
 def test_a_job_that_was_deleted_while_it_waited_is_cancelled_at_once() -> None:
-    site = backend(
-        RecordedCell(qdel="root has deleted job 22\nroot has registered the job 11 for deletion\n")
-    )
-    site.cancel(["22", "11"])
+    cell = RecordedCell(qdel="root has deleted job 22\nroot has registered the job 11 for deletion\n")
+    cell.answers["qstat"] = recorded("3-own-qstat.xml").replace("<state>z</state>", "<state>qw</state>")
+    site = backend(cell)
+    site.cancel([OwnJob("22", "adaptor-1.8"), OwnJob("11", "adaptor-1.7")])
+    assert sorted(cell.command("qdel")) == ["11", "22"]
+    del cell.answers["qstat"]
     found = {report.id: report.state for report in site.jobs(["22", "11"], "no such tag")}
     assert found == {"22": JobState.CANCELLED, "11": JobState.CANCELLED}
 
@@ -101,3 +103,18 @@ def test_local_jobs_are_learned_from() -> None:
     assert all(job.owner == "root" for job in ended)
     assert (15.0, 16.0) in [(job.limit, job.ran) for job in ended]
     assert len(ended) == 9, "all but the pilot"
+
+
+def test_a_number_that_was_given_out_again_is_not_deleted_and_has_the_ends_of_both() -> None:
+    cell = RecordedCell(qstat=recorded("2-busy-qstat.xml").replace("adaptor-1.7", "mine"))
+    site = backend(cell)
+    site.cancel([OwnJob("11", "adaptor-1.7")])
+    assert "qdel" not in [words[0] for words in cell.asked]
+    found = {report.tag: report.state for report in site.jobs(["11"], "adaptor-1.")}
+    assert found == {"mine": JobState.RUNNING, "adaptor-1.7": JobState.CANCELLED}
+
+
+def test_what_a_site_prints_before_an_answer_is_left_out() -> None:
+    said = "Your password expires in 33 days\n\n33\n"
+    site = backend(RecordedCell(qstat=said + recorded("2-busy-qstat.xml")))
+    assert "11" in [report.id for report in site.jobs([], "adaptor-1.")]

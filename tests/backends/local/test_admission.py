@@ -18,7 +18,7 @@ from adaptor.resources import Part, TaskSize
 from backends.base import SubmitRefused
 from backends.local.admission import LocalMachine, admit, check_site, devices, this_machine
 from tests.backends.local.local_site import LocalSite
-from tests.backends.orders import order
+from tests.backends.orders import order, own
 
 GIB = 1024**3
 
@@ -145,7 +145,7 @@ def test_no_device_is_held_twice_and_what_ends_gives_its_own_back(gpu_site: Loca
     assert [(job.id, job.parts) for job in state.pending] == [
         (late, (Part(node="local", processors=1, gpus=(("", 1),)),))
     ]
-    site.backend.cancel([half])
+    site.backend.cancel(own(site.backend, half))
     site.reaches(half, JobState.CANCELLED)
     site.reopened()
     site.reaches(late, JobState.RUNNING)

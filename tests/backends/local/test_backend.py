@@ -14,10 +14,11 @@ import msgspec
 import pytest
 
 from adaptor.config.schema import SiteConfig
-from adaptor.reports import JobReport, JobState
+from adaptor.reports import JobReport, JobState, OwnJob
 from backends.base import SchedulerError, SubmitRefused
 from backends.local.backend import LocalBackend
 from tests.backends.local.local_site import KILL_WAIT, PATIENT, LocalSite, written_pid
+from tests.backends.orders import own
 from tests.living import is_alive, is_gone, until
 
 
@@ -52,7 +53,7 @@ def test_a_pilot_whose_folder_is_gone_fails_and_holds_up_nobody(site: LocalSite)
     blocker = site.submit("sleep 60", p=4)
     lost = site.submit("true", p=4)
     site.directory(2).rmdir()
-    site.backend.cancel([blocker])
+    site.backend.cancel(own(site.backend, blocker))
     assert "folder" in site.reaches(lost, JobState.FAILED).reason
 
 
@@ -105,7 +106,7 @@ def test_the_queue_is_served_in_order_with_backfilling(site: LocalSite) -> None:
     assert state.processors == 4
     assert site.report(wide).planned_start == pytest.approx(state.running[0].end, abs=1)
     assert site.report(first).planned_start is None
-    site.backend.cancel([first, small])
+    site.backend.cancel(own(site.backend, first, small))
     site.reaches(wide, JobState.RUNNING)
     assert site.report(long).state is JobState.QUEUED
 
@@ -116,7 +117,11 @@ def test_jobs_are_found_by_id_and_by_the_start_of_their_tag(site: LocalSite) -> 
     c = site.submit("true", tag="theirs-1")
     assert {job.id for job in site.backend.jobs([], "mine-")} == {a, b}
     assert {job.id for job in site.backend.jobs([c], "mine-2")} == {b, c}
-    assert site.backend.jobs(["77", "nonsense"], "nobody") == []
+    gone = site.backend.jobs(["77", "nonsense"], "nobody")
+    assert [(job.id, job.tag, job.state) for job in gone] == [
+        ("77", "", JobState.GONE),
+        ("nonsense", "", JobState.GONE),
+    ]
 
 
 def test_ids_rise(site: LocalSite) -> None:
@@ -135,7 +140,7 @@ def test_a_waiting_job_that_no_longer_fits_is_told(site: LocalSite) -> None:
     smaller = LocalBackend(SiteConfig(backend="local", processors=2), site.state)
     (report,) = smaller.jobs([wide], "-")
     assert "needs 4 processors" in report.never
-    smaller.cancel([blocker])
+    smaller.cancel(own(smaller, blocker))
 
 
 def test_limits_of_a_site_without_configuration(tmp_path: Path) -> None:
@@ -227,12 +232,12 @@ def test_what_a_worker_leaves_behind_is_ended_with_the_job(site: LocalSite) -> N
 def test_a_queued_job_is_cancelled_before_it_starts(site: LocalSite) -> None:
     blocker = site.submit("sleep 100", p=4)
     queued = site.submit('touch "$ADAPTOR_DIRECTORY/ran"', p=4)
-    site.backend.cancel([queued])
+    site.backend.cancel(own(site.backend, queued))
     report = site.report(queued)
     assert report.state is JobState.CANCELLED
     assert report.start is None
     assert report.end is not None
-    site.backend.cancel([blocker])
+    site.backend.cancel(own(site.backend, blocker))
     site.reaches(blocker, JobState.CANCELLED)
     assert not (site.directory(2) / "ran").exists()
 
@@ -241,7 +246,7 @@ def test_a_queued_job_is_cancelled_before_it_starts(site: LocalSite) -> None:
 def test_a_running_job_is_cancelled(site: LocalSite, command: str) -> None:
     id = site.submit(f'echo $$ > "$ADAPTOR_DIRECTORY/worker"; {command}')
     worker = written_pid(site.directory() / "worker")
-    site.backend.cancel([id])
+    site.backend.cancel(own(site.backend, id))
     report = site.reaches(id, JobState.CANCELLED)
     assert report.start is not None
     assert not is_alive(worker)
@@ -251,7 +256,7 @@ def test_a_cancel_during_the_prologue_ends_it(make_site: Callable[..., LocalSite
     site = make_site(2, prologue='echo $$ > "$ADAPTOR_DIRECTORY/prologue"; sleep 100')
     id = site.submit("true")
     prologue = written_pid(site.directory() / "prologue")
-    site.backend.cancel([id])
+    site.backend.cancel(own(site.backend, id))
     site.reaches(id, JobState.CANCELLED)
     until(lambda: not is_alive(prologue), "the end of the prologue")
 
@@ -259,7 +264,7 @@ def test_a_cancel_during_the_prologue_ends_it(make_site: Callable[..., LocalSite
 def test_cancelling_again_or_nothing_is_no_error(site: LocalSite) -> None:
     id = site.submit("true")
     site.reaches(id, JobState.COMPLETED)
-    site.backend.cancel([id, "99", "nonsense"])
+    site.backend.cancel([*own(site.backend, id), OwnJob("99", "test-1"), OwnJob("nonsense", "")])
     site.backend.cancel([])
     assert site.report(id).state is JobState.COMPLETED
 
@@ -270,7 +275,7 @@ def test_a_job_that_is_being_ended_holds_its_processors(site: LocalSite) -> None
     id = site.submit(f"trap '' TERM; echo >\"$ADAPTOR_DIRECTORY/up\"; {until_told}", p=4)
     site.wrote("up", 1)
     next = site.submit("true", p=4)
-    site.backend.cancel([id])
+    site.backend.cancel(own(site.backend, id))
     assert site.report(next).state is JobState.QUEUED
     (site.directory() / "leave").touch()
     ended = site.reaches(id, JobState.CANCELLED).end

@@ -20,6 +20,7 @@ from adaptor.units import Duration
 from backends.base import SchedulerError
 from backends.local.backend import LocalBackend
 from tests.backends.local.local_site import LocalSite, written_pid
+from tests.backends.orders import own
 from tests.living import is_alive, until
 
 SLEEPER = """
@@ -42,7 +43,7 @@ def test_a_new_daemon_finds_its_jobs_again(site: LocalSite) -> None:
     anew = site.reopened()
     states = {job.id: job.state for job in anew.jobs([], "a-")}
     assert states == {running: JobState.RUNNING, queued: JobState.QUEUED}
-    anew.cancel([running])
+    anew.cancel(own(anew, running))
     site.reaches(queued, JobState.COMPLETED)
 
 
@@ -100,7 +101,7 @@ def test_a_process_id_that_was_given_to_another_process_is_not_taken_for_the_sup
         note = site.state / f"{id}.start.json"
         identity = json.loads(note.read_bytes())["supervisor"]
         rewrite(note, supervisor={**identity, "pid": bystander.pid})
-        site.backend.cancel([id])
+        site.backend.cancel(own(site.backend, id))
         assert site.report(id).state is JobState.NODE_FAILED
         assert bystander.poll() is None
     finally:

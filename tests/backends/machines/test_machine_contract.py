@@ -14,7 +14,7 @@ import pytest
 from adaptor.config.schema import SshConfig
 from backends.base import SchedulerError
 from backends.commands import Commands
-from backends.machines import distant
+from backends.machines import distant, here
 from backends.machines.base import CommandHung, Machine
 from backends.machines.distant import Distant
 from backends.machines.here import Here
@@ -46,6 +46,30 @@ def test_output_errors_and_status_are_told_apart(machine: Machine) -> None:
     assert run(machine, "sh", "-c", "echo out; echo err >&2; exit 3") == (3, "out\n", "err\n")
     assert run(machine, "printf", "no line end") == (0, "no line end", "")
     assert run(machine, "true") == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("limit", "command"),
+    [
+        ("MOST_PRINTED", "yes"),
+        ("MOST_IN_A_LINE", "tr '\\0' x < /dev/zero"),
+        ("MOST_IN_A_LINE", "tr '\\0' x < /dev/zero >&2"),
+    ],
+)
+def test_a_command_that_prints_without_end_is_ended(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, limit: str, command: str
+) -> None:
+    machine.variables()
+    monkeypatch.setattr(here, limit, 2 * 2**20)
+    with pytest.raises(CommandHung, match="printed more than 2M"):
+        run(machine, "sh", "-c", f"{command}; sleep 100")
+
+
+def test_long_answers_and_long_lines_of_a_scheduler_are_read(machine: Machine) -> None:
+    status, output, _ = run(
+        machine, "sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x; echo; yes | head -n 2000000"
+    )
+    assert (status, len(output)) == (0, 3_000_001 + 4_000_000)
 
 
 def test_odd_arguments_arrive_as_they_are(machine: Machine) -> None:

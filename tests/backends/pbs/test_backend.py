@@ -13,7 +13,7 @@ import pytest
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
-from adaptor.reports import JobState
+from adaptor.reports import JobState, OwnJob
 from adaptor.resources import TaskSize
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.machines.base import CommandAnswer, Machine
@@ -71,6 +71,13 @@ def of_ours(id: str, recording: str, tag: str = "adaptor-x.hpc.1") -> str:
     """A recorded job as one of ours, the way qstat prints it."""
     (attributes,) = recorded_jobs()[recording].values()
     return dsv_line(id, flat({**attributes, "Variable_List": {"PBS_O_HOST": "pbshead", "ADAPTOR_TAG": tag}}))
+
+
+def running(*ids: str) -> list[OwnJob]:
+    """Jobs of ours that qstat prints from now on."""
+    lines = [of_ours(id, "02-job-running-scatter") for id in ids]
+    Path("elements.txt").write_text("\n".join(lines) + "\n")
+    return [OwnJob(id, "adaptor-x.hpc.1") for id in ids]
 
 
 @pytest.mark.usefixtures("answering")
@@ -358,7 +365,7 @@ def test_a_site_where_no_job_starts(fake: Fake, settings: dict[str, str], edit: 
 def test_cancelling_what_is_over_is_no_error(fake: Fake, name: str) -> None:
     found = ANSWERS[name]
     fake("qdel", failing(found))
-    backend().cancel(["999999.pbshead", "21.pbshead"])
+    backend().cancel(running("999999.pbshead", "21.pbshead"))
 
 
 @pytest.mark.parametrize(
@@ -369,13 +376,18 @@ def test_cancelling_what_cannot_be_cancelled_is_one(fake: Fake, name: str) -> No
     found = ANSWERS[name]
     fake("qdel", failing(found))
     with pytest.raises(SchedulerError, match=f"qdel failed with status {found.status}"):
-        backend().cancel(["6.pbshead"])
+        backend().cancel(running("6.pbshead"))
 
 
 @pytest.mark.usefixtures("answering")
 def test_many_jobs_are_cancelled_in_few_commands(fake: Fake, tmp_path: Path) -> None:
     fake("qdel", "echo $# >>qdel.counts")
-    backend().cancel([f"{n}.pbshead" for n in range(500)])
+    jobs = running(*(f"{n}.pbshead" for n in range(500)))
+    fake(
+        "qstat",
+        QSTAT.replace("*) cat elements.txt", '*) shift; for id; do grep "^Job Id: $id" elements.txt; done'),
+    )
+    backend().cancel(jobs)
     assert (tmp_path / "qdel.counts").read_text().split() == ["200", "200", "100"]
     backend().cancel([])
     assert len((tmp_path / "qdel.counts").read_text().split()) == 3
@@ -474,6 +486,7 @@ def test_a_queued_request_is_changed_by_qalter(fake: Fake, order: PilotOrder) ->
     site = backend()
     assert (site.can_reshape, site.can_release) == (False, False), "no dialect is known yet"
     fake("qalter", "printf '%s\\n' \"$@\" >qalter.arguments")
+    running("77.pbshead")
     site.reshape("77.pbshead", order)
 
     def words(least: int, most: int) -> tuple[str, ...]:
@@ -504,6 +517,7 @@ def test_a_queued_request_is_changed_by_qalter(fake: Fake, order: PilotOrder) ->
 )
 def test_whether_a_change_was_refused(fake: Fake, order: PilotOrder, answer: str, error: bool) -> None:
     fake("qalter", answer)
+    running("77.pbshead")
     with pytest.raises(SchedulerError) as raised:
         backend().reshape("77.pbshead", order)
     assert isinstance(raised.value, ChangeRefused) == error
@@ -511,6 +525,7 @@ def test_whether_a_change_was_refused(fake: Fake, order: PilotOrder, answer: str
 
 @pytest.mark.usefixtures("answering")
 def test_a_change_that_no_queue_holds_is_not_asked(order: PilotOrder) -> None:
+    running("77.pbshead")
     with pytest.raises(ChangeRefused, match=r"lower `limits\.max_proc`"):
         backend().reshape("77.pbshead", msgspec.structs.replace(order, request=Request(10_000, 60)))
 
@@ -521,7 +536,41 @@ def test_nodes_are_given_back_with_all_their_vnodes(fake: Fake, tmp_path: Path) 
     fake("pbs_release_nodes", "printf '%s\\n' \"$@\" >released")
     site = backend()
     (job,) = site.jobs(["77.pbshead"], "none")
-    site.release("77.pbshead", [f"{job.nodes[1]}.cluster"])
+    site.release(job.own, [f"{job.nodes[1]}.cluster"])
     assert Path("released").read_text().split() == ["-j", "77.pbshead", job.nodes[1]]
     with pytest.raises(SchedulerError, match="can give back none of n99"):
-        site.release("77.pbshead", ["n99"])
+        site.release(job.own, ["n99"])
+    with pytest.raises(SchedulerError, match="can give back none"):
+        site.release(OwnJob(job.id, "another"), [f"{job.nodes[1]}.cluster"])
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_job_with_another_tag_is_not_touched(fake: Fake, order: PilotOrder, tmp_path: Path) -> None:
+    for program in ("qdel", "qalter"):
+        fake(program, f"touch {tmp_path}/touched")
+    (job,) = running("77.pbshead")
+    site = backend()
+    site.cancel([OwnJob(job.id, "adaptor-x.hpc.2"), OwnJob("78.pbshead", job.tag)])
+    with pytest.raises(ChangeRefused, match=r"no job 77\.pbshead with the tag adaptor-x\.hpc\.2"):
+        site.reshape(job.id, msgspec.structs.replace(order, tag="adaptor-x.hpc.2"))
+    assert not (tmp_path / "touched").exists()
+
+
+@pytest.mark.usefixtures("answering")
+def test_what_the_server_does_not_know_is_gone_and_what_it_leaves_out_is_not(fake: Fake) -> None:
+    fake("qstat", QSTAT.replace("exit 153", "echo 'qstat: Unknown Job Id 77.pbshead' >&2; exit 153"))
+    (found,) = backend().jobs(["77.pbshead", "78.pbshead"], "adaptor-")
+    assert (found.id, found.tag, found.state) == ("77.pbshead", "", JobState.GONE)
+
+
+@pytest.mark.usefixtures("answering")
+def test_what_a_site_prints_before_an_answer_is_no_job(fake: Fake, tmp_path: Path) -> None:
+    (job,) = running("77.pbshead")
+    asked = "echo \"$*\" >>asked; echo 'Your password expires in 33 days'; echo; cat elements.txt"
+    fake("qselect", "echo 'Your password expires in 33 days'; echo 77.pbshead")
+    fake("qstat", QSTAT.replace("*) cat elements.txt 2>/dev/null", f"*) {asked}"))
+    fake("qsub", "echo 'Your password expires in 33 days'; echo 33; echo 78.pbshead")
+    site = backend()
+    assert [report.own for report in site.jobs([], "adaptor-")] == [job]
+    assert Path("asked").read_text().split()[-1] == "77.pbshead"
+    assert site.submit(runnable(tmp_path, "adaptor-x.hpc.9", "true")) == "78.pbshead"

@@ -81,6 +81,6 @@ def test_without_the_package_for_torque_the_key_is_an_error_that_names_it(
     text = "sites: {hpc: {backend: pbs, dialect: torque}}"
     assert parse_config(text, "f").sites["hpc"].dialect == "torque"
     monkeypatch.setattr("backends.pbs.constraints.installed", lambda _group: {})
-    wanted = r"sites\.hpc\.dialect: torque needs request-adaptor-torque: python -m pip install request-"
+    wanted = r"sites\.hpc\.dialect: torque needs request-adaptor-torque: in a clone of the adaptor, python -m"
     with pytest.raises(ConfigError, match=wanted):
         parse_config(text, "f")

@@ -16,7 +16,7 @@ from backends.base import SchedulerError, SubmitRefused
 from backends.pbs.backend import PbsBackend
 from backends.pbs.fields import parse_long
 from backends.pbs.openpbs.hardware import nodes_of
-from tests.backends.orders import runnable
+from tests.backends.orders import own, runnable
 from tests.clusters.openpbs import ThrowawayOpenPbs
 from tests.living import until
 
@@ -50,7 +50,7 @@ class Site:
 
         def done() -> bool:
             try:
-                self.backend.release(id, [node])
+                self.backend.release(*own(self.backend, id), [node])
             except SchedulerError as error:
                 if "Request invalid for state of job" not in str(error):
                     raise
@@ -102,8 +102,8 @@ def test_nodes_are_given_back_while_the_others_work(site: Site) -> None:
     (report,) = site.backend.jobs([id], "none")
     assert (report.state, report.nodes) == (JobState.RUNNING, (first,))
     with pytest.raises(SchedulerError, match="primary execution host"):
-        site.backend.release(id, [first])
-    site.backend.cancel([id])
+        site.backend.release(*own(site.backend, id), [first])
+    site.backend.cancel(own(site.backend, id))
 
 
 def test_a_node_that_is_taken_from_its_worker_holds_up_no_pilot(site: Site) -> None:
@@ -246,7 +246,7 @@ def test_a_request_that_is_altered_by_hand_is_told_as_pbs_has_it(site: Site) -> 
     assert [(job.processors, job.limit) for job in site.backend.jobs([id], "none")] == [(4, 300)]
     site.cluster.run(["qalter", "-l", "select=2:ncpus=1:mpiprocs=1", "-l", "walltime=120", id])
     assert [(job.processors, job.limit) for job in site.backend.jobs([id], "none")] == [(2, 120)]
-    site.backend.cancel([all_nodes])
+    site.backend.cancel(own(site.backend, all_nodes))
     site.reaches(id, JobState.RUNNING)
     (job,) = site.backend.jobs([id], "none")
     assert (job.processors, job.granted) == (2, 120)

@@ -23,6 +23,10 @@ def squeue_line(values: Mapping[str, str], mark: str = MARK) -> str:
     return plain + "".join(f"{values.get(field, '(null)')}{mark}" for field in FREE_TEXTS) + "\n"
 
 
+HEADER = squeue_line({field: field.upper() for field in (*OF_ONE_JOB, *OF_ITS_KIND, *FREE_TEXTS)})
+"""What squeue prints before all jobs, and where there are none."""
+
+
 def recorded(release: str, above: Path = FIXTURES) -> Callable[[str], str]:
     """What a release answered to a question of this name."""
     return lambda question: (above / release / f"{question}.txt").read_text(encoding="utf-8")
@@ -55,7 +59,8 @@ class Answers(Commands):
         elif program == "squeue":
             found = re.search("Name:0([^,]*),Account:", arguments[-1])
             question = "preempted" if found is None else "own_jobs" if "--me" in arguments else "queue"
-            text = self._text(question).replace(MARK, found[1] if found else MARK)
+            header = "" if "-h" in arguments else HEADER
+            text = (header + self._text(question)).replace(MARK, found[1] if found else MARK)
         elif program == "sinfo":
             text = self._text("nodes")
         else:

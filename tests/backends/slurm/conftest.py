@@ -9,7 +9,7 @@ import pytest
 
 from backends.slurm.nodes import Look, PartitionNodes, find_site
 from backends.slurm.questions import Questions
-from tests.backends.slurm.answers import FIXTURES, MARK, RELEASES, Answers
+from tests.backends.slurm.answers import FIXTURES, HEADER, MARK, RELEASES, Answers
 from tests.backends.slurm.answers import recorded as recorded_of
 
 
@@ -39,9 +39,12 @@ def mixed(asked: Questions) -> PartitionNodes:
 
 @pytest.fixture
 def fake_squeue(fake: Callable[[str, str], Path]) -> Callable[[str], Path]:
-    """Makes `squeue` print what these shell lines print, with the mark that is asked for."""
+    """Makes `squeue` print its header and what these shell lines print, with the mark that is asked for."""
     mark = """mark=$(printf '%s\\n' "$@" | sed -n 's/.*,Name:0\\([^,]*\\),.*/\\1/p')"""
-    return lambda lines: fake("squeue", f'set -o pipefail; {mark}\n{{ {lines}\n}} | sed "s/{MARK}/$mark/g"')
+    header = f"[[ \" $* \" == *' -h '* ]] || echo '{HEADER.strip()}'"
+    return lambda lines: fake(
+        "squeue", f'set -o pipefail; {mark}\n{{ {header}\n{lines}\n}} | sed "s/{MARK}/$mark/g"'
+    )
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
+from adaptor.reports import OwnJob
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.machines.base import Machine
 from backends.machines.here import HERE
@@ -26,7 +27,7 @@ from backends.slurm.questions import Questions
 from backends.slurm.rows import QueueRow
 from tests.backends.hung import HereWithHung
 from tests.backends.orders import runnable
-from tests.backends.slurm.answers import FIXTURES, MARK, RELEASES, Answers, recorded
+from tests.backends.slurm.answers import FIXTURES, MARK, RELEASES, Answers, recorded, squeue_line
 
 Fake = Callable[[str, str], Path]
 
@@ -120,25 +121,70 @@ def test_a_release_that_refuses_a_new_state_is_asked_without_it(
 ) -> None:
     """Before 26.05; once, and not again."""
     refused = "[[ $* == *EXPEDITING* ]] && { echo 'squeue: error: Invalid job state specified' >&2; exit 1; }"
-    fake_squeue(f'echo "$4" >> {tmp_path}/asked; {refused}; cat {FIXTURES}/plain/queue.txt')
+    fake_squeue(f'echo "$3" >> {tmp_path}/asked; {refused}; cat {FIXTURES}/plain/queue.txt')
     questions = backend()._shared.questions
     assert len(questions.queue()) == len(questions.queue()) == 14
     states = (tmp_path / "asked").read_text().split()
     assert [state.endswith(",EXPEDITING") for state in states] == [True, False, False]
 
 
-def test_cancelling_is_done_in_pieces(fake: Fake, tmp_path: Path) -> None:
-    fake("scancel", f'echo "$#" >> {tmp_path}/pieces')
-    backend().cancel([str(number) for number in range(450)])
-    assert (tmp_path / "pieces").read_text().split() == ["200", "200", "50"]
+def printf(*jobs: tuple[str, str, str]) -> str:
+    """A line of squeue for each (number, name, comment)."""
+    values = {"State": "RUNNING", "StartTime": "1795250000", "Partition": "batch", "NodeList": "n1"}
+    values |= {"NumCPUs": "4", "NumNodes": "1", "TimeLimit": "30:00", "SchedNodes": "(null)"}
+    values |= {"PriorityLong": "9", "Reason": "None"}
+    lines = (
+        squeue_line({**values, "JobArrayID": id, "Name": name, "WCKey": comment})
+        for id, name, comment in jobs
+    )
+    return f"printf '{''.join(lines)}'".replace("\n", "\\n")
 
 
-def test_cancelling_nothing_asks_nothing(fake: Fake, tmp_path: Path) -> None:
-    fake("scancel", f"touch {tmp_path}/called")
+@pytest.fixture
+def cancels(fake: Fake, tmp_path: Path) -> Callable[[], list[str]]:
+    """The arguments of each call of scancel, without the user."""
+    fake("scancel", f'shift; echo "$*" >> {tmp_path}/orders')
+    orders = tmp_path / "orders"
+    return lambda: orders.read_text().splitlines() if orders.exists() else []
+
+
+def test_an_order_to_cancel_names_the_jobs_beside_their_numbers(
+    fake_squeue: Callable[[str], Path], cancels: Callable[[], list[str]]
+) -> None:
+    fake_squeue(printf(("1", "adaptor-x.1", "(null)"), ("2", "mine", "(null)"), ("3", "mine", "adaptor-x.3")))
+    jobs = [OwnJob(str(number), f"adaptor-x.{number}") for number in (1, 2, 3, 4)]
+    backend().cancel(jobs)
+    # The third was renamed by its site; the fourth is not shown, and then its tag is its name.
+    assert sorted(cancels()) == ["--name=adaptor-x.1 1", "--name=adaptor-x.4 4", "--name=mine 3"]
+
+
+def test_without_squeue_the_tag_is_the_name(
+    fake_squeue: Callable[[str], Path], cancels: Callable[[], list[str]]
+) -> None:
+    fake_squeue("exit 1")
+    backend().cancel([OwnJob("1", "adaptor-x.1"), OwnJob("5_3", "adaptor-x.5"), OwnJob("5_4", "adaptor-x.5")])
+    assert cancels() == ["--name=adaptor-x.1 1", "--name=adaptor-x.5 5_3 5_4"]
+
+
+def test_many_jobs_are_cancelled_in_few_orders_as_they_were_just_seen(
+    fake_squeue: Callable[[str], Path], cancels: Callable[[], list[str]]
+) -> None:
+    shown = [(str(number), f"adaptor-x.{number}", "(null)") for number in range(450)]
+    fake_squeue(printf(*shown, ("450", "mine", "(null)")))
+    backend().cancel([OwnJob(str(number), f"adaptor-x.{number}") for number in range(460)])
+    assert [len(order.split()) for order in cancels()] == [200, 200, 50]
+    assert "450" not in " ".join(cancels()).split()
+
+
+def test_cancelling_nothing_orders_nothing(
+    fake_squeue: Callable[[str], Path], cancels: Callable[[], list[str]]
+) -> None:
+    fake_squeue("true")
     backend().cancel([])
-    assert not (tmp_path / "called").exists()
+    assert cancels() == []
 
 
+@pytest.mark.usefixtures("answering")
 def test_ended_and_unknown_jobs_need_no_cancel(fake: Fake) -> None:
     fake(
         "scancel",
@@ -146,7 +192,7 @@ def test_ended_and_unknown_jobs_need_no_cancel(fake: Fake) -> None:
         "echo 'scancel: error: Kill job error on job id 8: Job/step already completing or completed' >&2; "
         "exit 1",
     )
-    backend().cancel(["8", "9"])
+    backend().cancel([OwnJob("8", "adaptor-x.8"), OwnJob("9", "adaptor-x.9")])
 
 
 @pytest.mark.parametrize(
@@ -160,15 +206,17 @@ def test_ended_and_unknown_jobs_need_no_cancel(fake: Fake) -> None:
 def test_a_cancel_that_did_not_work_is_told(fake: Fake, script: str) -> None:
     fake("scancel", script)
     with pytest.raises(SchedulerError):
-        backend(HereWithHung("scancel")).cancel(["9"])
+        backend(HereWithHung("scancel")).cancel([OwnJob("9", "adaptor-x.9")])
 
 
 def test_a_job_that_does_not_run_has_nothing_to_release(fake_squeue: Callable[[str], Path]) -> None:
     fake_squeue(f"cat {FIXTURES}/plain/own_jobs.txt")
     with pytest.raises(SchedulerError, match="job 4 does not run"):
-        backend().release("4", ["n1"])
+        backend().release(OwnJob("4", "next"), ["n1"])
     with pytest.raises(SchedulerError, match="job 1 can give back none of n1, n9"):
-        backend().release("1", ["n1", "n9"])
+        backend().release(OwnJob("1", "wide"), ["n1", "n9"])
+    with pytest.raises(SchedulerError, match="job 1 does not run"):
+        backend().release(OwnJob("1", "adaptor-x.1"), ["n2"])
 
 
 def test_what_is_left_after_a_release_is_named(
@@ -176,8 +224,10 @@ def test_what_is_left_after_a_release_is_named(
 ) -> None:
     fake_squeue(f"cat {FIXTURES}/plain/own_jobs.txt")
     fake("scontrol", f'echo "$*" > {tmp_path}/asked')
-    backend().release("1", ["n2"])
-    assert (tmp_path / "asked").read_text().strip() == "update JobId=1 NodeList=n1"
+    site = backend()
+    site.release(OwnJob("1", "wide"), ["n2"])
+    user = site._shared.commands.user()
+    assert (tmp_path / "asked").read_text().strip() == f"update JobName=wide UserID={user} NodeList=n1"
 
 
 @pytest.mark.usefixtures("answering")
@@ -218,8 +268,10 @@ def test_one_look_serves_the_nodes_and_the_queue(
 
 
 @pytest.mark.usefixtures("answering")
-def test_a_reservation_of_which_donated_nodes_are_part_is_no_plan_of_others(fake: Fake) -> None:
-    fake("squeue", "true")
+def test_a_reservation_of_which_donated_nodes_are_part_is_no_plan_of_others(
+    fake: Fake, fake_squeue: Callable[[str], Path]
+) -> None:
+    fake_squeue("true")
     later = "sed 's/=17952/=47952/g'"  # the recorded one has been long ago
     fake("scontrol", f"[[ $2 != reservation ]] || {later} {FIXTURES}/plain/reservations.txt")
     donated = DonationConfig(mode="preemptible", partition="scavenger")

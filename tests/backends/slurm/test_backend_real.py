@@ -12,13 +12,13 @@ import pytest
 from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
-from adaptor.reports import JobReport, JobState
+from adaptor.reports import JobReport, JobState, OwnJob
 from adaptor.resources import TaskSize
 from adaptor.units import Duration
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
 from backends.slurm.backend import SlurmBackend
 from backends.slurm.discover import check_site, describe_sites
-from tests.backends.orders import runnable
+from tests.backends.orders import own, runnable
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.living import until
 
@@ -83,6 +83,20 @@ def test_each_node_has_one_worker_with_its_share(slurm: ThrowawaySlurm, pilots: 
     assert all(float(each["ADAPTOR_PILOT_END"]) == report.start + 600 for each in seen)
 
 
+@pytest.mark.parametrize(
+    "name", ["DOMAIN\\user", "back\\\\slashes\\", "50%j %x", "a 'b' \"c\"", "$HOME `id`", "é ü,=;&*"]
+)
+def test_folders_may_have_any_names(slurm: ThrowawaySlurm, tmp_path: Path, name: str) -> None:
+    """Homes of an Active Directory have a backslash in their paths."""
+    (tmp_path / name).mkdir()
+    order = runnable(tmp_path / name, "odd", 'echo here > "$ADAPTOR_DIRECTORY/said"')
+    backend = SlurmBackend(SITE)
+    id = backend.submit(order)
+    reaches(backend, id, JobState.COMPLETED)
+    assert (order.directory / "said").read_text() == "here\n"
+    assert {path.name for path in order.directory.iterdir()} >= {f"slurm-{id}.out", "pilot.sh"}
+
+
 def test_the_state_of_a_queue_of_known_shape(slurm: ThrowawaySlurm) -> None:
     backend = SlurmBackend(SITE)
     running = local_job(slurm, "-N2", "--exclusive", "-t", "60")
@@ -131,7 +145,7 @@ def test_a_request_that_can_never_start_says_so(slurm: ThrowawaySlurm, pilots: P
     id = backend.submit(pilots.order("never", 1, 3600))
     until(lambda: report_of(backend, id).never != "", "the reason")
     assert report_of(backend, id).reason in ("PartitionConfig", "PartitionTimeLimit")
-    backend.cancel([id])
+    backend.cancel(own(backend, id))
     report = reaches(backend, id, JobState.CANCELLED)
     assert report.start is None
 
@@ -168,13 +182,13 @@ def test_nodes_are_given_back_while_the_others_work(slurm: ThrowawaySlurm, pilot
     leave = f'if [ "$ADAPTOR_NODE" != n1 ]; then exit 0; fi; {STAY}'
     id = backend.submit(pilots.order("shrinking", 12, 600, leave))
     until(lambda: pilots.has("shrinking", "up-n1"), "the worker on n1")
-    backend.release(id, ["n2", "n3"])
+    backend.release(OwnJob(id, "shrinking"), ["n2", "n3"])
     until(lambda: report_of(backend, id).nodes == ("n1",), "the release")
     until(lambda: sum(job.processors for job in backend.queue_state().running) == 4, "free processors")
     assert report_of(backend, id).state is JobState.RUNNING
     assert not pilots.has("shrinking", "told-n1")
     with pytest.raises(SchedulerError, match="can give back none of n1"):
-        backend.release(id, ["n1"])
+        backend.release(OwnJob(id, "shrinking"), ["n1"])
 
 
 @pytest.fixture
@@ -249,7 +263,7 @@ def test_without_slurmctld_nothing_is_concluded(slurm: ThrowawaySlurm, pilots: P
     for question in (
         backend.queue_state,
         lambda: backend.jobs(["1"], "x"),
-        lambda: backend.cancel(["1"]),
+        lambda: backend.cancel([OwnJob("1", "x")]),
         lambda: backend.submit(pilots.order("never-sent", 1, 60)),
     ):
         with pytest.raises(SchedulerError):
@@ -284,7 +298,13 @@ def test_a_site_that_does_not_fit_is_told_what_is_wrong(slurm: ThrowawaySlurm) -
         "wrong",
     ).sites["x"]
     errors = [finding.text for finding in check_site(wrong) if finding.level == "error"]
-    assert [text.split()[0] for text in errors] == ["limits.max_proc", "limits.max_tr", "processors_per_node"]
+    assert [text.split()[0] for text in errors] == [
+        "limits.max_proc",
+        "limits.max_tr",
+        "processors_per_node",
+        "Slurm",
+    ]
+    assert errors[-1].startswith("Slurm would refuse 16 processors for 2h: ")
     (missing,) = check_site(msgspec.structs.replace(wrong, partition="night"))
     assert missing.level == "error"
     assert "no partition night" in missing.text
@@ -372,5 +392,20 @@ def test_one_that_starts_in_between_leaves_less_and_a_least_time_beyond_that_wai
         assert 5 * MINUTE <= report.granted <= 8 * MINUTE
         assert report_of(backend, waits).state is JobState.QUEUED
     finally:
-        backend.cancel([waits, takes])
+        backend.cancel(own(backend, waits, takes))
         slurm.run(["scontrol", "delete", "ReservationName=between"])
+
+
+def test_limits_are_those_of_the_last_look(slurm: ThrowawaySlurm) -> None:
+    """An administrator lowers MaxTime, and with it what bounds the nodes, before a maintenance."""
+    backend = SlurmBackend(SITE)
+    before = backend.queue_state()
+    assert (before.allowed.max_tr, before.processors) == (4 * 3600, 16)
+    partition = ["scontrol", "update", "PartitionName=batch"]
+    slurm.run([*partition, "MaxTime=5", "MaxCPUsPerNode=2"])
+    try:
+        now = backend.queue_state()
+        assert (now.allowed.max_tr, now.allowed.max_proc, now.processors) == (300, 8, 8)
+        assert {node.processors for node in now.nodes} == {2}
+    finally:
+        slurm.run([*partition, "MaxTime=4:00:00", "MaxCPUsPerNode=UNLIMITED"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.config.schema import SiteConfig
-from adaptor.reports import JobReport, JobState
+from adaptor.reports import JobReport, JobState, OwnJob
 from backends.base import SchedulerError
 from backends.slurm.backend import SlurmBackend
 from backends.slurm.jobs import OwnSlurmJobs
@@ -59,10 +59,17 @@ def test_what_is_said_of_each() -> None:
         granted=3600,
         processors=8,
         limit=3600,
+        partition="batch",
         nodes=("n1", "n2"),
     )
     assert found["4"] == JobReport(
-        id="4", tag="next", state=JobState.QUEUED, planned_start=1795254085, limit=1800, reason="Resources"
+        id="4",
+        tag="next",
+        state=JobState.QUEUED,
+        planned_start=1795254085,
+        limit=1800,
+        partition="batch",
+        reason="Resources",
     )
     assert "PartitionTimeLimit" in found["10"].never
     cancelled = found["14"]
@@ -82,9 +89,10 @@ def test_a_job_that_left_when_told_to_make_room_was_preempted(fake: Fake, fake_s
 
 
 def test_ended_jobs_that_squeue_forgot_are_asked_of_sacct_in_one_question(
-    fake: Fake, fake_sacct: Printing, tmp_path: Path
+    fake: Fake, fake_squeue: Printing, fake_sacct: Printing, tmp_path: Path
 ) -> None:
-    fake("squeue", "true")
+    fake_squeue("true")
+    fake("scontrol", "exit 1")
     fake_sacct(f'echo "$*" >> {tmp_path}/asked; cat {FIXTURES}/22.05/accounting.txt')
     found = by_id(backend().jobs(["4", "6", "9999"], "no such tag"))
     assert found.keys() == {"4", "6"}
@@ -98,16 +106,19 @@ def test_ended_jobs_that_squeue_forgot_are_asked_of_sacct_in_one_question(
     assert len([line for line in questions if " -j " in line]) == 1
 
 
-def test_the_first_question_finds_lost_submits_by_their_tag(fake: Fake, fake_sacct: Printing) -> None:
-    fake("squeue", "true")
+def test_the_first_question_finds_lost_submits_by_their_tag(
+    fake_squeue: Printing, fake_sacct: Printing
+) -> None:
+    fake_squeue("true")
     fake_sacct(f'[[ "$*" == *" -S "* ]] && cat {FIXTURES}/22.05/accounting.txt; true')
     site = backend()
     assert by_id(site.jobs([], "wra")).keys() == {"1", "2", "3", "4", "5"}
     assert site.jobs([], "wra") == []
 
 
-def test_sacct_is_left_alone_once_it_failed(fake: Fake, tmp_path: Path) -> None:
-    fake("squeue", "true")
+def test_sacct_is_left_alone_once_it_failed(fake: Fake, fake_squeue: Printing, tmp_path: Path) -> None:
+    fake_squeue("true")
+    fake("scontrol", "exit 1")
     fake("sacct", f"echo asked >> {tmp_path}/asked; exit 1")
     site = backend()
     assert site.jobs(["1"], "x") == []
@@ -138,8 +149,10 @@ def test_the_name_of_a_job_cannot_pass_for_a_row_of_squeue(
 
 
 @pytest.mark.parametrize("name", ["x\\n1|FAILED", "x\\n1|FAILED|1|2|n1|adaptor-7", "x\\fy", "x\\n\\n"])
-def test_the_name_of_a_job_cannot_pass_for_a_row_of_sacct(fake: Fake, tmp_path: Path, name: str) -> None:
-    fake("squeue", "true")
+def test_the_name_of_a_job_cannot_pass_for_a_row_of_sacct(
+    fake: Fake, fake_squeue: Printing, name: str
+) -> None:
+    fake_squeue("true")
     rows = "1|COMPLETED|1|2|n1|adaptor-7\\n2|COMPLETED|1|2|n1|".replace("|", "${d}")
     fake("sacct", f'd=${{4#--delimiter=}}; printf "{rows}{name}\\n"')
     (found,) = backend().jobs(["1"], "no such tag")
@@ -176,3 +189,96 @@ class Rows:
 def test_what_a_job_asks_for_now(row: QueueRow, whole_nodes: bool, told: tuple[int | None, float]) -> None:
     (report,) = OwnSlurmJobs(Rows(row), whole_nodes=whole_nodes).reports(["7"], "none")  # type: ignore[arg-type]
     assert (report.processors, report.limit) == told
+
+
+def scontrol(
+    config: str = "ClusterName = one", job: str = "Invalid job id specified", status: int = 1
+) -> str:
+    """A stand-in: what it prints of the configuration, and says of each job."""
+    said = f"echo 'slurm_load_jobs error: {job}' >&2" if status else f"echo '{job}'"
+    return f"case $2 in config) echo '{config}';; *) {said}; exit {status};; esac"
+
+
+def test_jobs_that_slurm_denies_are_gone(fake: Fake, fake_squeue: Printing) -> None:
+    fake_squeue(f"printf '{line('1', 'RUNNING', 'adaptor-x.1')}'")
+    fake("sacct", "exit 1")
+    fake("scontrol", scontrol())
+    found = by_id(backend().jobs(["1", "2"], "adaptor-x."))
+    assert {id: report.state for id, report in found.items()} == {"1": JobState.RUNNING, "2": JobState.GONE}
+    assert found["2"].own == OwnJob("2", "")
+
+
+def test_a_job_that_is_only_left_out_is_not_gone(fake: Fake, fake_squeue: Printing) -> None:
+    fake_squeue("true")
+    fake("sacct", "exit 1")
+    fake("scontrol", scontrol(job="Unable to contact slurm controller"))
+    assert backend().jobs(["2"], "adaptor-x.") == []
+
+
+def test_an_answer_without_jobs_that_slurm_has_is_none(
+    fake: Fake, fake_squeue: Printing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut, or every second line of it."""
+    monkeypatch.setenv("LOGNAME", "ann")
+    fake_squeue(f"printf '{line('1', 'RUNNING', 'adaptor-x.1')}'")
+    fake("sacct", "exit 1")
+    record = "JobId=2 JobName=adaptor-x.2 UserId={}(7) GroupId=all(7) JobState=PENDING"
+    fake("scontrol", scontrol(job=record.format("ann"), status=0))
+    with pytest.raises(SchedulerError, match="squeue left out job 2, which scontrol shows"):
+        backend().jobs(["1", "2"], "adaptor-x.")
+    fake("scontrol", scontrol(job=record.format("bob"), status=0))
+    found = by_id(backend().jobs(["1", "2"], "adaptor-x."))
+    assert found["2"].state is JobState.GONE, "its number is another user's job's"
+
+
+def test_another_cluster_denies_nothing(fake: Fake, fake_squeue: Printing) -> None:
+    fake_squeue("true")
+    fake("sacct", "exit 1")
+    fake("scontrol", scontrol())
+    site = backend()
+    assert [job.state for job in site.jobs(["2"], "adaptor-x.")] == [JobState.GONE]
+    fake("scontrol", scontrol("ClusterName = two"))
+    with pytest.raises(SchedulerError, match="cluster two answers in place of one"):
+        site.jobs(["2"], "adaptor-x.")
+
+
+@pytest.mark.parametrize("said", ["true", "echo; echo", "echo 'slurm_load_jobs error: whatever'"])
+def test_an_answer_without_the_header_is_none(fake: Fake, said: str) -> None:
+    fake("squeue", said)
+    with pytest.raises(SchedulerError, match="no header"):
+        backend().jobs(["1"], "x")
+
+
+def test_what_a_site_prints_before_an_answer_is_left_out(fake: Fake, fake_squeue: Printing) -> None:
+    fake("sacct", "exit 1")
+    path = fake_squeue(f"printf '{line('1', 'RUNNING', 'adaptor-x.1')}'")
+    lines = path.read_text().replace("{ ", "{ echo 'Warning: your password | expires'; echo 33; ", 1)
+    path.write_text(lines)
+    assert by_id(backend().jobs([], "adaptor-x.")).keys() == {"1"}
+
+
+def test_a_job_that_its_site_has_renamed_is_known_by_its_comment(fake: Fake, fake_squeue: Printing) -> None:
+    commented = line("1", "RUNNING", "site-17").replace(
+        f"(null){MARK}(null){MARK}", f"(null){MARK}adaptor-x.1{MARK}"
+    )
+    named = line("2", "RUNNING", "adaptor-x.2").replace(
+        f"(null){MARK}(null){MARK}", f"(null){MARK}adaptor-x.9{MARK}"
+    )
+    fake_squeue(f"printf '{commented}{named}'")
+    fake("sacct", "exit 1")
+    assert {report.own for report in backend().jobs([], "adaptor-x.")} == {
+        OwnJob("1", "adaptor-x.1"),
+        OwnJob("2", "adaptor-x.2"),
+    }
+
+
+def test_the_end_of_a_job_whose_number_has_another_one_is_asked_of_sacct(
+    fake: Fake, fake_squeue: Printing, fake_sacct: Printing
+) -> None:
+    """Its own records stand behind those of the other."""
+    fake_squeue(f"printf '{line('7', 'RUNNING', 'mine')}'")
+    fake_sacct(
+        "printf '7|COMPLETED|1795250000|1795250400|n1|adaptor-x.7\\n7|RUNNING|1795260000|Unknown|n1|mine\\n'"
+    )
+    found = {report.tag: report.state for report in backend().jobs(["7"], "adaptor-x.")}
+    assert found == {"mine": JobState.RUNNING, "adaptor-x.7": JobState.COMPLETED}

@@ -23,7 +23,7 @@ GOLDEN = Path(__file__).parents[3] / "fixtures" / "slurm" / "pilot.sh"
 
 def golden_script() -> str:
     command = ["sbatch", "--parsable", "--job-name=adaptor-x-7"]
-    return script(TEMPLATE, command, minutes="11", shrinks="false", gres="gpu:a100: 0 1")
+    return script(TEMPLATE, command, minutes="11", shrinks="false", shares="1", gres="gpu:a100: 0 1")
 
 
 def test_the_script_is_as_it_was_read_and_found_good() -> None:
@@ -228,10 +228,10 @@ def test_a_prologue_that_fails_ends_the_pilot_and_says_where(run: Run, tmp_path:
     )
 
 
-if __name__ == "__main__":
-    GOLDEN.write_text(golden_script())
-
-
 def test_memory_that_slurm_counts_by_thread_is_that_of_all_threads(run: Run) -> None:
     said = run(SAY, shares="2", SLURM_MEM_PER_CPU="100").stdout
     assert sorted(said.splitlines()) == [f"n1 4 {4 * 200 * 2**20}", f"n2 2 {2 * 200 * 2**20}"]
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text(golden_script())

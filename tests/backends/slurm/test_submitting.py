@@ -18,8 +18,6 @@ from backends.observed.site import SiteNodes
 from backends.slurm.ordering import slot_margin
 from backends.slurm.placing.shape import SlurmShape, shape_of
 from backends.slurm.submitting import (
-    DONATED,
-    REQUESTED,
     accepted_id,
     arguments_of,
     changes,
@@ -53,12 +51,12 @@ def test_all_of_an_order_is_asked_for() -> None:
     assert arguments(ORDER) == [
         "--parsable",
         "--job-name=adaptor-x-7",
+        '--comment={"tool":"request-adaptor","kind":"request","name":"adaptor-x-7"}',
         "--time=11",
-        "--output=/home/u/100%% mine/slurm-%j.out",
+        "--output=slurm-%j.out",
         "--chdir=/home/u/100% mine",
         "--no-requeue",
         "--no-kill",
-        f"--comment={REQUESTED}",
         "--ntasks=3",
         "--cpus-per-task=2",
         "--partition=batch",
@@ -94,10 +92,10 @@ def test_a_pilot_on_a_donated_node_asks_for_all_of_its_node_and_only_for_now() -
         donation=DonationConfig(mode="preemptible", partition="spare", extra_args=("--comment=ours",)),
     )
     found = arguments_of(order, donation_terms(donating), donated_options(order, 0))
-    assert found[5:] == [
+    assert '--comment={"tool":"request-adaptor","kind":"donation","name":"adaptor-x-7"}' in found
+    assert found[6:] == [
         "--no-requeue",
         "--no-kill",
-        f"--comment={DONATED}",
         "--nodes=1",
         "--nodelist=n7",
         "--exclusive",
@@ -175,7 +173,7 @@ def test_what_leaves_it_open_is_uncertain(answer: CommandAnswer) -> None:
 
 def test_the_least_time_of_a_request_is_rounded_up_too() -> None:
     order = msgspec.structs.replace(ORDER, request=Request(6, 601, 121))
-    assert arguments(order)[2:4] == ["--time=11", "--time-min=3"]
+    assert arguments(order)[3:5] == ["--time=11", "--time-min=3"]
 
 
 def test_a_controller_that_was_never_reached_has_no_request() -> None:
@@ -229,27 +227,24 @@ def test_the_generic_resources_of_steps_are_those_of_the_request(arguments: list
 
 
 QUEUED = order(6, 3540, TaskSize(processors=2))
+NAMED = ["JobName=adaptor-x.hpc.7", "UserID=ann"]
 
 
 def test_tasks_and_processors_go_together_and_nodes_never() -> None:
     of_tasks = SlurmShape(count=3, part=TaskSize(processors=2))
-    asked = changes("7", QUEUED, of_tasks, shrinks=False)
-    assert asked == ["update", "JobId=7", "TimeLimit=59", "NumTasks=3", "NumCPUs=6"]
+    asked = changes(QUEUED, NAMED, of_tasks, shrinks=False)
+    assert asked == ["update", *NAMED, "TimeLimit=59", "NumTasks=3", "NumCPUs=6"]
     of_nodes = SlurmShape(count=3, part=TaskSize(processors=2), whole_nodes=True)
-    assert changes("7", QUEUED, of_nodes, shrinks=False) == [
-        "update",
-        "JobId=7",
-        "TimeLimit=59",
-        "NumTasks=3",
-    ]
+    asked = changes(QUEUED, NAMED, of_nodes, shrinks=False)
+    assert asked == ["update", *NAMED, "TimeLimit=59", "NumTasks=3"]
 
 
 def test_the_least_time_goes_with_the_limit_and_is_taken_back() -> None:
     """Slurm refuses a limit below the least time of the job."""
     part = SlurmShape(count=3, part=TaskSize(processors=2), whole_nodes=True)
-    assert changes("7", QUEUED, part, shrinks=True)[2:4] == ["TimeLimit=59", "TimeMin=0"]
+    assert changes(QUEUED, NAMED, part, shrinks=True)[3:5] == ["TimeLimit=59", "TimeMin=0"]
     order = msgspec.structs.replace(QUEUED, request=Request(6, 3540, 601))
-    assert changes("7", order, part, shrinks=True)[2:4] == ["TimeLimit=59", "TimeMin=11"]
+    assert changes(order, NAMED, part, shrinks=True)[3:5] == ["TimeLimit=59", "TimeMin=11"]
 
 
 @pytest.mark.parametrize(

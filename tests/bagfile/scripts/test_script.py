@@ -312,8 +312,8 @@ def test_ignoring_a_resource_of_pbs_drops_it_alone() -> None:
         ("#SBATCH -d afterok:7:8", "-d afterok:7:8: the bag waits for bags 7, 8, not for jobs"),
         ("sbatch next.sh", "sbatch: jobs that a script submits go to the scheduler as usual"),
         (
-            "if true; then scontrol show job $SLURM_JOB_ID; fi",
-            "scontrol show job: the scheduler does not know",
+            "if true; then scontrol update job=$SLURM_JOB_ID; fi",
+            "scontrol update: the scheduler does not know",
         ),
         ("scontrol update JobId=$SLURM_JOB_ID", "scontrol update: the scheduler does not know"),
     ],

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from adaptor.batch_script import job_number
 from tests.campaign.scripts.cases import Case
 from tests.campaign.world import words
 from tests.clusters.processes import step_processes
@@ -137,7 +138,7 @@ def _value(line: str, key: str) -> str | None:
 
 def _by_adaptor(case: Case, lab: Lab, folder: Path) -> Trace:
     bag, codes = run_by_adaptor(case, lab, folder)
-    ids = {index: str(bag * 100_000_000 + task + 1) for task, index in enumerate(case.elements or (0,))}
+    ids = {index: str(job_number(bag, task)) for task, index in enumerate(case.elements or (0,))}
     return _trace(folder, case, codes, str(bag), ids)
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from adaptor.batch_script import job_number
 from tests.campaign.scripts.cases import Case
 from tests.campaign.scripts.comparing import (
     SHELL,
@@ -49,7 +50,7 @@ def compare(case: Case, pbs: ThrowawayOpenPbs, lab: Lab) -> tuple[list[str], set
     folder = prepared(lab.root / "adaptor", case)
     options = tuple(_OURS.get(word, word) for word in case.options)
     bag, codes = run_by_adaptor(replace(case, options=options), lab, folder)
-    number = str(bag) if case.elements else str(bag * 100_000_000 + 1)
+    number = str(bag) if case.elements else str(job_number(bag, 0))
     return differences(theirs, _trace(folder, codes, number), "qsub")
 
 

@@ -223,6 +223,7 @@ def test_nothing_is_left_to_run(cli: Cli, serve: Serve, here: Path) -> None:
 
 def test_the_environment_is_that_of_sbatch() -> None:
     session = {"SLURM_JOB_ID": "1", "SSH_TTY": "x", "TERM": "x", "_": "x", "PWD": "/", "ADAPTOR_DIR": "/x"}
+    session |= {"PMI_RANK": "0", "PMIX_NAMESPACE": "x", "OMPI_COMM_WORLD_RANK": "0"}
     mine = {"PATH": "/bin", "OMP_NUM_THREADS": "2", "BASH_FUNC_module%%": "() { :; }", "TERMINAL_X": "1"}
     assert captured(session | mine) == (mine, [])
     assert captured({"GOOD": "1", "BAD": "\udcff", "W\udcff": "2"}) == ({"GOOD": "1"}, ["BAD", "W?"])

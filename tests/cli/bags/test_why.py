@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from adaptor import api
@@ -23,6 +25,24 @@ def test_why(cli: Cli, serve: Serve) -> None:
     assert cli("why", "--pilot", "2", "--json").value[0]["time"] == "2023-11-14T22:13:20.000Z"
     server.answers[api.GetBags] = api.Bags([bag_view(), bag_view(8)])
     assert "selects 2 bags; select one" in cli("why", "all").err
+
+
+@pytest.mark.parametrize(("zone", "said"), [("UTC", True), ("CET-1", False)])
+def test_the_clock_of_a_daemon_in_another_zone_is_named(
+    cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch, zone: str, said: bool
+) -> None:
+    """A text has the time of its daemon, a line that of its reader."""
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        line = Explanation(time=1.7e9, site="hpc", subject="hpc", kind="issued", text="done about 23:20:00")
+        serve({api.GetWhy: api.Why([line], 1, 3600), api.GetBags: api.Bags([bag_view()])})
+        told = cli("why", "last").err
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    words = "are those of the daemon, UTC+01:00; the first one of each line is yours, UTC+00:00"
+    assert (words in told) is said
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_json(cli: Cli, serve: Serve) -> None:
         (["-p", "1", "-t", "soon"], "-t"),
         (["-p", "1", "-t", "0"], "above 0"),
         (["-p", "1", "-t", "1h", "--gpus", "0.5"], "whole GPUs"),
-        (["-p", "1", "-t", "1h", "--at", "never"], "neither a time from now"),
+        (["-p", "1", "-t", "1h", "--at", "never"], "is not a time: write 12h (from now)"),
         (["-p", "1", "-t", "1h", "--mem", "much"], "--mem"),
         (["-p", "5", "-t", "1h", "--nodes", "2"], "do not lie evenly"),
     ],

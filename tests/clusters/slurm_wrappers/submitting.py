@@ -28,7 +28,7 @@ def arguments_of(
     """
     if site.qos is not None:
         raise SubmitRefused("Slurm's qsub cannot say a QOS: use `backend: slurm` for this site")
-    log = sbatch.escaped(str(script.parent / LOG))
+    log = str(script.parent / LOG).replace("%", "%%")  # sbatch replaces `%` and a letter
     options = [
         *("-N", shlex.quote(order.tag)),
         *("-r", "n"),

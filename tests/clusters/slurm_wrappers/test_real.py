@@ -11,7 +11,7 @@ import pytest
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
-from adaptor.reports import JobReport, JobState
+from adaptor.reports import JobReport, JobState, OwnJob
 from adaptor.resources import TaskSize
 from backends.base import SchedulerError, SubmitRefused
 from backends.pbs.backend import PbsBackend
@@ -184,7 +184,11 @@ def test_a_controller_that_is_down_concludes_nothing(site: Site, slurm_wrappers:
     backend = site.restarted(command_timeout=1.0)
     slurm_wrappers.stop_controller()
     try:
-        for ask in (lambda: backend.jobs([id], "mine"), backend.queue_state, lambda: backend.cancel([id])):
+        for ask in (
+            lambda: backend.jobs([id], "mine"),
+            backend.queue_state,
+            lambda: backend.cancel([OwnJob(id, "mine")]),
+        ):
             with pytest.raises(SchedulerError):
                 ask()
     finally:

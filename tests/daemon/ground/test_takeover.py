@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adaptor.daemon.takeover import check_takeover
+from adaptor.daemon.ground.takeover import check_takeover
 from adaptor.errors import AdaptorError
 from adaptor.journal import database
 from adaptor.journal.database import open_for_writing

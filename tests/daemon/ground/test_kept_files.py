@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.daemon.kept_files import KeptFiles
+from adaptor.daemon.ground.kept_files import KeptFiles
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from adaptor.daemon.threads import Threads
+from adaptor.daemon.ground.threads import Threads
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,1 @@
+"""What the daemon stands on: its files, and the threads of its machine."""
