@@ -192,7 +192,7 @@ def test_pilots_that_are_withdrawn_for_one_reason_are_one_line() -> None:
     driver.act()
     assert driver.told == [("withdrawn", "3 pilots (1-2,4): needless", 1)]
     (cancel,) = (asked for asked in driver.asked if isinstance(asked, Cancel))
-    assert cancel.jobs == ("job1", "job2", "job4")
+    assert [job.id for job in cancel.jobs] == ["job1", "job2", "job4"]
 
 
 def test_what_is_wrong_with_many_pilots_is_one_line() -> None:
