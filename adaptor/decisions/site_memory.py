@@ -212,7 +212,8 @@ class SiteMemory:
     def _coming_submissions(self) -> int:
         """Those of formal requests that are decided."""
         formal = (submit for submit in self.submitting if not submit.node)
-        return sum(1 for _ in groupby(formal, lambda submit: submit.alike))
+        arrays = (sum(1 for _ in alike) for _, alike in groupby(formal, lambda submit: submit.alike))
+        return sum(math.ceil(pilots / self.rules.most_in_array) for pilots in arrays)
 
     def _rules_now(self, now: float) -> SiteRules:
         """With what the scheduler allows now.

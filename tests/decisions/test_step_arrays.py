@@ -96,6 +96,9 @@ def test_an_array_counts_as_one_submission_of_the_hour() -> None:
     driver.submit_bag()
     driver.site.submits([*array(40), submit(OTHER)])
     assert driver.site.facts({}, 100.0, 0.0).submissions.left == 8
+    driver.site.rules = msgspec.structs.replace(rules, most_in_array=16)
+    assert driver.site.facts({}, 100.0, 0.0).submissions.left == 6
+    driver.site.rules = rules
     driver.site.submits(())
     driver.act()
     assert driver.site.facts({}, 100.0, 0.0).submissions.left == 9

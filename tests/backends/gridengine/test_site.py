@@ -38,7 +38,7 @@ def test_a_configuration_is_written() -> None:
         "all-q": {
             "backend": "gridengine",
             "partition": "all.q",
-            "limits": {"max_pending_requests": 4, "max_proc": 16, "max_tr": "1d"},
+            "limits": {"max_pending_requests": 4, "max_pilots": 500, "max_proc": 16, "max_tr": "1d"},
             "processors_per_node": 4,
         }
     }

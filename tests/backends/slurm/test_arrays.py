@@ -29,7 +29,7 @@ def test_an_array_is_one_submission_whose_jobs_share_a_log() -> None:
     shape = shape_of(ARRAY, SiteNodes(name="batch", listed={}, members={}, machines=()), per_node=None)
     words = arguments_of(ARRAY, SiteConfig(backend="slurm"), shape.options())
     assert {"--array=0-39", f"--job-name={NAME}", "--open-mode=append"} < set(words)
-    assert f"--output={ARRAY.directory}/slurm-%A.out" in words
+    assert "--output=slurm-%A.out" in words
 
 
 def test_elements_of_an_array_are_cancelled_as_one() -> None:
@@ -71,6 +71,9 @@ class Asked(Questions):
 
     def accounting_since(self, start: str) -> list[AccountingRow]:
         return []
+
+    def knows(self, id: str) -> bool | None:
+        return None
 
     def preempted(self) -> frozenset[str]:
         return frozenset()
