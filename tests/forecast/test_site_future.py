@@ -62,11 +62,12 @@ def test_the_first_requests_are_those_that_the_site_would_make(heuristic: str, q
 
 def test_the_heuristics_differ() -> None:
     found = {}
-    for heuristic in HEURISTICS:
+    wide = [name for name, traits in HEURISTICS.items() if not traits.narrow]  # with few pilots as completion
+    for heuristic in wide:
         coming = future(site(BUSY, heuristic=heuristic))
         coming.again()
         found[heuristic] = requests(coming.asked(moment()))
-    assert len({tuple(each) for each in found.values()}) == len(HEURISTICS)
+    assert len({tuple(each) for each in found.values()}) == len(wide)
 
 
 def test_no_more_requests_than_the_site_allows() -> None:

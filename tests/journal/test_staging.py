@@ -8,7 +8,7 @@ import pytest
 
 from adaptor.api import TakenOver, TaskInput
 from adaptor.bag_spec import BagSpec
-from adaptor.batch_script import BatchScript
+from adaptor.batch_script import BatchScript, job_number
 from adaptor.errors import UsageError
 from adaptor.journal.forgetting import forget_some
 from adaptor.journal.journal import Journal
@@ -164,5 +164,5 @@ def test_the_files_that_a_script_names(world: World) -> None:
     script = BatchScript(body=b"#!/bin/sh\n", output="/o/%A_%2a-%j.%N%%", array=True)
     bag = world.submit(1, script=script)
     own = {"SLURM_ARRAY_TASK_ID": "7"}
-    name = f"/o/{bag}_07-{bag}00000004.n1%"
+    name = f"/o/{bag}_07-{job_number(bag, 3)}.n1%"
     assert ScriptOutputs(world.journal.connection, bag).of(3, own, "n1.cluster") == (name, name)

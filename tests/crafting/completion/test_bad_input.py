@@ -127,7 +127,7 @@ def decided(view: PlanningView) -> list[Issue | Withdraw | Reshape | Withhold]:
     assert len(set(changed)) == len(changed)
     assert set(changed) <= {pilot.id for pilot in view.pilots}
     for decision in decisions:
-        if isinstance(decision, Withdraw) and (decision.recraft or decision.running):
+        if isinstance(decision, Withdraw) and decision.recraft:
             assert view.rules.may_withdraw
         assert not isinstance(decision, Reshape) or view.rules.may_reshape
     return decisions

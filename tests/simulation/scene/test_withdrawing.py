@@ -90,21 +90,6 @@ def test_every_task_is_done_once_however_often_requests_are_withdrawn(seed: int,
     check(played, 30)
 
 
-def ended_running(played: Played) -> list[int]:
-    return [
-        each.action.pilot
-        for each in played.decided
-        if isinstance(each.action, Withdraw) and each.action.running
-    ]
-
-
-def test_tasks_of_pilots_that_are_ended_as_they_run_are_done_once() -> None:
-    scenes = [simulate(busy(seed, heuristic="completion")) for seed in range(6)]
-    assert sum(len(ended_running(played)) for played in scenes) >= 6
-    for played in scenes:
-        check(played, 30)
-
-
 def test_the_daemon_withdraws_as_the_simulation_does(tmp_path: Path, heuristic: str) -> None:
     played = assert_same(busy(1, heuristic=heuristic), tmp_path / "state")
     assert withdrawals(played)
@@ -120,7 +105,7 @@ def test_withdrawing_uses_the_submissions_of_an_hour_up_and_then_waits(heuristic
 
 def test_the_withdrawals_of_an_hour_are_used_up_and_go_on(heuristic: str, tmp_path: Path) -> None:
     played = assert_same(busy(2, heuristic=heuristic, max_withdrawals=HourlyRate(5)), tmp_path / "state")
-    queued = set(withdrawals(played)) - set(ended_running(played))
+    queued = set(withdrawals(played))
     taken = [
         each.at
         for each in played.decided
