@@ -134,8 +134,8 @@ class OwnSlurmJobs:
     def cancel_orders(self, jobs: Collection[OwnJob], user: str) -> list[tuple[list[str], list[str]]]:
         """Options of scancel, and the numbers that they go with.
 
-        scancel gets the name beside the numbers, and passes over jobs of other names. It gets the numbers
-        alone, as squeue has just shown them, for more than MOST_NAMED names, which would be as many orders,
+        scancel gets the name in addition to the numbers, and passes over jobs of other names. It gets the
+        numbers alone, as squeue has just shown them, for more than MOST_NAMED names, which would be as many orders,
         and for elements of arrays: with any filter, scancel (22.05) ends the whole of an array that waits.
         Numbers that other jobs have by now, and jobs that have ended, are left out.
 

@@ -96,7 +96,7 @@ BANNED = {
 
 LONGEST = 90
 """Words of a paragraph."""
-MOST = 36_000
+MOST = 37_500
 """Words of all pages for users."""
 
 

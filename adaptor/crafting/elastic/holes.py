@@ -12,7 +12,7 @@ from adaptor.crafting.profile import Profile
 
 
 class Hole(msgspec.Struct, frozen=True):
-    """Processors that are free from now on."""
+    """Processors that are free now."""
 
     processors: int
     duration: float
@@ -22,10 +22,9 @@ class Hole(msgspec.Struct, frozen=True):
 
 
 def holes(profile: Profile, now: float) -> list[Hole]:
-    """What is free now, the longest first: each processor once, for as long as nobody else needs it.
+    """What is free now, the longest first: each processor once, until another job needs it.
 
-    Of a profile that falls and rises again only what falls counts: the area below the staircase that begins
-    now.
+    The holes are the area below the profile as far as it only falls; where it rises again, later jobs begin.
     """
     steps = [(time, free) for time, free in profile.steps()]
     least, found = profile.free_at(now), list[Hole]()
@@ -39,7 +38,7 @@ def holes(profile: Profile, now: float) -> list[Hole]:
 
 
 def merged(found: Sequence[Hole], most: int, longest: float) -> list[Hole]:
-    """At most so many classes of holes: those whose lengths differ least become one, of the shorter length.
+    """At most `most` classes of holes: those whose lengths differ least become one, of the shorter length.
 
     Args:
         longest: seconds beyond which the length makes no difference.

@@ -23,9 +23,9 @@ from adaptor.units import counted, format_duration, round_up
 
 CLASSES = 8  # lengths of pilots for the holes of one look: each is a submission
 RECTANGLES = 8
-"""Where narrow pilots are too many for the places that are left, one place of so many goes to a hole."""
-PART = 2  # of the machine, one of so many: what the pilots that wait for the tasks of a demand hold together
-SURPLUS = 20  # queued pilots are withdrawn when one of so many has no task left to wait for
+"""If narrow pilots would need more pilots than are left, one of this number of pilots goes to a hole."""
+PART = 2  # the queued pilots of a demand hold together at most one part of the machine divided by this
+SURPLUS = 20  # queued pilots are withdrawn when one in this number has no task to wait for
 
 
 class Look:
@@ -86,7 +86,7 @@ class Look:
     # --- what is queued ------------------------------------------------------------------------------
 
     def _trim(self) -> None:
-        """Withdraw what waits for no task, the youngest first, and what is too short for every task."""
+        """Withdraw queued pilots without a task, the youngest first, and those too short for every task."""
         shortest = min(
             self._demand.shortest, max((s.rules.longest_task for s in self._shapes.values()), default=0)
         )
@@ -133,14 +133,14 @@ class Look:
                 while units > 0 and self._left > 0 and left > 0:
                     p = min(units, each) * unit.processors
                     if p > self._most:
-                        return
+                        break
                     tr = int(hole.duration)
                     yield self._made(
                         place, p, tr, self._view.now, f"fits a slot that is free for {format_duration(tr)}"
                     )
                     units -= min(units, each)
                     left -= shape.slots(p)
-            self._make_room(left, classes)
+            self._make_room(left, classes, unit)
 
     def _rectangles(self, classes: Sequence[Hole], left: int, shape: RequestShape) -> list[Hole]:
         """The holes as few wide pilots, those first that run most tasks.
@@ -172,16 +172,17 @@ class Look:
         """Units of a pilot with which all that the site allows have a slot for each task, or hold the half of
         the machine."""
         unit = shape.unit
-        half = max(1, shape.site_processors // PART // unit.processors)
-        return math.ceil(min(math.ceil(slots / unit.tasks), half) / shape.rules.limits.in_system)
+        units = min(math.ceil(slots / unit.tasks), _part(shape))
+        return math.ceil(units / shape.rules.limits.in_system)
 
-    def _make_room(self, left: int, classes: Sequence[Hole]) -> None:
-        """Withdraw as many of the youngest queued pilots as find a hole instead."""
-        if self._left > 0 or not self._view.rules.may_withdraw:
+    def _make_room(self, left: int, classes: Sequence[Hole], unit: RequestUnit) -> None:
+        """Withdraw as many of the youngest queued pilots as find a hole instead, if a limit is used up."""
+        if not self._view.rules.may_withdraw or (self._left > 0 and self._most >= unit.processors):
             return
+        why = self._demand.why_most if self._left > 0 else f"{self._wanted.limits.in_system_key} is used up"
         for pilot in self._queued[: -1 - min(left, sum(hole.processors for hole in classes)) : -1]:
             if pilot.job is not None:
-                self._withdraw(pilot, "a slot is free now, and max_pilots is used up", recraft=True)
+                self._withdraw(pilot, f"a slot is free now for another one: {why}", recraft=True)
 
     def _profile(self, place: Place) -> Profile:
         ours = {pilot.queued_as for pilot in self._view.pilots if pilot.state is not PilotState.RUNNING}
@@ -225,18 +226,15 @@ class Look:
     # --- what waits ----------------------------------------------------------------------------------
 
     def _in_queue(self, started: int) -> Iterator[CraftedRequest]:
-        """Pilots for the tasks that no other one is there for: one for each, wider where few are allowed."""
+        """Pilots for the uncovered tasks: one pilot for each task, wider pilots if few are allowed."""
         uncovered = self._todo - started - self._covered
         place = self._home()
         if place is None or uncovered <= 0 or self._left <= 0:
             return
         shape = self._shapes[place.name]
         unit = shape.unit
-        half = max(1, shape.site_processors // PART // unit.processors)
-        units = min(math.ceil(uncovered / unit.tasks), half)
-        each = (
-            1 if self._demand.alone else min(math.ceil(units / self._left), shape.widest // unit.processors)
-        )
+        units = math.ceil(min(math.ceil(uncovered / unit.tasks), _part(shape)) / self._left)
+        each = 1 if self._demand.alone else min(units, shape.widest // unit.processors)
         count = min(self._left, math.ceil(uncovered / max(1, each * unit.tasks)))
         p = int(min(each * unit.processors, self._most) // unit.processors * unit.processors)
         rounds = math.ceil(
@@ -280,8 +278,13 @@ class Look:
         return self._shapes[new.partition].slots(new.request.p)
 
 
+def _part(shape: RequestShape) -> int:
+    """Units that the pilots in the queue may hold together."""
+    return max(1, shape.site_processors // PART // shape.unit.processors)
+
+
 def at_risk(view: PlanningView, demand: Demand, pilots: Sequence[PilotView]) -> int:
-    """Running tasks that may start anew: their pilots are too short for the longest task seen."""
+    """Running tasks that may have to start again: their pilots are too short for the longest task seen."""
     top, times = needed(demand, view.now).top, demand.times
     unit = unit_of(view.rules, view.queue, demand.task)
     slots = 0

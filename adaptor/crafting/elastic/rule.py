@@ -1,9 +1,9 @@
 """Pilots for the holes of now, and the rest in the queue (docs/elastic.md). Pure.
 
-Each free processor gets a pilot of its own, exactly as long as nobody else needs the processor. For the tasks
-that these leave, pilots wait in the queue with a walltime that is learned. A pilot runs tasks one after
-another and ends when none fits the rest of its time, so a narrow one holds nothing for others' last tasks.
-The fewer pilots the site allows, the wider they are; for very few, `completion` compares whole sets of them.
+Each free processor gets a pilot that lasts until another job needs the processor. For the other tasks pilots
+wait in the queue, with a walltime that is learned. A pilot runs tasks one after another and ends when no task
+fits the rest of its time, so no processor idles behind the last tasks of another one. The fewer pilots a site
+allows, the wider they are; for fewer than `NARROW_FROM`, `completion` compares whole sets of requests.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def by_holes(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
         return by_completion(view, places, wanted)
     if wanted.elsewhere is None or wanted.demand.bag is not None:
         return _with_few(view, places, wanted)
-    if wanted.demand.most == 0:
+    if wanted.demand.most == 0 and all(pilot.state is PilotState.RUNNING for pilot in wanted.pilots):
         return Made([], places, wanted.demand.why_most)
     seen, reasons = opened(view, places, wanted.demand)
     look = Look(view, seen, wanted)

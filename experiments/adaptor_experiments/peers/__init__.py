@@ -1,1 +1,1 @@
-"""Bags beside what users do with them today: job arrays, chunks, whole nodes."""
+"""What users do with bags today: job arrays, chunks, whole nodes."""

@@ -1,7 +1,7 @@
 """What users do today with a bag of tasks, on the simulated cluster: job arrays, chunks, whole nodes.
 
 Each policy is a list of jobs with the tasks of each. A job runs its tasks on its processors, each free one
-taking the next task, and ends with the last. Whoever writes such jobs knows the longest task to a factor.
+taking the next task, and ends with the last. The user knows the longest task to a factor.
 """
 
 from __future__ import annotations
