@@ -37,8 +37,10 @@ HEURISTICS: dict[str, Traits] = {
 
 
 def is_narrow(heuristic: str, pilots: int) -> bool:
-    """Whether requests are narrow where so many pilots may be in the system.
+    """Whether requests are narrow.
 
-    `heuristic`: a key of HEURISTICS.
+    Args:
+        heuristic: a key of HEURISTICS.
+        pilots: that may be in the system.
     """
     return HEURISTICS[heuristic].narrow and pilots >= NARROW_FROM

@@ -373,7 +373,10 @@ class Step:
         if taken:
             reason = submit.crafted.reason
             if len(taken) > 1:
-                reason = f"{len(taken)} pilots of {shown(submit.crafted.request)}: {reason}"
+                asked = shown(submit.crafted.request)
+                reason = (
+                    f"{len(taken)} pilots of {reason if reason.startswith(asked) else f'{asked}: {reason}'}"
+                )
             yield from self._ask(Explain("issued", reason, taken[0].id, tuple(submit.payers)))
         if tried:
             yield from self._not_submitted(pilots[len(taken) :], tried, submit, reply)

@@ -135,8 +135,9 @@ class OwnSlurmJobs:
         """Options of scancel, and the numbers that they go with.
 
         scancel gets the name in addition to the numbers, and passes over jobs of other names. It gets the
-        numbers alone, as squeue has just shown them, for more than MOST_NAMED names, which would be as many orders,
-        and for elements of arrays: with any filter, scancel (22.05) ends the whole of an array that waits.
+        numbers alone, as squeue has just shown them, for more than MOST_NAMED names, which would be as many
+        orders, and for elements of arrays: with any filter, scancel (22.05) ends the whole of an array that
+        waits.
         Numbers that other jobs have by now, and jobs that have ended, are left out.
 
         Raises SchedulerError: squeue does not answer, and there are such jobs.

@@ -16,7 +16,7 @@ from adaptor.crafting.elastic.walltimes import MOST_ROUNDS, SURE, needed, queued
 from adaptor.crafting.fits import RequestShape, RequestUnit, unit_of
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
-from adaptor.crafting.reasons import none_left, nothing_possible
+from adaptor.crafting.reasons import none_left, nothing_possible, shown
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, Withdraw
 from adaptor.model import CraftedRequest, PilotState
 from adaptor.units import counted, format_duration, round_up
@@ -135,9 +135,7 @@ class Look:
                     if p > self._most:
                         break
                     tr = int(hole.duration)
-                    yield self._made(
-                        place, p, tr, self._view.now, f"fits a slot that is free for {format_duration(tr)}"
-                    )
+                    yield self._made(place, p, tr, self._view.now, "fits a slot that is free now")
                     units -= min(units, each)
                     left -= shape.slots(p)
             self._make_room(left, classes, unit)
@@ -271,7 +269,7 @@ class Look:
         request = shape.request(p, tr, least)
         rounds = max(1, math.floor((tr - shape.rules.pad) / max(1.0, self._need.mean or shape.runtime)))
         tasks = min(self._todo, shape.slots(p) * rounds)
-        reason = f"{counted(p, 'processor')} for {format_duration(tr)}: {why}"
+        reason = f"{shown(request)}: {why}"
         return CraftedRequest(request, start, tasks, reason, place.name)
 
     def _tasks(self, new: CraftedRequest) -> int:

@@ -77,8 +77,8 @@ def _beside(places: list[Place], crafted: Sequence[CraftedRequest], demand: Dema
 
 
 def unneeded(view: PlanningView) -> PilotCoverage:
-    """The queued pilots of demands of which no task waits, but for those that running tasks may need next:
-    the longest ones, as many as tasks run in pilots that may be too short for them."""
+    """The queued pilots of demands without a waiting task, except those that running tasks may need next: the
+    longest ones, one for each task in a pilot that may be too short for it."""
     needless: list[int] = []
     serving = pilots_by_demand(view, range(len(view.demands)))
     served = {pilot.id for pilots in serving.values() for pilot in pilots}
