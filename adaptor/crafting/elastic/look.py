@@ -37,11 +37,12 @@ class Look:
         self._need = needed(demand, view.now)
         self._places = [place for place in places if place.usable]
         runtime = max(1.0, self._need.hole)
+        unbounded = msgspec.structs.replace(demand, runtime=runtime, most=None)  # `_most` bounds all together
         self._shapes = {
             place.name: RequestShape.for_demand(
-                rules_for(place.rules, demand, place.name),
+                rules_for(place.rules, unbounded, place.name),
                 place.queue,
-                msgspec.structs.replace(demand, runtime=runtime),
+                unbounded,
             )
             for place in self._places
         }
@@ -118,12 +119,14 @@ class Look:
             shape, unit = self._shapes[place.name], self._shapes[place.name].unit
             if left <= 0 or not shape.widest:
                 continue
+            free = holes(self._profile(place), self._view.now)
+            longest = self._longest(shape, sum(hole.processors for hole in free))
             found = [
                 Hole(hole.processors // unit.processors, tr)
-                for hole in self._without_coming(place, holes(self._profile(place), self._view.now))
-                if (tr := self._tr(shape, hole.duration)) and hole.processors >= unit.processors
+                for hole in self._without_coming(place, free)
+                if (tr := self._tr(shape, hole.duration, longest)) and hole.processors >= unit.processors
             ]
-            classes = merged(found, CLASSES, self._longest(shape))
+            classes = merged(found, CLASSES, longest)
             units = min(sum(hole.processors for hole in classes), math.ceil(left / unit.tasks))
             if not self._demand.alone and units > self._left + len(self._queued):
                 classes = self._rectangles(classes, left, shape)
@@ -205,18 +208,18 @@ class Look:
             if processors:
                 yield Hole(processors, hole.duration)
 
-    def _tr(self, shape: RequestShape, duration: float) -> int:
+    def _tr(self, shape: RequestShape, duration: float, longest: int) -> int:
         """The walltime of a pilot in such a hole; 0: it is of no use."""
         enough = min(self._need.hole + shape.rules.pad, shape.rules.limits.max_tr)
-        tr = min(shape.longest_tr(duration), self._longest(shape))
+        tr = min(shape.longest_tr(duration), longest)
         return tr if tr >= enough else 0
 
-    def _longest(self, shape: RequestShape) -> int:
-        """The longest walltime that is of use."""
+    def _longest(self, shape: RequestShape, free: int) -> int:
+        """The longest walltime that is of use, if this number of processors is free now."""
         rules = shape.rules
         if not self._need.known:
             return rules.limits.max_tr
-        slots = max(1, self._running + self._covered)
+        slots = max(1, self._running + self._covered, shape.slots(free))
         rounds = max(MOST_ROUNDS, 2 * math.ceil(self._todo / slots))
         use = self._need.own + (rounds - 1) * self._need.mean + rules.pad
         return int(min(rules.limits.max_tr, round_up(use, rules.time_resolution)))

@@ -1,0 +1,250 @@
+"""Whole decisions: a pilot for each hole, the rest in the queue, none ended that runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.crafting.planner import plan
+from adaptor.crafting.situation import (
+    Demand,
+    Issue,
+    PilotView,
+    PlanningView,
+    SiteRules,
+    TaskTimes,
+    Withdraw,
+    Withhold,
+)
+from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
+from adaptor.resources import TaskSize
+
+LIMITS = Limits(max_pending_requests=4, max_pilots=200, max_proc=64, max_tr=36_000)
+RULES = SiteRules(limits=LIMITS)
+UNKNOWN, KNOWN = TaskTimes(), TaskTimes(finished=100, mean=500.0, longest=600.0)
+SINGLE = TaskSize()
+
+
+def view(
+    *pilots: PilotView,
+    waiting: int = 100,
+    times: TaskTimes = UNKNOWN,
+    running: tuple[RunningJob, ...] = (),
+    pending: tuple[PendingJob, ...] = (),
+    rules: SiteRules = RULES,
+    processors: int = 64,
+    most: int | None = None,
+    task: TaskSize = SINGLE,
+) -> PlanningView:
+    runtime = times.longest or 60.0
+    demand = Demand(
+        waiting=waiting,
+        runtime=runtime,
+        shortest=runtime,
+        times=times,
+        most=most,
+        why_most="no more",
+        task=task,
+    )
+    return PlanningView(
+        now=0.0,
+        queue=QueueState(now=0.0, processors=processors, running=running, pending=pending),
+        rules=rules,
+        heuristic="elastic",
+        pilots=pilots,
+        demands=(demand,),
+    )
+
+
+def queued(id: int, p: int = 1, tr: int = 36_000) -> PilotView:
+    return PilotView(
+        id=id, job=f"ours{id}", state=PilotState.QUEUED, request=Request(p, tr), submitted=-100.0
+    )
+
+
+def asked(seen: PlanningView) -> Counter[tuple[int, int, bool]]:
+    """By processors, seconds and whether it starts now."""
+    return Counter(
+        (each.crafted.request.p, each.crafted.request.tr, each.crafted.predicted_start == 0.0)
+        for each in plan(seen)
+        if isinstance(each, Issue)
+    )
+
+
+def test_each_free_processor_gets_a_pilot_as_long_as_its_hole() -> None:
+    busy = (RunningJob("1", 48, 7200.0),)
+    later = (PendingJob("2", 60, 3600.0, 7200.0),)
+    found = asked(view(running=busy, pending=later, times=UNKNOWN))
+    assert found[1, 7200, True] == 12
+    assert found[1, 36_000, True] == 4
+    assert sum(count for (_, _, now), count in found.items() if not now) == 84
+
+
+def test_no_more_pilots_than_tasks() -> None:
+    assert sum(asked(view(waiting=7)).values()) == 7
+    assert sum(asked(view(waiting=700)).values()) == LIMITS.max_pilots
+
+
+def test_known_tasks_ask_for_no_more_than_they_can_use() -> None:
+    found = asked(view(waiting=64, times=KNOWN))
+    ((p, tr, now),) = found
+    assert (p, now) == (1, True)
+    assert tr < 12_000
+
+
+def test_where_few_are_allowed_they_are_wide() -> None:
+    few = msgspec.structs.replace(RULES, limits=msgspec.structs.replace(LIMITS, max_pilots=3))
+    found = asked(view(rules=few, times=KNOWN))
+    assert sum(found.values()) <= 3
+    assert max(p for p, _, _ in found) > 8
+
+
+def test_below_the_tasks_pilots_are_wider_in_the_queue() -> None:
+    rules = msgspec.structs.replace(RULES, limits=msgspec.structs.replace(LIMITS, max_pilots=50))
+    full = (RunningJob("1", 640, 7200.0),)
+    found = asked(view(waiting=1000, running=full, rules=rules, processors=640, times=KNOWN))
+    assert sum(found.values()) <= 50
+    assert max(p for p, _, _ in found) == 7, "half of the machine over fifty pilots"
+
+
+def test_a_hole_that_queued_pilots_fit_gets_no_other_one() -> None:
+    ours = [queued(id, tr=3600) for id in range(1, 101)]
+    pending = tuple(PendingJob(each.queued_as, 1, 3600.0) for each in ours)
+    (withheld,) = plan(view(*ours, pending=pending, times=KNOWN))
+    assert isinstance(withheld, Withhold)
+    assert "100 queued pilots wait for the 100 tasks" in withheld.reason
+
+
+def test_a_hole_too_short_for_what_waits_gets_a_pilot_of_its_own() -> None:
+    ours = [queued(id) for id in range(1, 101)]
+    busy = RunningJob("1", 60, 3600.0)
+    pending = (
+        PendingJob("2", 64, 3600.0, 3600.0),
+        *(PendingJob(each.queued_as, 1, 36_000.0) for each in ours),
+    )
+    assert asked(view(*ours, running=(busy,), pending=pending, times=KNOWN)) == {(1, 3600, True): 4}
+
+
+@pytest.mark.parametrize("most", [None, 0])
+def test_queued_pilots_make_room_for_a_hole_where_a_limit_is_used_up(most: int | None) -> None:
+    """With `--max-running` the processors of queued pilots count too: idle nodes do not wait for them."""
+    ours = [queued(id) for id in range(1, 201)]
+    busy = RunningJob("1", 60, 3600.0)
+    pending = (
+        PendingJob("2", 64, 3600.0, 3600.0),
+        *(PendingJob(each.queued_as, 1, 36_000.0) for each in ours),
+    )
+    decided = plan(view(*ours, waiting=300, running=(busy,), pending=pending, times=KNOWN, most=most))
+    withdrawn = [each.pilot for each in decided if isinstance(each, Withdraw)]
+    assert withdrawn == [200, 199, 198, 197]
+
+
+def test_queued_pilots_without_a_task_are_withdrawn_youngest_first() -> None:
+    ours = [queued(id) for id in range(1, 21)]
+    full = (RunningJob("1", 64, 7200.0),)
+    decided = plan(view(*ours, waiting=15, running=full, times=KNOWN))
+    assert [each.pilot for each in decided if isinstance(each, Withdraw)] == [20, 19, 18, 17, 16]
+    assert asked(view(*ours, waiting=20, running=full, times=KNOWN)) == {}
+
+
+def test_where_nothing_waits_no_pilot_stays_queued() -> None:
+    ours = [queued(id) for id in range(1, 6)]
+    demand = Demand(waiting=0, running=3, runtime=600.0, shortest=600.0, times=KNOWN)
+    seen = msgspec.structs.replace(view(*ours), demands=(demand,), queue=None)
+    assert {each.pilot for each in plan(seen) if isinstance(each, Withdraw)} == {1, 2, 3, 4, 5}
+
+
+def test_tasks_of_several_processors_have_pilots_of_their_width() -> None:
+    found = asked(view(waiting=10, task=TaskSize(processors=8), times=KNOWN))
+    assert {p for p, _, _ in found} == {8}
+
+
+def test_a_bag_that_pays_for_itself_has_few_wide_requests() -> None:
+    seen = view(times=KNOWN)
+    paying = msgspec.structs.replace(seen.demands[0], bag=7)
+    found = asked(msgspec.structs.replace(seen, demands=(paying,)))
+    assert 0 < sum(found.values()) <= LIMITS.max_pending_requests
+
+
+@st.composite
+def sites(draw: st.DrawFn) -> PlanningView:
+    finished = draw(st.integers(0, 50))
+    mean = draw(st.floats(1, 5000))
+    start = draw(st.none() | st.floats(-20_000, 0))
+    times = TaskTimes(
+        finished=finished,
+        mean=mean if finished else 0.0,
+        longest=mean * draw(st.floats(1, 5)) if finished else 0.0,
+        cut=draw(st.integers(0, 3)),
+        not_enough=draw(st.floats(0, 9000)),
+        mean_start=start,
+        first_start=start,
+    )
+    states = st.sampled_from([PilotState.QUEUED, PilotState.RUNNING, PilotState.SUBMITTING])
+    pilots = tuple(
+        PilotView(
+            id=number,
+            job=None if state is PilotState.SUBMITTING else f"ours{number}",
+            state=state,
+            request=Request(draw(st.integers(1, 4)), draw(st.integers(60, 36_000))),
+            started=-60.0 if state is PilotState.RUNNING else None,
+            ends=draw(st.floats(1, 30_000)) if state is PilotState.RUNNING else None,
+            submitted=-100.0,
+        )
+        for number, state in enumerate(draw(st.lists(states, max_size=12)), 1)
+    )
+    jobs = draw(st.lists(st.tuples(st.integers(1, 40), st.floats(1, 50_000)), max_size=4))
+    running = tuple(RunningJob(f"r{index}", p, end) for index, (p, end) in enumerate(jobs))
+    running += tuple(
+        RunningJob(each.queued_as, each.request.p, each.ends or 1.0)
+        for each in pilots
+        if each.state is PilotState.RUNNING
+    )
+    pending = tuple(
+        PendingJob(f"p{index}", draw(st.integers(1, 64)), draw(st.floats(60, 40_000)))
+        for index in range(draw(st.integers(0, 4)))
+    )
+    pending += tuple(
+        PendingJob(each.queued_as, each.request.p, float(each.request.tr))
+        for each in pilots
+        if each.state is PilotState.QUEUED
+    )
+    limits = msgspec.structs.replace(LIMITS, max_pilots=draw(st.sampled_from([50, 60, 200])))
+    rules = SiteRules(
+        limits=limits,
+        pad=draw(st.sampled_from([0.0, 30.0])),
+        time_resolution=draw(st.sampled_from([1, 60])),
+        may_withdraw=draw(st.booleans()),
+    )
+    return view(
+        *pilots,
+        waiting=draw(st.integers(1, 300)),
+        times=times,
+        running=running,
+        pending=pending,
+        rules=rules,
+        most=draw(st.sampled_from([None, None, 0, 5])),
+    )
+
+
+@given(sites())
+def test_all_rules_of_the_site_hold_and_no_running_pilot_ends(seen: PlanningView) -> None:
+    decided = plan(seen)
+    demand, limits = seen.demands[0], seen.rules.limits
+    assert decided, "tasks wait: something is done, or said"
+    issued = [each.crafted for each in decided if isinstance(each, Issue)]
+    assert len(issued) <= limits.max_pilots - len(seen.pilots)
+    assert sum(each.tasks > 0 for each in issued) == len(issued)
+    for each in issued:
+        assert 0 < each.request.p <= limits.max_proc
+        assert 0 < each.request.tr <= limits.max_tr
+    if demand.most is not None:
+        assert sum(each.request.p for each in issued) <= demand.most
+    withdrawn = {each.pilot for each in decided if isinstance(each, Withdraw)}
+    assert withdrawn <= {pilot.id for pilot in seen.pilots if pilot.state is PilotState.QUEUED}
+    if not seen.rules.may_withdraw:
+        assert not any(isinstance(each, Withdraw) and each.recraft for each in decided)

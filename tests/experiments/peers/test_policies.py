@@ -1,0 +1,41 @@
+"""Jobs that users write by hand, against schedules that can be seen at a glance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from adaptor_experiments.peers.policies import PEERS, Policy, run_by_hand
+from adaptor_simulation.cluster import Cluster, cluster_of_processors
+from adaptor_simulation.jobs import Jobs
+
+RUNTIMES = np.array([100, 200, 300, 400], np.int64)
+
+
+def empty(processors: int) -> Cluster:
+    one = np.ones(1, np.int64)
+    later = Jobs(number=one, submit=100_000 * one, run=one, estimate=one, processors=one)
+    return cluster_of_processors(later, processors, "easy")
+
+
+@pytest.mark.parametrize(
+    ("policy", "processors", "turnaround", "held"),
+    [
+        (Policy(name="array", factor=1.5), 4, 400, 1000),
+        (Policy(name="array", factor=1.5), 2, 600, 1000),
+        (Policy(name="array-one", factor=1.5, in_system=1), 4, 1000, 1000),
+        (Policy(name="chunks", factor=1.5, tasks=2), 4, 700, 1000),
+        (Policy(name="node", factor=1.5, width=2, tasks=4), 4, 600, 1200),
+        (Policy(name="node-one", factor=1.5, node=2), 4, 600, 2000),
+    ],
+)
+def test_an_empty_cluster(policy: Policy, processors: int, turnaround: int, held: int) -> None:
+    jobs = policy.jobs(RUNTIMES, 10_000)
+    assert jobs is not None
+    found = run_by_hand(empty(processors), jobs, policy.in_system)
+    assert (found.turnaround, found.held) == (turnaround, held)
+
+
+def test_a_job_that_the_site_does_not_allow_is_not_written() -> None:
+    assert Policy(name="chunks", factor=3.0, tasks=4).jobs(RUNTIMES, 500) is None
+    assert all(policy.jobs(RUNTIMES, 10_000) for policy in PEERS)
