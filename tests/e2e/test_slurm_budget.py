@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from backends.arrays import tag_of
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.e2e.test_local_budget import has_done, never_above_budget, used
@@ -37,7 +38,9 @@ def recount(slurm: ThrowawaySlurm, lab: Lab, unit: int = UNIT) -> float:
     total = 0.0
     for job in slurm.run(["scontrol", "--oneliner", "show", "job"]).splitlines():
         told = dict(re.findall(r"(\w+)=(\S+)", job))
-        if told.get("JobName") not in tags or told["StartTime"] == "Unknown":
+        index, name = told.get("ArrayTaskId", ""), told.get("JobName", "")
+        tag = tag_of(name, int(index)) if index.isdecimal() else name
+        if tag not in tags or told["StartTime"] == "Unknown":
             continue
         start, end = (datetime.fromisoformat(told[key]) for key in ("StartTime", "EndTime"))
         units = math.ceil(max(0.0, (end - start).total_seconds()) / unit)

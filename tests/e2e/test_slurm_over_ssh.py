@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from backends.arrays import tag_of
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.sshd import BREAK_CONNECTION, ThrowawaySshd
 from tests.e2e.lab import Lab, exactly_one_result_each, site
@@ -44,8 +45,11 @@ def configure(lab: Lab, cluster: ThrowawaySlurm, sshd: ThrowawaySshd, **ssh: str
 def names_in_slurm(cluster: ThrowawaySlurm, instance_folder: Path) -> list[str]:
     """Of the pilots that one daemon has ever submitted."""
     prefix = f"adaptor-{instance_folder.name}."
-    lines = cluster.run(["squeue", "-h", "-t", "all", "-o", "%j"]).split()
-    return sorted(line for line in lines if line.startswith(prefix))
+    rows = [
+        line.split() for line in cluster.run(["squeue", "-h", "-r", "-t", "all", "-o", "%j %K"]).splitlines()
+    ]
+    tags = (tag_of(name, int(index)) if index.isdecimal() else name for name, index in rows)
+    return sorted(tag for tag in tags if tag.startswith(prefix))
 
 
 def test_the_connection_is_cut_in_a_submit_and_in_the_middle_of_a_bag(

@@ -57,7 +57,7 @@ class QueueWatch(Watch):
         self.seen: list[Seen] = []
 
     def look(self) -> Seen:
-        text = self._cluster.run(["squeue", "-h", "-o", "%j|%T|%C|%l"], check=False)
+        text = self._cluster.run(["squeue", "-h", "-r", "-o", "%j|%T|%C|%l"], check=False)
         jobs = []
         for line in text.splitlines():
             name, state, processors, limit = line.split("|")

@@ -198,7 +198,8 @@ def _part(**part: Any) -> derose.Settings:
     return derose.Settings(**{**derose.PARTS["goals"], **part})
 
 
-_SMALL = _part(tasks=(100,), means=(100, 1000), max_pending=(1, 3), heuristics=tuple(HEURISTICS))
+_WIDE = tuple(name for name, traits in HEURISTICS.items() if not traits.narrow)
+_SMALL = _part(tasks=(100,), means=(100, 1000), max_pending=(1, 3), heuristics=_WIDE)
 _COMPLETION = _part(tasks=(100, 1000), means=(1000,), max_pending=(1, 3), heuristics=("completion",))
 
 

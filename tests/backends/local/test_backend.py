@@ -152,7 +152,7 @@ def test_limits_of_a_site_without_configuration(tmp_path: Path) -> None:
 
 def test_it_has_no_nodes_to_give_back(site: LocalSite) -> None:
     with pytest.raises(SchedulerError, match="can give back none of"):
-        site.backend.release("1", ["n1"])
+        site.backend.release(OwnJob("1", "adaptor-x.1"), ["n1"])
 
 
 def test_nothing_is_open_to_others(site: LocalSite) -> None:
