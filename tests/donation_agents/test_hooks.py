@@ -131,7 +131,7 @@ class TestChangeable:
             (packages,) = Path(folder).glob("venv/lib/*/site-packages")
             code = Path(adaptor.__file__).parent
             shutil.copytree(adaptor_donation_agents.__path__[0], packages / "adaptor_donation_agents")
-            for name in ("__init__.py", "defaults.py", "private_files.py", "processes"):
+            for name in ("__init__.py", "defaults.py", "file_format.py", "private_files.py", "processes"):
                 copy = shutil.copytree if (code / name).is_dir() else shutil.copy
                 (packages / "adaptor").mkdir(exist_ok=True)
                 copy(code / name, packages / "adaptor" / name)

@@ -6,6 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.clusters.narrow_srun import narrow_srun
@@ -104,8 +105,13 @@ def test_an_address_that_leads_nowhere(lab: Lab, slurm: Throwaway) -> None:
     lab.configure(f"{SLURM}daemon: {{host: 192.0.2.1}}\n")
     lab.run("daemon", "start")
     access = lab.state / "access-worker-here.json"
-    access.write_text(re.sub(r'"tcp://127[^"]*"', '"tcp://192.0.2.1:9"', access.read_text()))
-    told = found(lab, expect=1)
+    daemon = psutil.Process(lab.daemon_pid())
+    daemon.suspend()  # it would write the file again
+    try:
+        access.write_text(re.sub(r'"tcp://127[^"]*"', '"tcp://192.0.2.1:9"', access.read_text()))
+        told = found(lab, expect=1)
+    finally:
+        daemon.resume()
     assert levels(told, "set `daemon.host` to an address that the nodes know") == ["error", "error"]
 
 
