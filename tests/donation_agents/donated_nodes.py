@@ -17,13 +17,13 @@ from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.processes.trees import end_trees
-from adaptor.reports import JobReport
+from adaptor.reports import JobReport, OwnJob
 from adaptor.resources import TaskSize
 from adaptor.units import Duration
 from adaptor_donation_agents.agents import Agents
 from adaptor_donation_agents.records import marker
 from backends.base import PilotOrder
-from backends.donation import agent_id
+from backends.donation import agent_id, node_and_tag
 from tests.living import names_below, oldest_child, read_pids, until
 
 DEADLINE = 60.0
@@ -92,6 +92,10 @@ class DonatedNodes:
             environment={"ADAPTOR_PILOT": str(self._orders)},
             node=node,
         )
+
+    def end(self, *ids: str) -> None:
+        """End the agents with these ids."""
+        self.agents.end([OwnJob(id, node_and_tag(id)[1]) for id in ids])
 
     def lend(self, node: str, command: str = "exec sleep 1000", tr: int = 600) -> str:
         """The tag of a use that runs."""

@@ -37,7 +37,7 @@ def test_a_pilot_from_its_start_to_its_end(nodes: DonatedNodes) -> None:
     assert (running.state, running.nodes, running.tag) == (JobState.RUNNING, ("n1",), order.tag)
     assert running.start is not None
     be_patient(nodes)
-    nodes.agents.end([id])
+    nodes.end(id)
     (ended,) = nodes.agents.reports([id], "another")
     assert ended.state is JobState.CANCELLED
     assert ended.end is not None
@@ -73,10 +73,10 @@ def test_many_are_ended_at_once(nodes: DonatedNodes) -> None:
     keepers = [nodes.keeper(node) for node in tags]
     be_patient(nodes)
     ids = [agent_id(node, tag) for node, tag in tags.items()]
-    nodes.agents.end([*ids, "agent:n9:never.was", ids[0]])
+    nodes.end(*ids, "agent:n9:never.was", ids[0])
     assert not any(is_alive(keeper) for keeper in keepers)
     assert {each.state for each in nodes.agents.reports(ids, "-")} == {JobState.CANCELLED}
-    nodes.agents.end(ids)
+    nodes.end(*ids)
 
 
 def test_it_is_found_again_after_a_restart(nodes: DonatedNodes) -> None:
@@ -84,7 +84,7 @@ def test_it_is_found_again_after_a_restart(nodes: DonatedNodes) -> None:
     be_patient(nodes)
     assert nodes.report(tag).state is JobState.RUNNING
     assert [each.tag for each in nodes.agents.reports([], "test.")] == [tag]
-    nodes.agents.end([agent_id("n1", tag)])
+    nodes.end(agent_id("n1", tag))
     assert nodes.reopened().reports([], tag)[0].state is JobState.CANCELLED
 
 
@@ -156,7 +156,7 @@ def test_a_node_that_is_not_reached_any_more_counts_as_failed(tmp_path: Path) ->
     nodes = DonatedNodes(tmp_path, launcher=launcher)
     tag = nodes.lend("n1")
     switch.unlink()
-    nodes.agents.end([agent_id("n1", tag)])
+    nodes.end(agent_id("n1", tag))
     assert nodes.report(tag).state is JobState.NODE_FAILED
     assert "n1 is not reached" in nodes.report(tag).reason
     nodes.end_all()
@@ -170,7 +170,7 @@ def test_a_node_that_knows_nothing_of_it_counts_as_failed(nodes: DonatedNodes) -
     assert is_gone(keeper)
     nodes.end_all()
     (nodes.own / "use@n1").unlink()
-    nodes.agents.end([agent_id("n1", tag)])
+    nodes.end(agent_id("n1", tag))
     assert nodes.report(tag).state is JobState.NODE_FAILED
     assert nodes.report(tag).reason == "nothing of it was left on n1"
 

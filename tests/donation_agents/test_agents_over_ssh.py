@@ -47,7 +47,7 @@ def test_a_keeper_outlives_the_ssh_that_started_it(sshd: ThrowawaySshd, tmp_path
         until(lambda: not sshd.sessions(), "the connection has ended")
         assert all(is_alive(pid) for pid in pids)
         be_patient(nodes)
-        nodes.agents.end([agent_id("n1", tag)])
+        nodes.end(agent_id("n1", tag))
         assert not any(is_alive(pid) for pid in pids)
         assert nodes.report(tag).state is JobState.CANCELLED
     finally:
@@ -71,7 +71,7 @@ def test_a_site_whose_login_node_is_elsewhere(sshd: ThrowawaySshd, tmp_path: Pat
         first, second = nodes.lend("n1"), nodes.lend("n2")
         nodes.reclaim("n1", "--job=4", f"--timeout={PATIENCE}")
         assert nodes.report(first).state is JobState.PREEMPTED
-        nodes.agents.end([agent_id("n2", second)])
+        nodes.end(agent_id("n2", second))
         assert nodes.report(second).state is JobState.CANCELLED
     finally:
         machine.close()

@@ -13,13 +13,13 @@ def test_a_bag_of_typos_pauses_with_a_sentence_and_what_it_wrote(lab: Lab) -> No
     bag = lab.submit("tasks.bag")
     said = lab.run("watch", "--quiet", str(bag), expect=4).stderr
     assert f"bag {bag} is paused: its first 10 attempts all failed alike" in said
-    assert "slep: not found" in said
+    assert "slep: command not found" in said
     (shown,) = lab.ask("status", str(bag))["bags"]
     assert shown["failed"] <= 12
     assert shown["halted"]
     status = lab.run("status", str(bag)).stdout
     assert "paused" in status
-    assert "slep: not found" in status
+    assert "slep: command not found" in status
     until(lambda: all(pilot["workers"] == 0 for pilot in lab.pilots()), "its workers leave")
     lab.run("cancel", str(bag))
     lab.run("watch", "--quiet", str(bag), expect=3)

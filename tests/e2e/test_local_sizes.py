@@ -76,7 +76,7 @@ def test_calls_hold_what_they_say_and_the_others_what_the_executor_says(lab: Lab
                     wide = executor.with_resources(cpus=2, env={"WORD": "wide"})
                     print(max(wide.map(crowds.crowd, ["wide"] * 8, [2] * 8)))
                     print(executor.submit(crowds.crowd, "one", 1).result())
-                    most = psutil.virtual_memory().total * 6 // 10  # two of them do not fit
+                    most = f"{psutil.virtual_memory().total * 6 // 10}B"  # two of them do not fit
                     large = executor.with_resources(mem=most)
                     print(max(large.map(crowds.crowd, ["large"] * 4, [2] * 4, [0.5] * 4)))
                     needs = {"cpus": 4, "env": {"WORD": "whole"}}

@@ -27,7 +27,7 @@ from adaptor.decisions.snapshot import Snapshot
 from adaptor.journal.journal import Journal
 from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.protocol.messages import AttemptKey, Orders
-from adaptor.reports import JobReport, NodeReport
+from adaptor.reports import JobReport, NodeReport, OwnJob
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
@@ -276,8 +276,8 @@ class SceneBackend:
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         return self.site.jobs()
 
-    def cancel(self, ids: Collection[str]) -> None:
-        self.site.cancel(ids)
+    def cancel(self, jobs: Collection[OwnJob]) -> None:
+        self.site.cancel([job.id for job in jobs])
 
     def reshape(self, id: str, order: PilotOrder) -> None:
         if not self.site.reshape(id, order.request, order.task, order.partition):
