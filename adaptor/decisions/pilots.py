@@ -20,7 +20,7 @@ CANCEL_AGAIN = 120.0  # seconds until a pilot that got the order to end, and is 
 MISSES_TO_VANISH = 3  # consecutive answers without the pilot after which it may count as vanished
 DENIED_FOR = 30.0
 """Seconds for which those answers must go on if the scheduler says that it has no such job, or shows another
-job of the same number: it was restored from a backup, or began anew."""
+job of the same number: it was restored from a backup, or began again."""
 LEFT_OUT_FOR = 600.0
 """Seconds for which they must go on if they only leave it out: an answer may be cut, empty or another
 cluster's for a while, and a pilot that is given up for lost loses its place in the queue."""
@@ -266,7 +266,7 @@ def has_become(report: JobReport, told: Request, known: Request) -> str:
 
 
 def moved_to(pilot: Pilot, report: JobReport) -> str:
-    """The partition to which somebody has moved it; empty: it is where it was, as far as is known."""
+    """The partition to which it was moved; empty: it is where it was, as far as is known."""
     known = pilot.told_partition  # a site may call a partition by another name
     return report.partition if known and report.partition != known else ""
 

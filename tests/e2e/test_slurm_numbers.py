@@ -11,7 +11,7 @@ from tests.clusters.slurm_conf import ClusterOptions
 from tests.e2e.lab import Lab, site
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slurm, pytest.mark.nightly, pytest.mark.timeout(400)]
 
 SITE = site(
     "slurm", (3, 4, "20m"), initial_tr="3m", idle_timeout=10, command_timeout=10, daemon={"worker_timeout": 8}
