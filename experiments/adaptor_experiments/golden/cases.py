@@ -198,8 +198,8 @@ def _part(**part: Any) -> derose.Settings:
     return derose.Settings(**{**derose.PARTS["goals"], **part})
 
 
-_WIDE = tuple(name for name, traits in HEURISTICS.items() if not traits.narrow)
-_SMALL = _part(tasks=(100,), means=(100, 1000), max_pending=(1, 3), heuristics=_WIDE)
+_FEW_REQUESTS = tuple(name for name, traits in HEURISTICS.items() if not traits.narrow)
+_SMALL = _part(tasks=(100,), means=(100, 1000), max_pending=(1, 3), heuristics=_FEW_REQUESTS)
 _COMPLETION = _part(tasks=(100, 1000), means=(1000,), max_pending=(1, 3), heuristics=("completion",))
 
 
