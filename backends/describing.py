@@ -86,7 +86,7 @@ def _site_lines(site: Described, policy: Policy) -> list[str]:
     count = len(site.nodes.sizes)
     each = "" if count == 1 else " each"
     lines = [
-        f"  {site_name(name, site.backend)}:",
+        f"  {scalar(site_name(name, site.backend))}:",
         f"    # {counted(count, 'node')} in service with {_kinds(site.nodes)}{each}{site.remarks}",
         f"    backend: {site.backend}",
         f"    partition: {scalar(name)}{site.note}",

@@ -36,7 +36,7 @@ Recorded = Callable[[str], str]
 @pytest.fixture
 def groups(recorded: Recorded) -> list[GroupLimits]:
     """As slurmctld 22.05 prints them: `nobody` in `phys`, below `lab`."""
-    return parse_groups(recorded("22.05/assoc_mgr.txt"), "nobody")
+    return parse_groups(recorded("22.05/groups.txt"), "nobody")
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_accounts_as_recorded(groups: list[GroupLimits]) -> None:
 )
 def test_accounts_that_are_not_understood(recorded: Recorded, old: str, new: str) -> None:
     with pytest.raises(SchedulerError, match="scontrol show assoc_mgr"):
-        parse_groups(recorded("22.05/assoc_mgr.txt").replace(old, new), "nobody")
+        parse_groups(recorded("22.05/groups.txt").replace(old, new), "nobody")
 
 
 def test_the_accounts_above_and_the_qos_concern_a_user(groups: list[GroupLimits]) -> None:

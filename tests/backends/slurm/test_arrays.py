@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from adaptor.config.schema import SiteConfig
@@ -29,7 +30,7 @@ def test_an_array_is_one_submission_whose_jobs_share_a_log() -> None:
     shape = shape_of(ARRAY, SiteNodes(name="batch", listed={}, members={}, machines=()), per_node=None)
     words = arguments_of(ARRAY, SiteConfig(backend="slurm"), shape.options())
     assert {"--array=0-39", f"--job-name={NAME}", "--open-mode=append"} < set(words)
-    assert "--output=slurm-%A.out" in words
+    assert "--output=/pilots/7/slurm-%A.out" in words
 
 
 def test_elements_of_an_array_are_cancelled_as_one() -> None:
@@ -144,9 +145,11 @@ def test_what_the_records_say_of_a_missing_element_counts(asked: Asked) -> None:
     asked.rows = waiting(0, 1, 2)
     found(own, range(3))
     asked.rows = []
-    row = {"name": NAME, "state": "COMPLETED", "start": 5.0, "end": 6.0, "nodes": ("n1",)}
-    cancelled = {"name": NAME, "state": "CANCELLED by 7", "start": None, "end": 6.0, "nodes": ()}
-    asked.accounted = [AccountingRow(id="1_0", **row), AccountingRow(id="1_[1-2]", **cancelled)]  # type: ignore[arg-type]
+    ran = AccountingRow(
+        id="1_0", name=NAME, state="COMPLETED", start=5.0, end=6.0, nodes=("n1",), processors=1
+    )
+    cancelled = msgspec.structs.replace(ran, id="1_[1-2]", state="CANCELLED by 7", start=None, processors=0)
+    asked.accounted = [ran, cancelled]
     states = {tag: report.state for tag, report in found(own, range(3)).items()}
     assert states == {
         "adaptor-x.hpc.12": JobState.COMPLETED,

@@ -15,11 +15,13 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.entries import Budget
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import Duration, SiteConfig
+from adaptor.crafting.situation import Withdraw
 from adaptor.daemon import step as daemon_step
 from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import settings_of, terms_of
 from adaptor.daemon.treasury import costs_of
+from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.pilots import Arrival
@@ -174,6 +176,12 @@ class Played(msgspec.Struct):
     """Bag, task, state and time of each task's end."""
     charged: dict[int, int]
     """By bag, millionths of a credit."""
+
+    def kept_submissions(self) -> list[float]:
+        """When requests were sent that were not withdrawn; pilots are numbered as their requests come."""
+        sent = [each.at for each in self.decided if isinstance(each.action, SubmitRequest)]
+        withdrawn = {each.action.pilot for each in self.decided if isinstance(each.action, Withdraw)}
+        return [at for pilot, at in enumerate(sent, 1) if pilot not in withdrawn]
 
 
 def simulate(scene: Scene) -> Played:

@@ -15,7 +15,6 @@ import pytest
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Withdraw
-from adaptor.decisions.actions import SubmitRequest
 from adaptor.units import Duration, HourlyRate
 from adaptor_simulation.scene.site import SimulatedSite
 from tests.crafting.restless import restless
@@ -96,10 +95,11 @@ def test_the_daemon_withdraws_as_the_simulation_does(tmp_path: Path, heuristic: 
     check(played, 30)
 
 
-def test_withdrawing_uses_the_submissions_of_an_hour_up_and_then_waits(heuristic: str) -> None:
+def test_withdrawn_requests_use_up_no_submissions_of_an_hour(heuristic: str) -> None:
     played = simulate(busy(2, heuristic=heuristic, max_submissions=HourlyRate(5)))
-    sent = [each.at for each in played.decided if isinstance(each.action, SubmitRequest)]
-    assert all(sum(first <= at < first + 3600 for at in sent) <= 5 for first in sent)
+    assert len(withdrawals(played)) > 5
+    kept = played.kept_submissions()
+    assert all(sum(first <= at < first + 3600 for at in kept) <= 5 for first in kept)
     check(played, 30)
 
 
