@@ -42,6 +42,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What holds in each partition of a site where requests choose one; the limits above are then those of
     all requests together, and the most that any partition allows."""
 
+    def longest(self, queue: QueueState) -> int:
+        """Seconds of one request that the scheduler lets be, however few processors it has."""
+        return int(min(self.max_tr, max(known.max_tr for known in queue.allowances)))
+
     def within(self, queue: QueueState) -> Limits:
         """What the scheduler allows of them at the instant of a queue state, in each partition too."""
         places = queue.partitions
@@ -49,10 +53,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
             name: limits.within(places[name]) if name in places else limits
             for name, limits in self.partitions.items()
         }
-        allowed = [place.allowed for place in places.values() or [queue]]
+        allowed = queue.allowances
         in_system, work = (max(getattr(known, key) for known in allowed) for key in ("in_system", "max_work"))
         p = int(min(self.max_proc, max(known.max_proc for known in allowed)))
-        tr = int(min(self.max_tr, max(known.max_tr for known in allowed)))
+        tr = self.longest(queue)
         if p * tr > work:  # both lose the same share
             p = max(1, int(p * math.sqrt(work / (p * tr))))
             tr = min(tr, int(work / p))
@@ -211,6 +215,11 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     allowed: Allowed = Allowed()
     unknown: tuple[str, ...] = ()
     """A sentence for each kind of answer that the backend does not know, and what it counts as."""
+
+    @property
+    def allowances(self) -> list[Allowed]:
+        """What the scheduler allows in each partition; of a site without a choice, there."""
+        return [place.allowed for place in self.partitions.values()] or [self.allowed]
 
 
 class CraftedRequest(msgspec.Struct, frozen=True):

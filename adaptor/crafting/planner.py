@@ -120,7 +120,7 @@ def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:
         for index in range(len(view.demands) if HEURISTICS[view.heuristic].replans else 0)
         if part is None or part.elsewhere[index] is not None
     ]
-    needless = cover.needless if narrow else nobodys(view, cover.needless, replanned)
+    needless = cover.needless if narrow and part is None else nobodys(view, cover.needless, replanned)
     decisions: list[Decision] = [*withdrawals(view, needless)]
     if part is not None and not replanned:
         decisions += [Withdraw(pilot, reason) for pilot, reason in part.late.items()]

@@ -21,9 +21,8 @@ _NO_DATE = 1e11  # seconds beyond which no calendar reaches: what some tasks nee
 
 def no_answer(view: PlanningView) -> str:
     return (
-        f"the scheduler does not answer, so its queue is unknown: no new request for "
-        f"{counted(_waiting(view), 'waiting task')} until it answers; "
-        "`adaptor status --sites` shows the error"
+        f"the queue is not known: no new request for {counted(_waiting(view), 'waiting task')} "
+        "until the scheduler tells; `adaptor status --sites` says why it does not"
     )
 
 

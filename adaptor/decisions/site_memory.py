@@ -397,8 +397,16 @@ class SiteMemory:
         self.set_longest(broker)
 
     def set_longest(self, broker: Broker) -> None:
-        """Tell the broker the longest task of this site."""
-        broker.state.set_longest(self.name, self.rules.longest_task)
+        """Tell the broker the longest task of this site, which the scheduler may bound at each look."""
+        rules = self.rules
+        if not self.limits_known:
+            return
+        if self.seen is not None:
+            longest = rules.limits.longest(self.seen)
+            rules = msgspec.structs.replace(
+                rules, limits=msgspec.structs.replace(rules.limits, max_tr=longest)
+            )
+        broker.state.set_longest(self.name, rules.longest_task)
 
     # --- donated nodes -----------------------------------------------------------------------------
 

@@ -143,6 +143,7 @@ class Step:
             site.saw_nodes(broker, reply.nodes, reply.now, reply.midnight)
         waits = any(demand.waiting for demand in broker.demands(site.name))
         site.read((yield from self._ask(Ask.QUEUE)).queue if waits else None)
+        site.set_longest(broker)
         for text in site.unknown_answers():
             yield from self._ask(Explain("problem", text))
 

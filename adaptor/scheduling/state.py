@@ -262,7 +262,8 @@ class SchedulingState:
 
     def set_longest(self, site: str, longest: float) -> None:
         """Correct the longest task of a site, in its terms and in its learners."""
-        self._new_terms(site, msgspec.structs.replace(self.sites[site], longest=longest))
+        if longest != self.sites[site].longest:
+            self._new_terms(site, msgspec.structs.replace(self.sites[site], longest=longest))
 
     def suppose_at_most(self, site: str, seconds: float) -> None:
         """Lower the first estimate at a site that starts no longer requests: else no task would start in them

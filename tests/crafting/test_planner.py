@@ -92,8 +92,8 @@ def test_everything_covered() -> None:
 
 def test_no_answer_of_the_scheduler() -> None:
     assert withheld(site(tasks(40), processors=None)) == (
-        "the scheduler does not answer, so its queue is unknown: "
-        "no new request for 40 waiting tasks until it answers; `adaptor status --sites` shows the error"
+        "the queue is not known: no new request for 40 waiting tasks until the scheduler tells; "
+        "`adaptor status --sites` says why it does not"
     )
 
 

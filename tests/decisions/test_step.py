@@ -40,7 +40,7 @@ from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.site_settings import DonationSettings, SiteSettings
 from adaptor.decisions.step import LONGEST, Step
 from adaptor.donation.situation import DonationRules
-from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
+from adaptor.model import Allowed, CraftedRequest, Limits, PilotState, QueueState, Request
 from adaptor.protocol.messages import Hello
 from adaptor.reports import JobReport, JobState, OwnJob, Remedy
 from adaptor.resources import TaskSize
@@ -78,6 +78,7 @@ class Driver:
         self.held = 0
         """Pilots that budgets hold nevertheless."""
         self.remedy = Remedy.OTHER
+        self.queue = QueueState(now=101.0, processors=8)
         self.now = 100.0
         self.answers: Callable[[Question], Answer] = lambda _question: Answer.TAKEN
         self._decision = Decision(tuple(actions), Memory(shares_problem="kept"))  # type: ignore[arg-type]
@@ -133,7 +134,7 @@ class Driver:
             problem=self.over_budget if intends else "said so",
             limits=LIMITS,
             pilots=self.news,
-            queue=QueueState(now=101.0, processors=8),
+            queue=self.queue,
             decision=self._decision,
             answer=self.answers(question),
             remedy=self.remedy,
@@ -166,6 +167,30 @@ def hello_of(pilot: Pilot) -> Hello:
 
 def ended(state: JobState = JobState.FAILED) -> JobReport:
     return JobReport(id="job1", tag="tag1", state=state, start=50.0, end=90.0)
+
+
+@pytest.mark.parametrize("partitions", [{}, {"short": Allowed(max_tr=120.0)}])
+def test_tasks_of_unknown_runtime_start_in_requests_as_short_as_the_scheduler_allows(
+    partitions: dict[str, Allowed],
+) -> None:
+    """Where it allows ten minutes, no task can be waited for that is supposed to take an hour."""
+    driver = Driver()
+    driver.submit_bag()
+    places = {
+        name: QueueState(now=101.0, processors=8, allowed=allowed)
+        for name, allowed in ({"long": Allowed(max_tr=600.0)} | partitions).items()
+    }
+    driver.queue = msgspec.structs.replace(driver.queue, allowed=Allowed(max_tr=600.0))
+    if partitions:
+        driver.queue = msgspec.structs.replace(driver.queue, partitions=places)
+    driver.broker.state.set_longest("here", 36_000.0)
+    driver.run()
+    bag = driver.broker.state.bags[1]
+    assert driver.broker.state.sites["here"].longest == 600.0 - driver.site.rules.pad
+    assert driver.broker.state.whole_of(bag, "here", 1) <= 600.0
+    driver.queue = QueueState(now=101.0, processors=8)
+    driver.run()
+    assert driver.broker.state.sites["here"].longest == 3600.0 - driver.site.rules.pad
 
 
 def test_the_order_of_a_step() -> None:

@@ -22,15 +22,29 @@ LAST = 40
 WRAPPING = ClusterOptions(min_job_age=2, extra=("FirstJobId=1", f"MaxJobId={LAST}"))
 
 
-def mine(slurm: ThrowawaySlurm, partition: str = "short") -> str:
-    """The number of a job of the user's own, which waits."""
-    options = ["-p", partition, "-J", "mine", "--hold", "-o", "/dev/null", "--wrap", "sleep 60"]
-    return slurm.run(["sbatch", "--parsable", *options]).strip()
+def mine(slurm: ThrowawaySlurm, lost: set[str], *, keep_others: bool = True) -> set[str]:
+    """Jobs of the user's own that wait, until they have these numbers; arrays where these are of arrays.
+
+    Args:
+        keep_others: also those that came before, with other numbers.
+    """
+    elements = max((int(id.partition("_")[2]) + 1 for id in lost if "_" in id), default=0)
+    options = ["-p", "short", "-J", "mine", "--hold", "-o", "/dev/null", "--wrap", "sleep 60"]
+    array = [f"--array=0-{elements - 1}"] if elements else []
+    own: set[str] = set()
+    while not lost <= own:
+        number = slurm.run(["sbatch", "--parsable", *array, *options]).strip()
+        new = {f"{number}_{index}" for index in range(elements)} or {number}
+        if keep_others or new & lost:
+            own |= new
+        else:
+            slurm.run(["scancel", number])
+    return own
 
 
 def names(slurm: ThrowawaySlurm) -> dict[str, str]:
     """Of all jobs in the system, by their numbers."""
-    rows = slurm.run(["squeue", "-h", "-t", "PD,R,CG", "-o", "%i %j"]).splitlines()
+    rows = slurm.run(["squeue", "-h", "-r", "-t", "PD,R,CG", "-o", "%i %j"]).splitlines()
     return dict(row.split(" ", 1) for row in rows)
 
 
@@ -72,9 +86,7 @@ def test_a_controller_that_has_forgotten_our_pilots(own_slurm: ThrowawaySlurm, l
     else:
         state.mkdir()
     slurm.start_controller()
-    own: set[str] = set()
-    while not lost <= own:
-        own.add(mine(slurm))
+    own = mine(slurm, lost)
     assert {id for id, name in names(slurm).items() if name == "mine"} == own
     goes_on(lab, slurm, own, lost)
 
@@ -90,10 +102,9 @@ def test_numbers_that_begin_again_while_no_daemon_looks(own_slurm: ThrowawaySlur
     until(lambda: not names(slurm), "the pilots have ended")
     slurm.stop_controller()
     slurm.start_controller()  # without the jobs that have ended
-    own: set[str] = set()
-    while not lost <= own:
-        own.add(mine(slurm))
-    slurm.run(["scancel", *(own - lost)])
+    own = mine(slurm, lost, keep_others=False)
+    if others := own - lost:
+        slurm.run(["scancel", *others])
     slurm.stop_controller()
     slurm.start_controller()
     lab.run("daemon", "start")

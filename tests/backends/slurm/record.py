@@ -128,7 +128,8 @@ class Recording(Commands):
     def run(self, program: str, *arguments: str) -> CommandAnswer:
         answer = super().run(program, *arguments)
         if not answer.status:
-            self.answers.append(answer.output)
+            headed = program == "squeue" and "-h" not in arguments
+            self.answers.append(answer.output.partition("\n")[2] if headed else answer.output)
         return answer
 
 
