@@ -11,7 +11,6 @@ import click
 from adaptor.cli.options import duration
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor_experiments.commands.running import (
-    PROCESSORS,
     choice_option,
     count_option,
     experiment_options,
@@ -19,25 +18,19 @@ from adaptor_experiments.commands.running import (
     list_option,
     mean_option,
     measure,
+    own_processors_option,
     quick_option,
     scheduler_option,
     tasks_option,
+    trace_option,
     traces_option,
 )
 
 
 @click.command(short_help="Repeat the evaluation of De Rose et al. 2008.")
 @traces_option
-@click.option(
-    "--trace",
-    "names",
-    metavar="KEY|FILE",
-    multiple=True,
-    help="Only these, repeatable: sdsc-sp2, sdsc-blue, ctc-sp2-512, ctc-sp2-338, or a trace (SWF).",
-)
-@click.option(
-    "--processors", type=PROCESSORS, metavar="N", help="Of the machine of a FILE; else as its header says."
-)
+@trace_option
+@own_processors_option
 @list_option("--heuristic", "heuristics", tuple(HEURISTICS), "What is compared, else static and adaptive")
 @choice_option(
     "--cells",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "trace": "adaptor_experiments.commands.replay:trace",
     "derose": "adaptor_experiments.commands.derose:derose",
+    "peers": "adaptor_experiments.commands.peers:peers",
     "bag": "adaptor_experiments.commands.bag:bag",
     "holes": "adaptor_experiments.commands.bag:holes",
     "a2ha": "adaptor_experiments.commands.papers:a2ha",

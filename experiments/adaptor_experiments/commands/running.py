@@ -160,6 +160,16 @@ MOST_PROCESSORS = 10**8
 PROCESSORS = click.IntRange(1, MOST_PROCESSORS)
 """As in `adaptor_simulation.traces.swf`, which is not imported for the sake of help alone."""
 
+trace_option = click.option(
+    "--trace",
+    "names",
+    metavar="KEY|FILE",
+    multiple=True,
+    help="Only these, repeatable: sdsc-sp2, sdsc-blue, ctc-sp2-512, ctc-sp2-338, or a trace (SWF).",
+)
+own_processors_option = click.option(
+    "--processors", type=PROCESSORS, metavar="N", help="Of the machine of a FILE; else as its header says."
+)
 processors_option = click.option(
     "--processors", type=PROCESSORS, metavar="N", help="Of the machine; else as the header says."
 )

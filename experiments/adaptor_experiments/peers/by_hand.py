@@ -27,6 +27,15 @@ class UserJob(msgspec.Struct, frozen=True):
     """Runtimes of its tasks in seconds, in their order."""
 
 
+class ByHand(msgspec.Struct, frozen=True, kw_only=True):
+    """How a bag went that a user cut into jobs. Times in seconds."""
+
+    turnaround: int
+    jobs: int
+    held: int
+    """Processor-seconds."""
+
+
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """How a user cuts a bag into jobs."""
 
@@ -42,6 +51,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     node: int = 0
     """Processors that a job holds though it uses `width`; 0: no more than those."""
 
+    def run(self, cluster: Cluster, runtimes: Array, longest: int) -> ByHand | None:
+        """A bag that comes now; None: see `jobs`."""
+        jobs = self.jobs(runtimes, longest)
+        return None if jobs is None else run_by_hand(cluster, jobs, self.in_system)
+
     def jobs(self, runtimes: Array, longest: int) -> list[UserJob] | None:
         """The jobs of a bag; None: no job may last as long as its tasks need.
 
@@ -49,7 +63,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
             longest: seconds that the site allows.
         """
         each = math.ceil(int(runtimes.max()) * (self.factor or 0))
-        rounds = math.ceil(self.tasks / self.width)
+        rounds = math.ceil(min(self.tasks, len(runtimes)) / self.width)
         limit = longest if self.factor is None else min(longest, each * rounds)
         if limit < int(runtimes.max()) * rounds:
             return None
@@ -57,23 +71,15 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         return [UserJob(max(self.node, min(self.width, len(part))), limit, tuple(part)) for part in parts]
 
 
-PEERS = (
+ARRAYS = (
     *(Policy(name=f"array-{factor:g}", factor=factor) for factor in (1.5, 3.0, 10.0)),
     Policy(name="array-max", factor=None),
     *(Policy(name=f"array-3-{most}", factor=3.0, in_system=most) for most in (100, 20)),
     Policy(name="chunk-10", factor=3.0, tasks=10),
     Policy(name="node-8", factor=3.0, width=8, tasks=8),
     Policy(name="node-8-one", factor=3.0, node=8),
+    Policy(name="one-job-32", factor=3.0, width=32, tasks=1 << 40),
 )
-
-
-class ByHand(msgspec.Struct, frozen=True, kw_only=True):
-    """How a bag went that a user cut into jobs. Times in seconds."""
-
-    turnaround: int
-    jobs: int
-    held: int
-    """Processor-seconds."""
 
 
 def run_by_hand(cluster: Cluster, jobs: Sequence[UserJob], in_system: int) -> ByHand:

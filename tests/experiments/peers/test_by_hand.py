@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adaptor_experiments.peers.policies import PEERS, Policy, run_by_hand
+from adaptor_experiments.peers.by_hand import PEERS, Policy, run_by_hand
 from adaptor_simulation.cluster import Cluster, cluster_of_processors
 from adaptor_simulation.jobs import Jobs
 

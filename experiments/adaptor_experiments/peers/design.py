@@ -1,0 +1,137 @@
+"""What the experiment is made of: bags, limits, and the ways to run a bag that are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+import msgspec
+import numpy as np
+
+from adaptor.crafting.heuristics import HEURISTICS, HeuristicName
+from adaptor.crafting.situation import SiteRules
+from adaptor.model import Limits
+from adaptor_experiments.derose.design import Workload, trace_files
+from adaptor_experiments.peers.by_hand import ARRAYS, Policy
+from adaptor_experiments.peers.pools import POOLS, Pool
+from adaptor_simulation.cluster import Policy as Scheduler
+from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor_simulation.kernels import Array
+
+Shape = Literal["equal", "log-normal", "heavy"]
+SHAPES: tuple[Shape, ...] = get_args(Shape)
+_SIGMA: dict[Shape, float] = {"equal": 0.0, "log-normal": 0.6, "heavy": 1.0}
+_MOST = 5.0
+"""Times the mean that a task takes at most: no bag is one task."""
+_LOOK = 10
+"""Seconds between two looks of the heuristic of many pilots: it looks at all of them each time."""
+
+
+class Ours(msgspec.Struct, frozen=True):
+    """The daemon with one of its heuristics."""
+
+    heuristic: HeuristicName
+    in_system: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.heuristic}-{self.in_system}"
+
+    def terms(self, processors: int, max_tr: int) -> GridTerms:
+        traits = HEURISTICS[self.heuristic]
+        limits = Limits(
+            max_pending_requests=self.in_system,
+            max_pilots=self.in_system if traits.narrow else 0,
+            max_proc=processors,
+            max_tr=max_tr,
+        )
+        return GridTerms(
+            rules=SiteRules(limits=limits, may_reshape=True),
+            heuristic=self.heuristic,
+            workers=INSTANT_WORKERS,
+            initial_tr=traits.assumed_runtime if traits.replans else 3600.0,
+            poll_interval=_LOOK if traits.narrow else 0,
+        )
+
+
+OURS = (
+    *(Ours("elastic", most) for most in (1000, 100, 50)),
+    Ours("completion", 6),
+    Ours("adaptive", 6),
+    Ours("static", 6),
+)
+_EVERY: tuple[Ours | Policy | Pool, ...] = (*ARRAYS, *POOLS, *OURS)
+WAYS = {way.name: way for way in _EVERY}
+"""All that are compared, by their names."""
+REFERENCE = "array-1.5"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All on which a result depends, except the trace and the number of the sample."""
+
+    seed: int = 1
+    tasks: tuple[int, ...] = (100, 1000)
+    means: tuple[int, ...] = (1000, 10_000)
+    shapes: tuple[Shape, ...] = SHAPES
+    schedulers: tuple[Scheduler, ...] = ("conservative", "easy")
+    ways: tuple[str, ...] = tuple(WAYS)
+    max_tr: int = 64_800
+    stretch: float = 1.0
+    """Factor of the local jobs' interarrival times."""
+
+
+class Bag(msgspec.Struct, frozen=True):
+    """A kind of bag."""
+
+    tasks: int
+    mean: int
+    """Seconds."""
+    shape: Shape
+
+    def runtimes(self, seed: int, sample: int) -> Array:
+        """In whole seconds; the same for every trace and every way."""
+        sigma = _SIGMA[self.shape]
+        draw = np.random.default_rng([seed, sample, self.tasks, self.mean, SHAPES.index(self.shape)])
+        times = np.minimum(_MOST, draw.lognormal(-(sigma**2) / 2, sigma, self.tasks))
+        found: Array = np.maximum(1, np.rint(self.mean * times)).astype(np.int64)
+        return found
+
+
+def bags(settings: Settings) -> list[Bag]:
+    return [
+        Bag(tasks, mean, shape)
+        for tasks in settings.tasks
+        for mean in settings.means
+        for shape in settings.shapes
+    ]
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """One submission time on one trace under one scheduler."""
+
+    workload: Workload
+    path: Path
+    scheduler: Scheduler
+    sample: int
+    settings: Settings
+
+    @property
+    def name(self) -> str:
+        file = f"-{self.workload.content:08x}" if self.workload.own else ""
+        return f"{self.workload.key}{file}-{self.scheduler}-{self.sample:04}"
+
+
+def pieces(workloads: Sequence[Workload], traces: Path, settings: Settings, samples: int) -> list[Piece]:
+    """All samples, those of all traces and schedulers in turn.
+
+    Raises:
+        ReplayError: a trace is not there.
+    """
+    paths = trace_files(workloads, traces)
+    return [
+        Piece(workload, path, scheduler, sample, settings)
+        for sample in range(samples)
+        for workload, path in paths.items()
+        for scheduler in settings.schedulers
+    ]

@@ -1,0 +1,149 @@
+"""What managers of workers do with a bag on the simulated cluster: allocations that pull the tasks.
+
+They are modelled by what their documentation says, of HyperQueue 0.27 (automatic allocation) and Parsl 2026
+(strategy `simple`); neither program is run.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+
+import msgspec
+import numpy as np
+
+from adaptor_experiments.peers.by_hand import ByHand
+from adaptor_simulation.cluster import Cluster
+from adaptor_simulation.kernels import Array
+
+NEVER = 1 << 61
+
+
+class Pool(msgspec.Struct, frozen=True, kw_only=True):
+    """How a manager asks for allocations. Times in seconds."""
+
+    name: str
+    limit: int
+    """Walltime of an allocation."""
+    idle: int
+    """An allocation ends when it had no task for so long."""
+    queued: int
+    """Allocations that wait at a time, at most."""
+    most: int
+    """Allocations that wait or run, at most."""
+    request: float | None
+    """A task starts where so many times the longest task are left; None: anywhere; what is cut runs again."""
+    width: int = 8
+    """Processors of an allocation: a node."""
+
+    def run(self, cluster: Cluster, runtimes: Array, longest: int) -> ByHand | None:
+        """A bag that comes now; None: its longest task fits in no allocation.
+
+        Args:
+            longest: seconds that the site allows.
+        """
+        need = int(runtimes.max() * (self.request or 1))
+        limit = min(self.limit, longest)
+        if need > limit:
+            return None
+        return _PoolRun(self, cluster, runtimes.tolist(), limit, need if self.request else 0).play()
+
+
+class _Allocation(msgspec.Struct):
+    end: int
+    """When its time is over."""
+    free: int
+    idle_since: int
+    running: dict[int, int] = {}
+    """When its tasks end."""
+
+
+class _PoolRun:
+    def __init__(self, pool: Pool, cluster: Cluster, tasks: list[int], limit: int, need: int) -> None:
+        self._pool, self._cluster, self._tasks = pool, cluster, tasks
+        self._limit, self._need = limit, need
+        self._waiting, self._left = deque(range(len(tasks))), len(tasks)
+        self._queued = np.zeros(0, np.int64)
+        self._base = len(cluster.jobs) + len(cluster.outside_starts())
+        self._running: dict[int, _Allocation] = {}
+        self._events: list[tuple[int, int]] = []  # times at which to look at an allocation
+        self._begin, self._held, self._jobs = cluster.now, 0, 0
+
+    def play(self) -> ByHand:
+        while self._left:
+            self._note_starts()
+            while self._events and self._events[0][0] <= self._cluster.now:
+                self._look(heapq.heappop(self._events)[1])
+            self._hand_out()
+            self._ask()
+            if self._left:
+                self._cluster.advance_to_change(self._events[0][0] if self._events else NEVER)
+        for number in self._queued.tolist():
+            self._cluster.cancel(number)
+        last = self._cluster.now
+        for number in [*self._running]:
+            self._end(number)
+        return ByHand(turnaround=last - self._begin, jobs=self._jobs, held=self._held)
+
+    def _note_starts(self) -> None:
+        starts = self._cluster.outside_starts()[self._queued - self._base]
+        started = starts >= 0
+        for number, start in zip(self._queued[started].tolist(), starts[started].tolist(), strict=True):
+            self._running[number] = _Allocation(start + self._limit, self._pool.width, start)
+            for at in (start + self._pool.idle, start + self._limit):
+                heapq.heappush(self._events, (at, number))
+        self._queued = self._queued[~started]
+
+    def _look(self, number: int) -> None:
+        """Tasks that have ended are done; one whose time is over, or that was idle for too long, ends."""
+        allocation, now = self._running.get(number), self._cluster.now
+        if allocation is None:
+            return
+        for task in [task for task, end in allocation.running.items() if end <= now]:
+            del allocation.running[task]
+            allocation.free += 1
+            allocation.idle_since = now
+            self._left -= 1
+        idle = not allocation.running and not self._waiting
+        if now >= allocation.end or (idle and now >= allocation.idle_since + self._pool.idle):
+            self._waiting.extend(allocation.running)
+            self._end(number)
+        elif idle:
+            heapq.heappush(self._events, (allocation.idle_since + self._pool.idle, number))
+
+    def _end(self, number: int) -> None:
+        allocation = self._running.pop(number)
+        self._held += self._pool.width * (self._cluster.now - allocation.end + self._limit)
+        self._cluster.cancel(number)
+
+    def _hand_out(self) -> None:
+        now = self._cluster.now
+        for number, allocation in self._running.items():
+            while self._waiting and allocation.free and now + self._need < allocation.end:
+                task = self._waiting.popleft()
+                allocation.free -= 1
+                allocation.running[task] = now + self._tasks[task]
+                if now + self._tasks[task] <= allocation.end:
+                    heapq.heappush(self._events, (now + self._tasks[task], number))
+
+    def _ask(self) -> None:
+        """As many allocations as the waiting tasks fill."""
+        new = list[int]()
+        while (
+            len(self._waiting) > self._pool.width * (len(self._queued) + len(new))
+            and len(self._queued) + len(new) < self._pool.queued
+            and len(self._queued) + len(new) + len(self._running) < self._pool.most
+        ):
+            new.append(self._cluster.submit(self._pool.width, self._limit))
+        self._jobs += len(new)
+        self._queued = np.concatenate([self._queued, np.array(new, np.int64)])
+
+
+_HOUR = 3600
+_UNBOUNDED = 1 << 40
+POOLS = (
+    Pool(name="hyperqueue-1h", limit=_HOUR, idle=300, queued=4, most=_UNBOUNDED, request=1.2),
+    Pool(name="hyperqueue-6h", limit=6 * _HOUR, idle=300, queued=4, most=_UNBOUNDED, request=1.2),
+    Pool(name="parsl-1h", limit=_HOUR, idle=120, queued=10, most=10, request=None),
+    Pool(name="parsl-12h", limit=12 * _HOUR, idle=120, queued=10, most=10, request=None),
+)

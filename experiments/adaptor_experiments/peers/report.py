@@ -1,0 +1,102 @@
+"""The tables and the page of the experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from adaptor_experiments.bootstrap import Interval, drawn_means, weights
+from adaptor_experiments.figures.exhibits import Report
+from adaptor_experiments.peers.design import OURS, REFERENCE, Settings
+from adaptor_experiments.peers.sample import Outcome
+from adaptor_experiments.tables import Runs, texts
+
+_OF_A_BAG = ("trace", "scheduler", "sample", "tasks", "mean", "shape")
+_PARTS = ("scheduler", "tasks", "mean", "shape")
+
+
+def report_of(rows: Runs[Outcome], settings: Settings, folder: Path) -> Report:  # noqa: ARG001
+    page = texts("peers")
+    samples = len(rows.by("sample"))
+    parts = [(field, value) for field in _PARTS for value in rows.by(field)]
+    names = [way.name for way in OURS if way.name in settings.ways]
+    return page.report(
+        [_said(name, rows) for name in names],
+        [],
+        [
+            page.exhibit("ways", _ways(rows, parts), (*map(_shown, parts), *page.tables["rest"].headings)),
+            page.exhibit("cells", _cells(rows, names), names),
+        ],
+        settings=settings,
+        samples=samples,
+        traces=", ".join(rows.by("trace")),
+    )
+
+
+def ratios(rows: Runs[Outcome], name: str) -> dict[tuple[object, ...], list[float]]:
+    """Turnarounds of a way over those of the reference, by trace, scheduler and sample; bags that one of the
+    two cannot run are left out."""
+    known = rows.by("way")
+    reference = {_bag(row): row.turnaround for row in known[REFERENCE] if row.turnaround > 0}
+    found: dict[tuple[object, ...], list[float]] = {}
+    for row in known.get(name, ()):
+        if row.turnaround > 0 and (other := reference.get(_bag(row))):
+            found.setdefault(_bag(row)[:3], []).append(row.turnaround / other)
+    return found
+
+
+def _bag(row: Outcome) -> tuple[object, ...]:
+    return tuple(getattr(row, field) for field in _OF_A_BAG)
+
+
+def geometric(rows: Runs[Outcome], name: str) -> Interval | None:
+    """The geometric mean of the ratios, with what chance leaves open; None: there are none."""
+    logs = np.array([np.log(each).mean() for each in ratios(rows, name).values()])
+    if not len(logs):
+        return None
+    found = drawn_means(logs, weights(len(logs), 1)).through(np.exp)
+    return found.interval
+
+
+def _ways(rows: Runs[Outcome], parts: list[tuple[str, object]]) -> Iterator[list[str]]:
+    for name, runs in rows.by("way").items():
+        ran = Runs(row for row in runs if row.turnaround > 0)
+        if not ran:
+            yield [name, *["-"] * (len(parts) + 2), f"{len(runs)} of {len(runs)}", *["-"] * 3]
+            continue
+        each = [_mean(rows.where(**{field: value}), name) for field, value in parts]
+        worst = max(ratio for some in ratios(rows, name).values() for ratio in some)
+        waste = 1 - sum(row.work for row in ran) / sum(row.held for row in ran)
+        yield [
+            name,
+            str(geometric(rows, name)),
+            *each,
+            f"{worst:.2f}",
+            f"{len(runs) - len(ran)} of {len(runs)}",
+            f"{waste:.0%}",
+            f"{ran.mean('jobs'):,.0f}",
+            f"{ran.mean('added'):.2f}",
+        ]
+
+
+def _cells(rows: Runs[Outcome], names: list[str]) -> Iterator[list[str]]:
+    for (tasks, mean, shape), runs in rows.by("tasks", "mean", "shape").items():
+        yield [f"{tasks:,}", f"{mean:,}", shape, *(_mean(runs, name) for name in names)]
+
+
+def _mean(rows: Runs[Outcome], name: str) -> str:
+    found = geometric(rows, name)
+    return "-" if found is None else f"{found.value:.2f}"
+
+
+def _shown(part: tuple[str, object]) -> str:
+    field, value = part
+    return f"{value:,} {'tasks' if field == 'tasks' else 's'}" if isinstance(value, int) else str(value)
+
+
+def _said(name: str, rows: Runs[Outcome]) -> str:
+    ran = Runs(row for row in rows.where(way=name) if row.turnaround > 0)
+    waste = 1 - sum(row.work for row in ran) / sum(row.held for row in ran)
+    return texts("peers").say("way", name=name, ratio=geometric(rows, name), waste=f"{waste:.0%}")
