@@ -71,11 +71,12 @@ class _PoolRun:
 
     def play(self) -> ByHand:
         while self._left:
-            self._note_starts()
             while self._events and self._events[0][0] <= self._cluster.now:
                 self._look(heapq.heappop(self._events)[1])
             self._hand_out()
             self._ask()
+            self._note_starts()  # some start at once
+            self._hand_out()
             if self._left:
                 self._cluster.advance_to_change(self._events[0][0] if self._events else NEVER)
         for number in self._queued.tolist():
@@ -104,7 +105,7 @@ class _PoolRun:
             allocation.free += 1
             allocation.idle_since = now
             self._left -= 1
-        idle = not allocation.running and not self._waiting
+        idle = not (allocation.running or (self._waiting and self._fits(allocation)))
         if now >= allocation.end or (idle and now >= allocation.idle_since + self._pool.idle):
             self._waiting.extend(allocation.running)
             self._end(number)
@@ -116,10 +117,13 @@ class _PoolRun:
         self._held += self._pool.width * (self._cluster.now - allocation.end + self._limit)
         self._cluster.cancel(number)
 
+    def _fits(self, allocation: _Allocation) -> bool:
+        return self._cluster.now + self._need < allocation.end
+
     def _hand_out(self) -> None:
         now = self._cluster.now
         for number, allocation in self._running.items():
-            while self._waiting and allocation.free and now + self._need < allocation.end:
+            while self._waiting and allocation.free and self._fits(allocation):
                 task = self._waiting.popleft()
                 allocation.free -= 1
                 allocation.running[task] = now + self._tasks[task]

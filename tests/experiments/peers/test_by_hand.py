@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adaptor_experiments.peers.by_hand import PEERS, Policy, run_by_hand
+from adaptor_experiments.peers.by_hand import ARRAYS, Policy, run_by_hand
 from adaptor_simulation.cluster import Cluster, cluster_of_processors
 from adaptor_simulation.jobs import Jobs
 
@@ -38,4 +38,4 @@ def test_an_empty_cluster(policy: Policy, processors: int, turnaround: int, held
 
 def test_a_job_that_the_site_does_not_allow_is_not_written() -> None:
     assert Policy(name="chunks", factor=3.0, tasks=4).jobs(RUNTIMES, 500) is None
-    assert all(policy.jobs(RUNTIMES, 10_000) for policy in PEERS)
+    assert all(policy.jobs(RUNTIMES, 10_000) for policy in ARRAYS)
