@@ -163,6 +163,7 @@ def test_a_task_that_ends_its_worker_fails_and_the_others_are_done(lab: Lab) -> 
     assert len(lab.pilots()) <= 12
 
 
+@pytest.mark.nightly
 def test_a_stopped_worker_is_no_capacity_and_why_names_it(lab: Lab) -> None:
     """Its pilot is the only one that the limits allow."""
     lab.configure(site("local", (1, 1, "1h"), processors=1, idle_timeout=5, daemon={"worker_timeout": 5}))

@@ -34,6 +34,7 @@ def site(cluster: ThrowawaySlurm, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> 
     return lab
 
 
+@pytest.mark.nightly
 def test_what_elements_see_and_leave(cluster: ThrowawaySlurm, site: Lab) -> None:
     different = {case.name: found for case in DANGEROUS if (found := compare(case, cluster, site)[0])}
     assert different == {}
