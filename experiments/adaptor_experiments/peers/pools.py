@@ -26,13 +26,13 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True):
     limit: int
     """Walltime of an allocation."""
     idle: int
-    """An allocation ends when it had no task for so long."""
+    """An allocation without a task ends after this time."""
     queued: int
     """Allocations that wait at a time, at most."""
     most: int
     """Allocations that wait or run, at most."""
     request: float | None
-    """A task starts where so many times the longest task are left; None: anywhere; what is cut runs again."""
+    """This multiple of the longest task must be left for a task; None: any starts, and again if it is cut."""
     width: int = 8
     """Processors of an allocation: a node."""
 
