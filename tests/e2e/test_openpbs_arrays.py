@@ -23,7 +23,12 @@ PILOTS = 40
 
 def narrow(**keys: Any) -> str:
     """Pilots of one processor, as many as that, all of them equal."""
-    usual: dict[str, Any] = {"heuristic": "static", "initial_tr": "1m", "idle_timeout": 5, "command_timeout": 20}
+    usual: dict[str, Any] = {
+        "heuristic": "static",
+        "initial_tr": "1m",
+        "idle_timeout": 5,
+        "command_timeout": 20,
+    }
     return site("pbs", (PILOTS, 1, "10m"), **{**usual, **keys})
 
 
@@ -148,13 +153,3 @@ def test_where_pbs_takes_a_part_of_an_array_that_part_does_the_work(
         lab.release()
         lab.wait(timeout=400)
     exactly_one_result_each(lab, 1, tasks)
-
-
-def test_jobs_of_the_user_with_the_numbers_of_pilots_are_left_alone(
-    openpbs: ThrowawayOpenPbs, lab: Lab
-) -> None:
-    """The journal has the numbers of pilots; what has these numbers now is another array."""
-    lab.configure(narrow())
-    lab.bag([lab.hold()] * PILOTS)
-    lab.submit("tasks.bag")
-    until(lambda: in_state(lab, "running"), "pilots run")

@@ -125,14 +125,15 @@ class OwnPbsJobs:
             *selected_ids(self._commands.ask("qselect", "-u", self._commands.user())),
             *self._ended_since(self._asked_until),
         }
-        single = {id for id in ids if not is_element(id)}
-        wanted = {*single, *(array_id(id) for id in ids if is_element(id)), *(listed - self._foreign)}
+        asked = {array_id(id) for id in ids}  # also one that by now is an array of the user's own
+        wanted = {*asked, *(listed - self._foreign)}
         found = [record for part in chunks(sorted(wanted)) for record in self._details(part)]
         tagged = {record.id for record in found if has_tag(record)}
         self._asked_until = now - _OVERLAP
         self._foreign = frozenset(listed - tagged)
-        jobs = [own_job(record) for record in found if record.id in tagged or record.id in single]
+        jobs = [own_job(record) for record in found if record.id in tagged or record.id in asked]
         arrays = [job.id for job in jobs if is_array(job.id)]
+        self.unknown |= {id for id in ids if array_id(id) in self.unknown}
         return [*(job for job in jobs if not is_array(job.id)), *self._elements(arrays)]
 
     def _elements(self, arrays: list[str]) -> list[PbsJob]:
