@@ -19,7 +19,7 @@ from backends.pbs.constraints import PbsShape, shape_of, site_traits
 from backends.pbs.dialect import PbsDialect
 from backends.pbs.donation import donatable, node_reports
 from backends.pbs.fields import element_id, is_element
-from backends.pbs.limits import ceilings, refusal, together, with_least
+from backends.pbs.limits import ceilings, of_array, refusal, together, with_least
 from backends.pbs.reading import PbsTerms, SharedServer, ask
 from backends.pbs.rows import PbsJob, PbsQueue
 from backends.pbs.state.nodes import execution_queues, find_queue, misfit
@@ -215,9 +215,10 @@ class PbsBackend(BatchBackend[SharedServer]):
             )
 
     def _with_least(self, order: PilotOrder) -> PilotOrder:
-        """Queues take no least time below what they take of a walltime."""
+        """Queues take no least time below what they take of a walltime, and PBS none of arrays."""
         terms = self._known_terms()
         request = with_least(order.request, execution_queues(terms.site.queue, terms.queues))
+        request = request if order.pilots == 1 else of_array(request)
         return msgspec.structs.replace(order, request=request)
 
     def _donation_queue(self) -> PbsQueue:

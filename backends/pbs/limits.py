@@ -9,6 +9,7 @@ import msgspec
 
 from adaptor.model import Request, SharedBound
 from backends.ceilings import Bound, Ceilings
+from backends.pbs.dialect import OPENPBS_MARGIN
 from backends.pbs.reading import PbsTerms
 from backends.pbs.rows import WAITING, PbsJob, PbsQueue
 from backends.pbs.state.nodes import execution_queues
@@ -103,6 +104,17 @@ def with_least(request: Request, queues: Iterable[PbsQueue]) -> Request:
         return request
     bounds = [math.ceil(each.min_seconds) for each in queues if not refusal(each, request)]
     return msgspec.structs.replace(request, least=max([request.least, *bounds])).lasting(request.tr)
+
+
+def of_array(request: Request) -> Request:
+    """What each pilot of an array asks for: PBS takes no array that shrinks to fit (PBSE_NOSTF_JOBARRAY).
+
+    Its walltime ends before the slot that the request fills, as without shrinking; it is never below the least
+    time.
+    """
+    if request.least is None:
+        return request
+    return Request(request.p, max(request.least, request.tr - OPENPBS_MARGIN))
 
 
 _WORDS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -159,13 +160,15 @@ class SharedServer(Reading[PbsAnswers]):
     def __init__(self, site: SiteConfig, machine: Machine) -> None:
         """`machine`: where PBS's commands are run."""
         super().__init__(site, machine, asking_environment, submitting_environment)
+        self._choosing = threading.Lock()  # several threads ask first; a dialect remembers what it has seen
 
     def see(self) -> PbsAnswers:
         return ask(self.dialect(), jobs=True)
 
     def dialect(self) -> PbsDialect:
         """Found with the first question. Raises SchedulerError: no PBS answers."""
-        if self._chosen is None:
-            self._chosen = self.choose(self.site, self.commands)
-            self.learn(self._chosen)
-        return self._chosen
+        with self._choosing:
+            if self._chosen is None:
+                self._chosen = self.choose(self.site, self.commands)
+                self.learn(self._chosen)
+            return self._chosen

@@ -115,9 +115,8 @@ class OwnPbsJobs:
         self._foreign: frozenset[str] = frozenset()  # ids of our user's jobs that were seen to have no tag
         self.unknown: set[str] = set()
         """Of the ids of the last question, those that the server does not know."""
-        self._waiting: frozenset[str] = (
-            frozenset()
-        )  # of arrays: the ids of jobs that waited at the last answer
+        self._unstarted: frozenset[str] = frozenset()
+        """Of arrays: the ids of jobs that waited at the last answer, or were deleted before they started."""
 
     def jobs(self, ids: Collection[str]) -> list[PbsJob]:
         """Those with these ids, and all with a tag. Raises SchedulerError: PBS does not answer."""
@@ -126,14 +125,15 @@ class OwnPbsJobs:
             *selected_ids(self._commands.ask("qselect", "-u", self._commands.user())),
             *self._ended_since(self._asked_until),
         }
-        single = {id for id in ids if not is_element(id)}
-        wanted = {*single, *(array_id(id) for id in ids if is_element(id)), *(listed - self._foreign)}
+        asked = {array_id(id) for id in ids}  # also one that by now is an array of the user's own
+        wanted = {*asked, *(listed - self._foreign)}
         found = [record for part in chunks(sorted(wanted)) for record in self._details(part)]
         tagged = {record.id for record in found if has_tag(record)}
         self._asked_until = now - _OVERLAP
         self._foreign = frozenset(listed - tagged)
-        jobs = [own_job(record) for record in found if record.id in tagged or record.id in single]
+        jobs = [own_job(record) for record in found if record.id in tagged or record.id in asked]
         arrays = [job.id for job in jobs if is_array(job.id)]
+        self.unknown |= {id for id in ids if array_id(id) in self.unknown}
         return [*(job for job in jobs if not is_array(job.id)), *self._elements(arrays)]
 
     def _elements(self, arrays: list[str]) -> list[PbsJob]:
@@ -144,8 +144,11 @@ class OwnPbsJobs:
         """
         records = [record for part in chunks(arrays) for record in self._details(part, "-t")]
         jobs = [own_element(record) for record in records if is_element(record.id)]
-        found = [job for job in jobs if job.state not in _ENDED or job.hosts or job.id in self._waiting]
-        self._waiting = frozenset(job.id for job in found if job.state in WAITING)
+        found = [job for job in jobs if job.state not in _ENDED or job.hosts or job.id in self._unstarted]
+        # One that was deleted stays among them: questions before a cancel or a change ask for it, too.
+        self._unstarted = frozenset(
+            job.id for job in found if job.state in WAITING or (job.state in _ENDED and not job.hosts)
+        )
         return [
             job
             if job.state not in _ENDED or job.hosts

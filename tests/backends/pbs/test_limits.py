@@ -20,7 +20,7 @@ from backends.observed.rows import Amounts
 from backends.pbs import discover
 from backends.pbs.checking import check_donation, check_nodes, check_queue, check_server, check_settings
 from backends.pbs.fields import parse_long, parse_user_limit
-from backends.pbs.limits import ceilings, refusal, roomiest, together, with_least
+from backends.pbs.limits import ceilings, of_array, refusal, roomiest, together, with_least
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, server_of
 from backends.pbs.reading import PbsAnswers, PbsTerms
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, Preemption
@@ -320,3 +320,16 @@ def test_a_request_has_the_least_that_a_queue_takes() -> None:
     known = ceilings(msgspec.structs.replace(seen, site=site))
     assert known.least == Bound(3, "resources_min.ncpus of queue limited")
     assert known.allowed().min_proc == 3
+
+
+@pytest.mark.parametrize(
+    ("asked", "of_each"),
+    [
+        (Request(1, 600), Request(1, 600)),
+        (Request(1, 600, 90), Request(1, 580)),
+        (Request(1, 600, 590), Request(1, 590)),
+    ],
+)
+def test_an_array_does_not_shrink_and_fits_the_slot_all_the_same(asked: Request, of_each: Request) -> None:
+    """PBS 23.06: "min_walltime" and "max_walltime" are not valid resources for a job array."""
+    assert of_array(asked) == of_each

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,11 +14,13 @@ from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
 from backends.base import ChangeRefused
 from backends.commands import Commands
+from backends.machines.here import HERE
 from backends.pbs.backend import PbsBackend
 from backends.pbs.constraints import shape_of
 from backends.pbs.fields import array_id, element_id, element_index, is_array, is_element
 from backends.pbs.openpbs.dialect import OpenPbs, job_state
 from backends.pbs.openpbs.submitting import arguments_of
+from backends.pbs.reading import SharedServer
 from tests.backends.orders import order
 
 Fake = Callable[[str, str], Path]
@@ -100,11 +105,47 @@ def test_a_job_that_was_deleted_in_the_queue_is_told_from_one_whose_record_is_go
     answers(RUNS, *WAITS)
     states(dialect)
     answers(RUNS, WAITS[0], DELETED)
-    (job,) = (job for job in dialect.own_jobs(["3[3].srv"]) if job.id == "3[3].srv")
-    assert (job_state(job), job.start) == (JobState.CANCELLED, None)
+    for question in ("before a cancel", "at the next look"):
+        (job,) = (job for job in dialect.own_jobs(["3[3].srv"]) if job.id == "3[3].srv")
+        assert (job_state(job), job.start) == (JobState.CANCELLED, None), question
 
 
 def test_a_job_of_an_array_is_not_changed() -> None:
     backend = PbsBackend(SiteConfig(backend="pbs"))
     with pytest.raises(ChangeRefused, match="no single job of an array"):
         backend.reshape("3[7].srv", ARRAY)
+
+
+def test_a_job_of_another_array_with_the_number_of_a_pilot_is_told_with_its_name(
+    answers: Callable[..., None], tmp_path: Path
+) -> None:
+    answers()
+    other = "Job_Name=mine|job_state=Q|queue=workq|Job_Owner=u@h"
+    (tmp_path / "printed" / "array").write_text(f"Job Id: 3[].srv|{other}\n")
+    (tmp_path / "printed" / "elements").write_text(f"Job Id: 3[1].srv|{other}\n")
+    reports = PbsBackend(SiteConfig(backend="pbs", dialect="openpbs")).jobs(["3[1].srv"], "adaptor-x.hpc.")
+    assert [(report.id, report.tag) for report in reports] == [("3[1].srv", "mine")]
+
+
+def test_a_job_of_an_array_that_pbs_does_not_know_is_gone(fake: Fake) -> None:
+    fake("qselect", "exit 0")
+    fake("qstat", "echo 'qstat: Unknown Job Id 3[].srv' >&2; exit 153")
+    reports = PbsBackend(SiteConfig(backend="pbs", dialect="openpbs")).jobs(["3[1].srv"], "adaptor-x.hpc.")
+    assert [(report.id, report.state) for report in reports] == [("3[1].srv", JobState.GONE)]
+
+
+def test_threads_that_ask_first_at_the_same_time_share_what_is_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    both = threading.Barrier(2)
+
+    def choosing(*_: object) -> OpenPbs:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+        return OpenPbs(Commands(lambda own: own, 20.0))
+
+    monkeypatch.setattr(SharedServer, "choose", staticmethod(choosing))
+    server = SharedServer(SiteConfig(backend="pbs"), HERE)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: server.dialect(), range(2))
+    assert first is second

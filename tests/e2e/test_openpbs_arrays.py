@@ -1,0 +1,155 @@
+"""Pilot arrays on a real OpenPBS: one submission for all pilots of a decision, whatever becomes of each."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.clusters.openpbs import ThrowawayOpenPbs
+from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.living import until
+
+pytestmark = [pytest.mark.pbs, pytest.mark.nightly, pytest.mark.timeout(600)]
+
+PILOTS = 40
+
+
+def narrow(**keys: Any) -> str:
+    """Pilots of one processor, as many as that, all of them equal."""
+    usual: dict[str, Any] = {
+        "heuristic": "static",
+        "initial_tr": "1m",
+        "idle_timeout": 5,
+        "command_timeout": 20,
+    }
+    return site("pbs", (PILOTS, 1, "10m"), **{**usual, **keys})
+
+
+def elements(openpbs: ThrowawayOpenPbs) -> dict[str, str]:
+    """The states of all jobs of arrays in the queue, by their ids."""
+    printed = openpbs.run(["qstat", "-t"], check=False)
+    rows = (line.split() for line in printed.splitlines() if re.match(r"\d+\[\d+\]", line))
+    return {row[0]: row[-2] for row in rows if row[-2] != "X"}
+
+
+def arrays(openpbs: ThrowawayOpenPbs) -> set[str]:
+    """The numbers of all arrays that PBS knows, ended ones too."""
+    return {id.partition("[")[0] for id in openpbs.run(["qselect", "-x"]).split() if "[]" in id}
+
+
+def job_of(openpbs: ThrowawayOpenPbs, id: str) -> str:
+    return openpbs.run(["qstat", "-x", "-f", id], check=False)
+
+
+def state_of(lab: Lab, pilot: int) -> str:
+    return next(str(each["state"]) for each in lab.pilots() if each["id"] == pilot)
+
+
+def in_state(lab: Lab, state: str) -> list[dict[str, Any]]:
+    return [pilot for pilot in lab.pilots() if pilot["state"] == state]
+
+
+@contextmanager
+def setting(openpbs: ThrowawayOpenPbs, name: str, value: str, of: str = "queue workq") -> Iterator[None]:
+    openpbs.qmgr(f"set {of} {name} = {value}")
+    try:
+        yield
+    finally:
+        openpbs.qmgr(f"unset {of} {name}")
+
+
+def dying_at_qsub(folder: Path) -> str:
+    """A folder for PATH, in which qsub kills the daemon after PBS has taken the first array."""
+    folder.mkdir()
+    script = folder / "qsub"
+    script.write_text(
+        "#!/bin/sh\n"
+        f"PATH=${{PATH#{folder}:}}\n"
+        'answer=$(qsub "$@") || exit\n'
+        f'case "$*" in *" -J "*) if mkdir {folder}/done 2>/dev/null; then\n'
+        f"  kill -9 $(cat {folder}/pid); exit 1; fi;; esac\n"
+        'echo "$answer"\n'
+    )
+    script.chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def test_a_thousand_tasks_in_forty_pilots_survive_what_befalls_daemon_and_pilots(
+    openpbs: ThrowawayOpenPbs, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks, before = 1000, arrays(openpbs)
+    monkeypatch.setenv("PATH", dying_at_qsub(tmp_path / "dying"))
+    lab.configure(narrow())
+    lab.run("daemon", "start")
+    (tmp_path / "dying" / "pid").write_text(str(lab.daemon_pid()))
+    daemon = psutil.Process(lab.daemon_pid())
+    lab.bag(["sleep 0.2; echo $ADAPTOR_TASK_ID"] * tasks)
+    lab.submit("tasks.bag")
+    daemon.wait(60)
+    assert len(elements(openpbs)) == PILOTS
+    assert len(arrays(openpbs) - before) == 1
+    lab.run("daemon", "start")
+    until(lambda: lab.status()["done"] > 20, "tasks are done in the pilots of the array")
+    assert len(arrays(openpbs) - before) == 1, "what PBS had taken is not submitted again"
+    running, waiting = in_state(lab, "running"), in_state(lab, "queued")
+    assert len(running) == 16
+    assert len(waiting) == PILOTS - 16
+    openpbs.run(["qdel", running[0]["job"], waiting[-1]["job"]])
+    until(lambda: state_of(lab, running[0]["id"]) == "cancelled", "the end of one that ran is seen")
+    until(lambda: state_of(lab, waiting[-1]["id"]) in ("cancelled", "withdrawn"), "and of one that waited")
+    lab.wait(timeout=400)
+    exactly_one_result_each(lab, 1, tasks)
+    until(lambda: not elements(openpbs), "no pilot is left in the queue")
+
+
+def test_a_bag_of_unknown_runtimes_ends_in_many_pilots_of_few_submissions(
+    openpbs: ThrowawayOpenPbs, lab: Lab
+) -> None:
+    tasks, before = 300, arrays(openpbs)
+    most = {"max_pilots": 24, "max_proc": 4, "max_tr": "10m"}
+    lab.configure(site("pbs", heuristic="elastic", limits=most, idle_timeout=5))
+    lab.bag(["sleep 1; echo $ADAPTOR_TASK_ID"] * tasks)
+    lab.submit("tasks.bag")
+    until(lambda: lab.status()["done"] > 20, "the bag is under way")
+    assert arrays(openpbs) - before
+    assert len(in_state(lab, "running")) + len(in_state(lab, "queued")) <= most["max_pilots"]
+    lab.kill_daemon()
+    lab.run("daemon", "start")
+    lab.wait(timeout=400)
+    exactly_one_result_each(lab, 1, tasks)
+    for pilot in lab.pilots():
+        if pilot["started"]:
+            said = job_of(openpbs, pilot["job"])
+            assert said.count("ncpus=") and f"Resource_List.ncpus = {pilot['p']}" in said
+    until(lambda: not elements(openpbs), "no pilot is left in the queue")
+
+
+@pytest.mark.parametrize(
+    ("of", "name", "value", "most"),
+    [
+        ("server", "max_array_size", "10", PILOTS),
+        ("queue workq", "max_queued", "[u:PBS_GENERIC=20]", 20),
+    ],
+)
+def test_where_pbs_takes_a_part_of_an_array_that_part_does_the_work(
+    of: str, name: str, value: str, most: int, openpbs: ThrowawayOpenPbs, lab: Lab
+) -> None:
+    tasks = 100
+    lab.configure(narrow())
+    lab.bag([f"{lab.hold()}; echo $ADAPTOR_TASK_ID"] * tasks)
+    with setting(openpbs, name, value, of):
+        lab.submit("tasks.bag")
+        until(lambda: len(in_state(lab, "running")) == 16, "pilots run")
+        until(lambda: len(in_state(lab, "queued")) == most - 16, "as many pilots wait as PBS allows")
+        there = openpbs.run(["qstat", "-t"]).splitlines()
+        assert len([line for line in there if "[]" not in line and re.search(r" [RQ] workq", line)]) == most
+        lab.release()
+        lab.wait(timeout=400)
+    exactly_one_result_each(lab, 1, tasks)
