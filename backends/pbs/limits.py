@@ -109,7 +109,7 @@ def with_least(request: Request, queues: Iterable[PbsQueue]) -> Request:
 def of_array(request: Request) -> Request:
     """What each pilot of an array asks for: PBS takes no array that shrinks to fit (PBSE_NOSTF_JOBARRAY).
 
-    Its walltime ends before the slot that the request fills, as without shrinking; it is never below the least
+    Its walltime ends before the slot that the request fills, as without shrinking, and is not below the least
     time.
     """
     if request.least is None:

@@ -119,6 +119,8 @@ def test_a_bag_of_unknown_runtimes_ends_in_many_pilots_of_few_submissions(
     lab.submit("tasks.bag")
     until(lambda: lab.status()["done"] > 20, "the bag is under way")
     assert arrays(openpbs) - before
+    first = min(lab.pilots(), key=lambda pilot: int(pilot["id"]))
+    assert "[" in first["job"], "PBS takes arrays for free slots, too"
     assert len(in_state(lab, "running")) + len(in_state(lab, "queued")) <= most["max_pilots"]
     lab.kill_daemon()
     lab.run("daemon", "start")
@@ -127,7 +129,8 @@ def test_a_bag_of_unknown_runtimes_ends_in_many_pilots_of_few_submissions(
     for pilot in lab.pilots():
         if pilot["started"]:
             said = job_of(openpbs, pilot["job"])
-            assert said.count("ncpus=") and f"Resource_List.ncpus = {pilot['p']}" in said
+            assert f"Resource_List.ncpus = {pilot['p']}" in said
+            assert f":ncpus={pilot['p']})" in said, "what its exec_vnode holds is what it is charged for"
     until(lambda: not elements(openpbs), "no pilot is left in the queue")
 
 
