@@ -398,15 +398,13 @@ class SiteMemory:
 
     def set_longest(self, broker: Broker) -> None:
         """Tell the broker the longest task of this site, which the scheduler may bound at each look."""
-        rules = self.rules
         if not self.limits_known:
             return
+        limits = self.limits
         if self.seen is not None:
-            longest = rules.limits.longest(self.seen)
-            rules = msgspec.structs.replace(
-                rules, limits=msgspec.structs.replace(rules.limits, max_tr=longest)
-            )
-        broker.state.set_longest(self.name, rules.longest_task)
+            limits = msgspec.structs.replace(limits, max_tr=limits.longest(self.seen))
+        longest = msgspec.structs.replace(self.rules, limits=limits).longest_task
+        broker.state.set_longest(self.name, longest)
 
     # --- donated nodes -----------------------------------------------------------------------------
 

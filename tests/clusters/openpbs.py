@@ -101,6 +101,15 @@ class ThrowawayOpenPbs(OnNetwork):
         """Change settings."""
         self._on_head(["qmgr", "-a"], "".join(f"{line}\n" for line in lines))
 
+    @contextlib.contextmanager
+    def setting(self, name: str, value: str, of: str = "queue workq") -> Iterator[None]:
+        """A setting for a while."""
+        self.qmgr(f"set {of} {name} = {value}")
+        try:
+            yield
+        finally:
+            self.qmgr(f"unset {of} {name}")
+
     def answers(self) -> bool:
         return "Server" in self.run(["qstat", "-B"], check=False)
 

@@ -169,20 +169,19 @@ def ended(state: JobState = JobState.FAILED) -> JobReport:
     return JobReport(id="job1", tag="tag1", state=state, start=50.0, end=90.0)
 
 
-@pytest.mark.parametrize("partitions", [{}, {"short": Allowed(max_tr=120.0)}])
+@pytest.mark.parametrize("partitions", [{}, {"long": 600.0, "short": 120.0}])
 def test_tasks_of_unknown_runtime_start_in_requests_as_short_as_the_scheduler_allows(
-    partitions: dict[str, Allowed],
+    partitions: dict[str, float],
 ) -> None:
     """Where it allows ten minutes, no task can be waited for that is supposed to take an hour."""
     driver = Driver()
     driver.submit_bag()
-    places = {
-        name: QueueState(now=101.0, processors=8, allowed=allowed)
-        for name, allowed in ({"long": Allowed(max_tr=600.0)} | partitions).items()
-    }
-    driver.queue = msgspec.structs.replace(driver.queue, allowed=Allowed(max_tr=600.0))
-    if partitions:
-        driver.queue = msgspec.structs.replace(driver.queue, partitions=places)
+
+    def queue(longest: float, **partitions: QueueState) -> QueueState:
+        allowed = Allowed(max_tr=longest)
+        return QueueState(now=101.0, processors=8, allowed=allowed, partitions=partitions)
+
+    driver.queue = queue(600.0, **{name: queue(longest) for name, longest in partitions.items()})
     driver.broker.state.set_longest("here", 36_000.0)
     driver.run()
     bag = driver.broker.state.bags[1]

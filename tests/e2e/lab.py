@@ -158,6 +158,10 @@ class Lab:
     def pilots(self) -> list[dict[str, Any]]:
         return list(self.ask("status", "--pilots", "--all"))
 
+    def jobs_in_system(self) -> set[str]:
+        """The numbers of the pilots that the daemon has in the system."""
+        return {pilot["job"] for pilot in self.pilots() if pilot["state"] in ("queued", "running")}
+
     def results(self, bag: int = 1) -> list[dict[str, Any]]:
         return list(self.ask("results", str(bag)))
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +52,6 @@ def state_of(lab: Lab, pilot: int) -> str:
 
 def in_state(lab: Lab, state: str) -> list[dict[str, Any]]:
     return [pilot for pilot in lab.pilots() if pilot["state"] == state]
-
-
-@contextmanager
-def setting(openpbs: ThrowawayOpenPbs, name: str, value: str, of: str = "queue workq") -> Iterator[None]:
-    openpbs.qmgr(f"set {of} {name} = {value}")
-    try:
-        yield
-    finally:
-        openpbs.qmgr(f"unset {of} {name}")
 
 
 def dying_at_qsub(folder: Path) -> str:
@@ -147,7 +136,7 @@ def test_where_pbs_takes_a_part_of_an_array_that_part_does_the_work(
     tasks = 100
     lab.configure(narrow())
     lab.bag([f"{lab.hold()}; echo $ADAPTOR_TASK_ID"] * tasks)
-    with setting(openpbs, name, value, of):
+    with openpbs.setting(name, value, of):
         lab.submit("tasks.bag")
         until(lambda: len(in_state(lab, "running")) == 16, "pilots run")
         until(lambda: len(in_state(lab, "queued")) == most - 16, "as many pilots wait as PBS allows")

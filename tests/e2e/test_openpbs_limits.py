@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 
 from tests.clusters.openpbs import ThrowawayOpenPbs
@@ -14,15 +11,6 @@ from tests.living import until
 pytestmark = [pytest.mark.pbs, pytest.mark.nightly, pytest.mark.timeout(400)]
 
 TASKS = 12
-
-
-@contextmanager
-def setting(openpbs: ThrowawayOpenPbs, name: str, value: str, of: str = "queue workq") -> Iterator[None]:
-    openpbs.qmgr(f"set {of} {name} = {value}")
-    try:
-        yield
-    finally:
-        openpbs.qmgr(f"unset {of} {name}")
 
 
 def shapes(openpbs: ThrowawayOpenPbs, lab: Lab) -> list[tuple[int, int]]:
@@ -70,7 +58,7 @@ def test_requests_keep_within_what_pbs_allows_now(
     lab: Lab,
 ) -> None:
     """And none is refused, for none is made that would be."""
-    with setting(openpbs, name, value, of):
+    with openpbs.setting(name, value, of):
         submitted(lab, heuristic=heuristic)
         until(lambda: any(pilot["state"] == "running" for pilot in lab.pilots()), "a pilot runs")
         lab.release()

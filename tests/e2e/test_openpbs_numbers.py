@@ -43,11 +43,6 @@ def stopped(openpbs: ThrowawayOpenPbs, *commands: list[str]) -> None:
     openpbs.start_server()
 
 
-def numbers(lab: Lab) -> set[str]:
-    """Of the pilots that the daemon has in the system."""
-    return {pilot["job"] for pilot in lab.pilots() if pilot["state"] in ("queued", "running")}
-
-
 def ended(lab: Lab, jobs: set[str]) -> dict[int, str]:
     """The states of pilots that had these numbers and have ended."""
     return {pilot["id"]: pilot["state"] for pilot in lab.pilots() if pilot["job"] in jobs and pilot["ended"]}
@@ -73,8 +68,10 @@ def test_a_server_restored_from_a_backup_has_jobs_of_the_user_with_the_numbers_o
         site("pbs", (PILOTS, 1, "20m"), **TERMS, daemon={"worker_timeout": 8}),
         ["true"] * 5 + [lab.hold()] * (TASKS - 5),
     )
-    until(lambda: len(numbers(lab)) == PILOTS and all(numbers(lab)), "the pilots have numbers")
-    lost, first = numbers(lab), {pilot["id"] for pilot in lab.pilots()}
+    until(
+        lambda: len(lab.jobs_in_system()) == PILOTS and all(lab.jobs_in_system()), "the pilots have numbers"
+    )
+    lost, first = lab.jobs_in_system(), {pilot["id"] for pilot in lab.pilots()}
     assert len({job.partition("[")[0] for job in lost}) == 1, "one array"
     stopped(openpbs, ["rm", "-rf", database], ["cp", "-a", backup, database])
     own = mine(openpbs, lost)

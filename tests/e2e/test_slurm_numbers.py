@@ -48,11 +48,6 @@ def names(slurm: ThrowawaySlurm) -> dict[str, str]:
     return dict(row.split(" ", 1) for row in rows)
 
 
-def numbers(lab: Lab) -> set[str]:
-    """Of the pilots that the daemon has in the system."""
-    return {pilot["job"] for pilot in lab.pilots() if pilot["state"] in ("queued", "running")}
-
-
 def goes_on(lab: Lab, slurm: ThrowawaySlurm, own: set[str], lost: set[str]) -> None:
     """The pilots are lost and made again, and no job of the user's own is touched."""
 
@@ -77,8 +72,8 @@ def test_a_controller_that_has_forgotten_our_pilots(own_slurm: ThrowawaySlurm, l
         shutil.copytree(state, slurm.root / "backup")
     slurm.start_controller()
     lab.begin(SITE, ["true"] * 5 + [lab.hold()] * (TASKS - 5))
-    until(lambda: len(numbers(lab)) >= 1 and all(numbers(lab)), "the pilots have numbers")
-    lost = numbers(lab)
+    until(lambda: len(lab.jobs_in_system()) >= 1 and all(lab.jobs_in_system()), "the pilots have numbers")
+    lost = lab.jobs_in_system()
     slurm.stop_controller()
     shutil.rmtree(state)
     if kept:
@@ -95,8 +90,8 @@ def test_a_controller_that_has_forgotten_our_pilots(own_slurm: ThrowawaySlurm, l
 def test_numbers_that_begin_again_while_no_daemon_looks(own_slurm: ThrowawaySlurm, lab: Lab) -> None:
     slurm = own_slurm
     lab.begin(SITE, ["true"] * 5 + [lab.hold()] * (TASKS - 5))
-    until(lambda: len(numbers(lab)) >= 1 and all(numbers(lab)), "the pilots have numbers")
-    lost = numbers(lab)
+    until(lambda: len(lab.jobs_in_system()) >= 1 and all(lab.jobs_in_system()), "the pilots have numbers")
+    lost = lab.jobs_in_system()
     lab.kill_daemon()
     slurm.run(["scancel", *lost])
     until(lambda: not names(slurm), "the pilots have ended")

@@ -11,11 +11,10 @@ import pytest
 from adaptor.crafting.heuristics import HEURISTICS, HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
-from adaptor_simulation.cluster import cluster_of_processors
 from adaptor_simulation.grid_job import INSTANT_WORKERS, GridResult, GridTerms
 from adaptor_simulation.grid_run import run_grid_job
-from adaptor_simulation.jobs import Jobs
 from adaptor_simulation.kernels import Array
+from tests.simulation.empty_cluster import empty_cluster
 
 PROCESSORS = 8
 SECONDS = 60  # that looks at the queue and starts of pilots may take in all
@@ -30,8 +29,6 @@ def runtimes(shape: str, seed: int) -> Array:
 
 
 def run(heuristic: HeuristicName, tasks: Array, requests: int, pilots: int = 0) -> GridResult:
-    one = np.ones(1, np.int64)
-    later = Jobs(number=one, submit=10_000_000 * one, run=one, estimate=one, processors=one)
     limits = Limits(max_pending_requests=requests, max_pilots=pilots, max_proc=PROCESSORS, max_tr=24 * 3600)
     terms = GridTerms(
         rules=SiteRules(limits=limits, may_reshape=True),
@@ -40,7 +37,7 @@ def run(heuristic: HeuristicName, tasks: Array, requests: int, pilots: int = 0) 
         initial_tr=HEURISTICS[heuristic].assumed_runtime,
         poll_interval=10 if pilots else 0,
     )
-    return run_grid_job(cluster_of_processors(later, PROCESSORS, "easy"), tasks, terms)
+    return run_grid_job(empty_cluster(PROCESSORS), tasks, terms)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -14,7 +14,6 @@ from adaptor_experiments.commands.running import (
     choice_option,
     count_option,
     experiment_options,
-    folder_of_traces,
     list_option,
     mean_option,
     measure,
@@ -23,6 +22,7 @@ from adaptor_experiments.commands.running import (
     scheduler_option,
     tasks_option,
     trace_option,
+    traces_named,
     traces_option,
 )
 
@@ -94,7 +94,6 @@ def derose(
       adaptor replay derose --trace mine.swf.gz --cells goals --samples 40 --output mine
     """
     from adaptor_experiments.derose.design import PARTS, Settings
-    from adaptor_experiments.derose.own_trace import workloads_named
     from adaptor_experiments.derose.report import report_of
     from adaptor_experiments.derose.sample import Outcome, pieces, run_piece
 
@@ -103,8 +102,7 @@ def derose(
         part["heterogeneities"] = part["heterogeneities"] or (2,)
     asked = {name: value for name, value in part.items() if value is not None}
     settings = Settings(**{**PARTS[cells], **asked})
-    workloads = workloads_named(names, processors)
-    folder = Path() if all(workload.own for workload in workloads) else folder_of_traces(traces)
+    workloads, folder = traces_named(names, processors, traces)
     wanted = pieces(workloads, folder, settings, samples or (6 if quick else 100))
     report = partial(report_of, pieces=wanted)
     measure(run_piece, wanted, Outcome, settings, report, output, processes, ("goals", "table-3"))

@@ -11,12 +11,12 @@ from adaptor_experiments.commands.running import (
     chosen,
     count_option,
     experiment_options,
-    folder_of_traces,
     list_option,
     measure,
     own_processors_option,
     quick_option,
     trace_option,
+    traces_named,
     traces_option,
 )
 
@@ -24,7 +24,6 @@ _WAYS = "Only these ways, such as elastic-1000,array-3; array-1.5 is always ther
 
 
 def _ways(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-
     from adaptor_experiments.peers.design import REFERENCE, WAYS
 
     found = chosen("--ways", value, WAYS)
@@ -65,7 +64,6 @@ def peers(
       adaptor replay peers --quick --output quick
       adaptor replay peers --trace mine.swf.gz --ways elastic-100,array-3 --output mine
     """
-    from adaptor_experiments.derose.own_trace import workloads_named
     from adaptor_experiments.peers.design import Settings, pieces
     from adaptor_experiments.peers.report import report_of
     from adaptor_experiments.peers.sample import Outcome, run_piece
@@ -73,7 +71,6 @@ def peers(
     if quick:
         part["shapes"] = part["shapes"] or ("log-normal",)
     settings = Settings(seed=seed, **{name: value for name, value in part.items() if value is not None})
-    workloads = workloads_named(names, processors)
-    folder = Path() if all(workload.own for workload in workloads) else folder_of_traces(traces)
+    workloads, folder = traces_named(names, processors, traces)
     wanted = pieces(workloads, folder, settings, 1 if quick else samples)
     measure(run_piece, wanted, Outcome, settings, report_of, output, processes)

@@ -14,6 +14,7 @@ import msgspec
 from adaptor.errors import UsageError
 
 if TYPE_CHECKING:
+    from adaptor_experiments.derose.design import Workload
     from adaptor_experiments.figures.exhibits import Report
     from adaptor_experiments.resumable import Piece
     from adaptor_experiments.tables import Runs
@@ -105,6 +106,22 @@ def folder_of_traces(value: Path | None) -> Path:
     if value is None and not _NEARBY.is_dir():
         raise UsageError("where are the traces? Say --traces DIR; `adaptor trace fetch` downloads them")
     return value or _NEARBY
+
+
+def traces_named(
+    names: Sequence[str], processors: int | None, traces: Path | None
+) -> tuple[list[Workload], Path]:
+    """What `--trace`, `--processors` and `--traces` name, and where the traces of the paper are.
+
+    Raises:
+        UsageError: a name is no trace, or the folder that is needed is not there.
+        TraceError: a file cannot be read or leaves no job.
+    """
+    from adaptor_experiments.derose.own_trace import workloads_named
+
+    workloads = workloads_named(names, processors)
+    own = all(workload.own for workload in workloads)
+    return workloads, Path() if own else folder_of_traces(traces)
 
 
 traces_option = click.option("--traces", type=_FOLDER, metavar="DIR", help="Where the traces are.")

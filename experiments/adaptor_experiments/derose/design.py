@@ -41,6 +41,11 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     content: int = 0
     """Checksum of that file: its samples are not mistaken for those of another one."""
 
+    @property
+    def in_files(self) -> str:
+        """What the names of its samples begin with."""
+        return f"{self.key}-{self.content:08x}" if self.own else self.key
+
 
 WORKLOADS = tuple(
     Workload(key=key, title=title, file=file, processors=processors)

@@ -15,7 +15,7 @@ from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.model import Limits
 from adaptor_experiments.derose.design import Settings, Workload, submission, trace_files
-from adaptor_simulation.cluster import Cluster, cluster_of_processors
+from adaptor_simulation.cluster import Cluster, Policy, cluster_of_processors
 from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor_simulation.grid_run import run_grid_job
 from adaptor_simulation.jobs import Jobs
@@ -86,7 +86,7 @@ def run_sample(
 
     `make` says who runs the tasks (see `run_grid_job`).
     """
-    base = cluster_at(workload, jobs, settings, sample)
+    base = cluster_at(workload, jobs, settings.scheduler, settings.seed, sample)
     at = base.now
     yardstick, local = Yardstick(base), LocalJobs(base)
     outcomes = []
@@ -136,10 +136,10 @@ def added_wait(local: LocalJobs, cluster: Cluster, end: int, afterwards: int = A
     return int((with_us - without).sum())
 
 
-def cluster_at(workload: Workload, jobs: Jobs, settings: Settings, sample: int) -> Cluster:
+def cluster_at(workload: Workload, jobs: Jobs, scheduler: Policy, seed: int, sample: int) -> Cluster:
     """The cluster at the submission time of a sample."""
-    base = cluster_of_processors(jobs, workload.processors, settings.scheduler)
-    base.advance(submission(workload, int(jobs.submit[0]), int(jobs.submit[-1]), settings.seed, sample))
+    base = cluster_of_processors(jobs, workload.processors, scheduler)
+    base.advance(submission(workload, int(jobs.submit[0]), int(jobs.submit[-1]), seed, sample))
     return base
 
 
@@ -176,8 +176,7 @@ class Piece(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        file = f"-{self.workload.content:08x}" if self.workload.own else ""
-        return f"{self.workload.key}{file}-{self.sample:04}"
+        return f"{self.workload.in_files}-{self.sample:04}"
 
 
 def pieces(workloads: Sequence[Workload], traces: Path, settings: Settings, samples: int) -> list[Piece]:

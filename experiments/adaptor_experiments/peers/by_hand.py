@@ -11,10 +11,11 @@ import math
 from collections.abc import Sequence
 
 import msgspec
-import numpy as np
 
+from adaptor_experiments.peers.waiting import Waiting
 from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.kernels import Array
+from adaptor_simulation.what_if import EVER
 
 
 class UserJob(msgspec.Struct, frozen=True):
@@ -88,30 +89,22 @@ def run_by_hand(cluster: Cluster, jobs: Sequence[UserJob], in_system: int) -> By
     A job ends with its last task; the limit is long enough for all of them.
     """
     submitted, held = cluster.now, 0
-    following = iter(jobs)
+    following, waiting = iter(jobs), Waiting(cluster)
     lasting: dict[int, tuple[UserJob, int]] = {}  # by number in the cluster: how long it runs
-    waits = np.zeros(0, np.int64)  # numbers of those that wait
     ends: list[tuple[int, int]] = []  # of those that run
-    base = len(cluster.jobs) + len(cluster.outside_starts())
     last, count = submitted, 0
     while True:
-        new = list[int]()
-        while len(waits) + len(new) + len(ends) < in_system and (job := next(following, None)):
-            number = cluster.submit(job.processors, job.limit)
-            lasting[number] = job, _lasts(job)
-            new.append(number)
+        while len(waiting) + len(ends) < in_system and (job := next(following, None)):
+            lasting[waiting.submit(job.processors, job.limit)] = job, _lasts(job)
             count += 1
-        waits = np.concatenate([waits, np.array(new, np.int64)])
-        starts = cluster.outside_starts()[waits - base]
-        for number, start in zip(waits[starts >= 0].tolist(), starts[starts >= 0].tolist(), strict=True):
+        for number, start in waiting.started():
             job, seconds = lasting.pop(number)
             heapq.heappush(ends, (start + seconds, number))
             held += job.processors * seconds
             last = max(last, start + seconds)
-        waits = waits[starts < 0]
-        if not len(waits) and not ends:
+        if not waiting and not ends:
             return ByHand(turnaround=last - submitted, jobs=count, held=held)
-        until = ends[0][0] if ends else (1 << 61)
+        until = ends[0][0] if ends else EVER
         if until > cluster.now:
             cluster.advance_to_change(until)
         while ends and ends[0][0] <= cluster.now:

@@ -12,7 +12,9 @@ import numpy as np
 from adaptor.crafting.heuristics import HEURISTICS, HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
+from adaptor_experiments.derose.design import Settings as Paper
 from adaptor_experiments.derose.design import Workload, trace_files
+from adaptor_experiments.derose.sample import first_guess
 from adaptor_experiments.peers.by_hand import ARRAYS, Policy
 from adaptor_experiments.peers.pools import POOLS, Pool
 from adaptor_simulation.cluster import Policy as Scheduler
@@ -50,7 +52,7 @@ class Ours(msgspec.Struct, frozen=True):
             rules=SiteRules(limits=limits, may_reshape=True),
             heuristic=self.heuristic,
             workers=INSTANT_WORKERS,
-            initial_tr=traits.assumed_runtime if traits.replans else 3600.0,
+            initial_tr=first_guess(Paper(), self.heuristic),
             poll_interval=_LOOK if traits.narrow else 0,
         )
 
@@ -77,8 +79,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     schedulers: tuple[Scheduler, ...] = ("conservative", "easy")
     ways: tuple[str, ...] = tuple(WAYS)
     max_tr: int = 64_800
-    stretch: float = 1.0
-    """Factor of the local jobs' interarrival times."""
+
+    @property
+    def bags(self) -> list[Bag]:
+        return [
+            Bag(tasks, mean, shape) for tasks in self.tasks for mean in self.means for shape in self.shapes
+        ]
 
 
 class Bag(msgspec.Struct, frozen=True):
@@ -98,15 +104,6 @@ class Bag(msgspec.Struct, frozen=True):
         return found
 
 
-def bags(settings: Settings) -> list[Bag]:
-    return [
-        Bag(tasks, mean, shape)
-        for tasks in settings.tasks
-        for mean in settings.means
-        for shape in settings.shapes
-    ]
-
-
 class Piece(msgspec.Struct, frozen=True):
     """One submission time on one trace under one scheduler."""
 
@@ -118,8 +115,7 @@ class Piece(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        file = f"-{self.workload.content:08x}" if self.workload.own else ""
-        return f"{self.workload.key}{file}-{self.scheduler}-{self.sample:04}"
+        return f"{self.workload.in_files}-{self.scheduler}-{self.sample:04}"
 
 
 def pieces(workloads: Sequence[Workload], traces: Path, settings: Settings, samples: int) -> list[Piece]:

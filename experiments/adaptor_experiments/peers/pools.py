@@ -10,13 +10,12 @@ import heapq
 from collections import deque
 
 import msgspec
-import numpy as np
 
 from adaptor_experiments.peers.by_hand import ByHand
+from adaptor_experiments.peers.waiting import Waiting
 from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.kernels import Array
-
-NEVER = 1 << 61
+from adaptor_simulation.what_if import EVER
 
 
 class Pool(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,8 +62,7 @@ class _PoolRun:
         self._pool, self._cluster, self._tasks = pool, cluster, tasks
         self._limit, self._need = limit, need
         self._waiting, self._left = deque(range(len(tasks))), len(tasks)
-        self._queued = np.zeros(0, np.int64)
-        self._base = len(cluster.jobs) + len(cluster.outside_starts())
+        self._queued = Waiting(cluster)
         self._running: dict[int, _Allocation] = {}
         self._events: list[tuple[int, int]] = []  # times at which to look at an allocation
         self._begin, self._held, self._jobs = cluster.now, 0, 0
@@ -75,25 +73,21 @@ class _PoolRun:
                 self._look(heapq.heappop(self._events)[1])
             self._hand_out()
             self._ask()
-            self._note_starts()  # some start at once
+            self._note_starts()
             self._hand_out()
             if self._left:
-                self._cluster.advance_to_change(self._events[0][0] if self._events else NEVER)
-        for number in self._queued.tolist():
-            self._cluster.cancel(number)
+                self._cluster.advance_to_change(self._events[0][0] if self._events else EVER)
+        self._queued.cancel()
         last = self._cluster.now
         for number in [*self._running]:
             self._end(number)
         return ByHand(turnaround=last - self._begin, jobs=self._jobs, held=self._held)
 
     def _note_starts(self) -> None:
-        starts = self._cluster.outside_starts()[self._queued - self._base]
-        started = starts >= 0
-        for number, start in zip(self._queued[started].tolist(), starts[started].tolist(), strict=True):
+        for number, start in self._queued.started():
             self._running[number] = _Allocation(start + self._limit, self._pool.width, start)
             for at in (start + self._pool.idle, start + self._limit):
                 heapq.heappush(self._events, (at, number))
-        self._queued = self._queued[~started]
 
     def _look(self, number: int) -> None:
         """Tasks that have ended are done; one whose time is over, or that was idle for too long, ends."""
@@ -132,15 +126,14 @@ class _PoolRun:
 
     def _ask(self) -> None:
         """As many allocations as the waiting tasks fill."""
-        new = list[int]()
+        pool, queued = self._pool, self._queued
         while (
-            len(self._waiting) > self._pool.width * (len(self._queued) + len(new))
-            and len(self._queued) + len(new) < self._pool.queued
-            and len(self._queued) + len(new) + len(self._running) < self._pool.most
+            len(self._waiting) > pool.width * len(queued)
+            and len(queued) < pool.queued
+            and len(queued) + len(self._running) < pool.most
         ):
-            new.append(self._cluster.submit(self._pool.width, self._limit))
-        self._jobs += len(new)
-        self._queued = np.concatenate([self._queued, np.array(new, np.int64)])
+            queued.submit(pool.width, self._limit)
+            self._jobs += 1
 
 
 _HOUR = 3600

@@ -62,20 +62,19 @@ def geometric(rows: Runs[Outcome], name: str) -> Interval | None:
 
 def _ways(rows: Runs[Outcome], parts: list[tuple[str, object]]) -> Iterator[list[str]]:
     for name, runs in rows.by("way").items():
-        ran = Runs(row for row in runs if row.turnaround > 0)
+        ran = _ran(runs)
         if not ran:
             yield [name, *["-"] * (len(parts) + 2), f"{len(runs)} of {len(runs)}", *["-"] * 3]
             continue
         each = [_mean(rows.where(**{field: value}), name) for field, value in parts]
         worst = max(ratio for some in ratios(rows, name).values() for ratio in some)
-        waste = 1 - sum(row.work for row in ran) / sum(row.held for row in ran)
         yield [
             name,
             str(geometric(rows, name)),
             *each,
             f"{worst:.2f}",
             f"{len(runs) - len(ran)} of {len(runs)}",
-            f"{waste:.0%}",
+            _waste(ran),
             f"{ran.mean('jobs'):,.0f}",
             f"{ran.mean('added'):.2f}",
         ]
@@ -97,6 +96,15 @@ def _shown(part: tuple[str, object]) -> str:
 
 
 def _said(name: str, rows: Runs[Outcome]) -> str:
-    ran = Runs(row for row in rows.where(way=name) if row.turnaround > 0)
-    waste = 1 - sum(row.work for row in ran) / sum(row.held for row in ran)
-    return texts("peers").say("way", name=name, ratio=geometric(rows, name), waste=f"{waste:.0%}")
+    waste = _waste(_ran(rows.where(way=name)))
+    return texts("peers").say("way", name=name, ratio=geometric(rows, name), waste=waste)
+
+
+def _ran(runs: Runs[Outcome]) -> Runs[Outcome]:
+    """Those of bags that their way can run."""
+    return Runs(row for row in runs if row.turnaround > 0)
+
+
+def _waste(runs: Runs[Outcome]) -> str:
+    """The part of what they held that ran no task."""
+    return f"{1 - sum(row.work for row in runs) / sum(row.held for row in runs):.0%}"

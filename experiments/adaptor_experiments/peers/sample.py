@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor_experiments.derose.design import submission
-from adaptor_experiments.derose.sample import added_wait, load
+from adaptor_experiments.derose.sample import added_wait, cluster_at, load
 from adaptor_experiments.peers.by_hand import ByHand
-from adaptor_experiments.peers.design import WAYS, Ours, Piece, bags
-from adaptor_simulation.cluster import Cluster, cluster_of_processors
+from adaptor_experiments.peers.design import WAYS, Ours, Piece
+from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.grid_run import run_grid_job
 from adaptor_simulation.kernels import Array
 from adaptor_simulation.what_if import LocalJobs
@@ -35,11 +34,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds by which the local jobs waited longer in all (see `added_wait`)."""
 
     @property
-    def waste(self) -> float:
-        """The part of what was held that ran no task."""
-        return 1 - self.work / self.held
-
-    @property
     def added(self) -> float:
         """Seconds by which local jobs waited longer, for each processor-second of the tasks."""
         return self.local_wait / self.work
@@ -48,11 +42,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 def run_piece(piece: Piece) -> list[Outcome]:
     """Raises TraceError: the trace cannot be read or leaves no job."""
     workload, settings = piece.workload, piece.settings
-    jobs = load(piece.path, workload.processors).stretched(settings.stretch)
-    base = cluster_of_processors(jobs, workload.processors, piece.scheduler)
-    base.advance(submission(workload, int(jobs.submit[0]), int(jobs.submit[-1]), settings.seed, piece.sample))
+    jobs = load(piece.path, workload.processors)
+    base = cluster_at(workload, jobs, piece.scheduler, settings.seed, piece.sample)
     local, outcomes = LocalJobs(base), list[Outcome]()
-    for bag in bags(settings):
+    for bag in settings.bags:
         runtimes = bag.runtimes(settings.seed, piece.sample)
         for way in settings.ways:
             cluster = base.fork()

@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 
 from adaptor_experiments.peers.by_hand import ARRAYS, Policy, run_by_hand
-from adaptor_simulation.cluster import Cluster, cluster_of_processors
-from adaptor_simulation.jobs import Jobs
+from tests.simulation.empty_cluster import empty_cluster
 
 RUNTIMES = np.array([100, 200, 300, 400], np.int64)
-
-
-def empty(processors: int) -> Cluster:
-    one = np.ones(1, np.int64)
-    later = Jobs(number=one, submit=100_000 * one, run=one, estimate=one, processors=one)
-    return cluster_of_processors(later, processors, "easy")
 
 
 @pytest.mark.parametrize(
@@ -32,7 +25,7 @@ def empty(processors: int) -> Cluster:
 def test_an_empty_cluster(policy: Policy, processors: int, turnaround: int, held: int) -> None:
     jobs = policy.jobs(RUNTIMES, 10_000)
     assert jobs is not None
-    found = run_by_hand(empty(processors), jobs, policy.in_system)
+    found = run_by_hand(empty_cluster(processors), jobs, policy.in_system)
     assert (found.turnaround, found.held) == (turnaround, held)
 
 
