@@ -119,7 +119,9 @@ def test_a_bag_of_unknown_runtimes_ends_in_many_pilots_of_few_submissions(
         if pilot["started"]:
             said = job_of(openpbs, pilot["job"])
             assert f"Resource_List.ncpus = {pilot['p']}" in said
-            assert f":ncpus={pilot['p']})" in said, "what its exec_vnode holds is what it is charged for"
+            vnodes = re.findall(r"exec_vnode = (.*)", said.replace("\n\t", ""))[0]
+            held = sum(map(int, re.findall(r":ncpus=(\d+)", vnodes)))
+            assert pilot["held"] == held == pilot["p"], "what its exec_vnode holds is what it is charged for"
     until(lambda: not elements(openpbs), "no pilot is left in the queue")
 
 
