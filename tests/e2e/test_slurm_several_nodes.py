@@ -67,9 +67,14 @@ def hellos(task: dict[str, object], size: int) -> list[str]:
 
 @for_each_mpi
 def test_mpi_within_the_processors_of_a_task(slurm: ThrowawaySlurm, lab: Lab, mpirun: str) -> None:
-    """Four tasks share two nodes: each has its own job, and its processes stay with it."""
+    """Four tasks share two nodes: each has its own job, and its processes stay with it.
+
+    Each has a folder of its own for temporary files: of `mpirun`s of Open MPI 4 that start at once on one
+    machine, as all nodes here are one, some fail to make the same folder.
+    """
     lab.configure(SITE)
-    lab.bag([f"{mpirun} -n 2 {sys.executable} {HELLO}"] * 4)
+    own = "d=$(mktemp -d); TMPDIR=$d"
+    lab.bag([f'{own} {mpirun} -n 2 {sys.executable} {HELLO}; e=$?; rm -r "$d"; exit $e'] * 4)
     lab.run("run", "tasks.bag", "--cpus", "2", "--replicas", "0", timeout=200)
     exactly_one_result_each(lab, 1, 4)
     for task in lab.results(1):
