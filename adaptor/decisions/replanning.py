@@ -36,7 +36,7 @@ def keep_to_quotes(snapshot: Snapshot, draft: MemoryDraft) -> list[Explain | Wak
             continue
         try:
             found = replan(*question, memory.slots_by_quote(bag))
-        except AdaptorError:  # no processor in service, or no scipy: the next look is soon
+        except AdaptorError:  # no processor in service, or no numpy: the next look is soon
             continue
         if isinstance(found, Replan):
             draft.keep(slots={**memory.slots, bag.id: found.slots})

@@ -77,7 +77,7 @@ def test_looks_are_some_seconds_apart() -> None:
     assert is_due(memory, 1, 50.0), "the clock was set back"
 
 
-def test_without_scipy_it_keeps_to_the_chosen_slots(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_numpy_it_keeps_to_the_chosen_slots(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     quoted(site, 1200, 10.0)
     steps(site, 3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -142,17 +141,6 @@ def test_a_cheap_site_that_is_silent_for_a_moment_is_waited_for(two: FakeSites) 
     two.sites["far"].memory.seen = two.sites["near"].memory.seen
     two.step("far", "near", "near")
     assert two.asked() == {"near": 0, "far": 0}
-
-
-def test_without_scipy_it_says_so_and_divides_as_without_aims(
-    two: FakeSites, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    two.submit_bag(16, budget=10_000_000)
-    assert rounds(two, 3) == {"near": 8, "far": 8}
-    problems = two.told("near", "problem") + two.told("far", "problem")
-    assert len(problems) == 1
-    assert "request-adaptor[quotes]" in problems[0]
 
 
 def offer_facts(two: FakeSites, bag: Bag) -> BagFacts:

@@ -14,9 +14,8 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.errors import BudgetError, InfeasibleError, too_dear, too_late
-from adaptor.budget.provisioning import milp
-from adaptor.budget.provisioning.milp import CONFIDENCE, Column, columns
 from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.budget.provisioning.ways import CONFIDENCE, Way, all_ways, capacity, least_cost, relaxed_cost
 from adaptor.units import format_duration
 
 PRECISION = 1e-3  # relative, of the times that are searched for
@@ -66,8 +65,8 @@ def cheapest(
         raise BudgetError(f"the deadline is {format_duration(-deadline)} in the past")
     if tasks == 0:
         return Allocation(holdings=(), seconds=0.0, cost=0.0)
-    ways = columns(offers, deadline, confidence)
-    counts = milp.least_cost(ways, offers, tasks)
+    ways = all_ways(offers, deadline, confidence)
+    counts = least_cost(ways, offers, tasks)
     if counts is None:
         raise too_late(tasks, deadline, least_time(tasks, offers, confidence))
     found = _allocation(ways, counts, offers, deadline)
@@ -84,7 +83,7 @@ def fastest(
 ) -> Allocation:
     """The least time for `tasks` within the budget, in credits (§3, choice 2).
 
-    The time is searched by its relaxation, then by programs that hold as much as the budget allows.
+    The time is searched by its relaxation, then by allocations of whole processors.
 
     Raises:
         InfeasibleError: the budget does not hold the tasks however long they may take.
@@ -109,7 +108,7 @@ def least_time(tasks: int, offers: Sequence[SiteOffer], confidence: float = CONF
     low, high = 0.0, _most_time(tasks, offers)
     while high - low > PRECISION / 10 * high:
         middle = (low + high) / 2
-        if milp.capacity(columns(offers, middle, confidence), offers) < tasks:
+        if capacity(all_ways(offers, middle, confidence), offers) < tasks:
             low = middle
         else:
             high = middle
@@ -126,7 +125,7 @@ def time_of_least_cost(
     with_processors = [offer for offer in offers if offer.processors]
     least = min(offer.cost_per_task for offer in with_processors)
     equal = [offer for offer in with_processors if offer.cost_per_task <= least * (1 + 1e-9)]
-    # `columns` divides the certainty among the sites: those left out take their parts with them.
+    # `all_ways` divides the certainty among the sites: those left out take their parts with them.
     theirs = confidence ** (len(equal) / len(offers))
     return soonest if len(equal) == len(offers) else max(least_time(tasks, equal, theirs), soonest)
 
@@ -159,7 +158,7 @@ def _relaxed_time(
     """No whole numbers of processors are faster than this."""
     while high - low > PRECISION * low:
         middle = math.sqrt(low * high)
-        if milp.relaxed_cost(columns(offers, middle, confidence), offers, tasks) > budget:
+        if relaxed_cost(all_ways(offers, middle, confidence), offers, tasks) > budget:
             low = middle
         else:
             high = middle
@@ -191,13 +190,14 @@ def _gallop(
 def _within(
     tasks: int, offers: Sequence[SiteOffer], budget: float, deadline: float, confidence: float
 ) -> Allocation | None:
-    ways = columns(offers, deadline, confidence)
-    counts = milp.most_tasks(ways, offers, budget, tasks)
-    return None if counts is None else _allocation(ways, counts, offers, deadline)
+    ways = all_ways(offers, deadline, confidence)
+    counts = least_cost(ways, offers, tasks)
+    found = None if counts is None else _allocation(ways, counts, offers, deadline)
+    return None if found is None or found.cost > budget else found
 
 
 def _allocation(
-    ways: Sequence[Column], counts: Sequence[float], offers: Sequence[SiteOffer], seconds: float
+    ways: Sequence[Way], counts: Sequence[float], offers: Sequence[SiteOffer], seconds: float
 ) -> Allocation:
     holdings = tuple(
         _holding(way, count, offers[way.site].name)
@@ -207,7 +207,7 @@ def _allocation(
     return Allocation(holdings=holdings, seconds=seconds, cost=sum(holding.cost for holding in holdings))
 
 
-def _holding(way: Column, count: float, site: str) -> Holding:
+def _holding(way: Way, count: float, site: str) -> Holding:
     """A part of a processor is a whole one that leaves earlier, and all of a holding leave alike."""
     processors = math.ceil(count - 1e-6)
     return Holding(

@@ -64,7 +64,7 @@ def frontier(items: Sequence[Item]) -> Frontier:
 
     Raises AdaptorError: numpy is not installed.
     """
-    require_extra("quotes", "scipy")
+    require_extra("quotes", "numpy")
     import numpy as np
 
     costs = np.array([sum(item.least * item.cost for item in items)])

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.errors import InfeasibleError
-from adaptor.budget.provisioning import milp
 from adaptor.budget.provisioning.allocation import (
     Allocation,
     cheapest,
@@ -20,8 +19,8 @@ from adaptor.budget.provisioning.allocation import (
     least_time,
     time_of_least_cost,
 )
-from adaptor.budget.provisioning.milp import CONFIDENCE
 from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.budget.provisioning.ways import CONFIDENCE, all_ways, capacity
 from adaptor.model import Preference as Preference
 
 
@@ -95,8 +94,8 @@ def can_wait(
     """
     if aim.deadline is None or aim.prefer != "cheap":
         return False
-    ways = milp.columns(offers, (aim.deadline - progress.now) / 2, confidence)
-    return milp.capacity(ways, offers) >= progress.waiting
+    ways = all_ways(offers, (aim.deadline - progress.now) / 2, confidence)
+    return capacity(ways, offers) >= progress.waiting
 
 
 def _soonest(tasks: int, offers: Sequence[SiteOffer], budget: float, confidence: float) -> Allocation:

@@ -46,7 +46,7 @@ def quote(bag: api.BagInput, choose: int | None, sample: bool, config: str | Non
     Example:
       adaptor quote tasks.bag --choose 2
     """
-    require_extra("quotes", "scipy")
+    require_extra("quotes", "numpy")
     from adaptor.cli.bags.sampling import by_earlier_bags, take_samples
 
     if ensure_daemon(config, sites=bag.spec.sites):

@@ -150,7 +150,7 @@ def _planned(
         configs[name].price != PriceConfig() or configs[name].budget is not None for name in snapshots
     )
     if priced:
-        with suppress(AdaptorError):  # scipy is not installed, or no slot holds a task
+        with suppress(AdaptorError):  # numpy is not installed, or no slot holds a task
             offered = choices(new, snapshots, terms)
     return PlanView(
         now=now,

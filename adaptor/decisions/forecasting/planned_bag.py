@@ -105,7 +105,7 @@ def choices(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str, 
     does not count.
 
     Raises:
-        AdaptorError: scipy is not installed, or no site has a slot for such a task.
+        AdaptorError: numpy is not installed, or no site has a slot for such a task.
     """
     now = max(snapshot.now for snapshot in snapshots.values())
     facts, size = _facts(_broker(new, terms, now)), new.spec.task
@@ -119,7 +119,7 @@ def choices(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str, 
     ]
     if not offers or new.spec.allocation == "transparent":
         return []
-    require_extra("quotes", "scipy")
+    require_extra("quotes", "numpy")
     from adaptor.budget.provisioning.menu import menu
 
     known = [each for name, each in new.earlier.items() if new.spec.expected_at(name) is None]
