@@ -362,3 +362,19 @@ REPORTED = (
     AttemptOutcome.SUPERSEDED,
 )
 """Outcomes that a worker has reported as the end of an attempt: no other result of it can follow."""
+
+
+_ROUNDING = 1e-6  # the smallest part of a credit, and less than any clock resolves of a second
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """A figure with the interval in which it lies with 90 % probability; `value` is as often too
+    high as too low."""
+
+    low: float
+    value: float
+    high: float
+
+    def holds(self, figure: float) -> bool:
+        """Whether the interval holds what the figure came to, up to a rounding error."""
+        return self.low - _ROUNDING <= figure <= self.high + _ROUNDING

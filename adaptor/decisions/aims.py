@@ -42,15 +42,13 @@ from adaptor.decisions.requests import (
     shape_of,
     sites_of,
     slots_of,
-    slots_there,
     staying,
     unit_end,
 )
 from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
-from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.forecast import Forecast
-from adaptor.model import PilotState
+from adaptor.model import Estimate, PilotState
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.scheduling.facts import BagFacts
 from adaptor.units import counted, format_duration, format_instant, round_up
@@ -97,8 +95,6 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
         unit = host_terms(ledger, site).unit if charges_whole_units(ledger, site) else 0.0
         longest = longest_before(bag.spec.deadline, snapshot.now, needed, unit, site.rules.time_resolution)
         demand = msgspec.structs.replace(demand, longest=longest)
-    if bag.spec.slots:
-        return Aimed(_as_chosen(site, memory, bag, demand))
     if not bag.spec.paced:
         return Aimed(_within_money(snapshot, bag, demand))
     course = course_of(snapshot, bag, known_shortest(site, bag, demand))
@@ -187,16 +183,6 @@ def _within_share(memory: Memory, site: SiteFacts, bag: BagFacts, hosts: int) ->
     if shares.urgent:
         return mine
     return max(0, min(mine, hosts - shares.slots_at_less(site.name)))
-
-
-def _as_chosen(site: SiteFacts, memory: Memory, bag: BagFacts, demand: Demand) -> Demand:
-    """At most the slots that were chosen from the quote (BaTS: the machine configuration)."""
-    chosen = memory.slots_by_quote(bag).get(site.name, 0)
-    there = slots_there(site, bag)
-    most = shape_of(site, demand).processors_for(max(0, chosen - there))
-    slots = counted(chosen, "slot")
-    why = f"bag {bag.id} has {slots} at {site.name} by its quote, {there} of them there or asked for"
-    return msgspec.structs.replace(demand, most=most, why_most=why)
 
 
 def _wanted(bag: BagFacts) -> str:

@@ -52,7 +52,7 @@ def _donating(snapshot: Snapshot, name: str, bag: BagFacts, demand: Demand) -> _
     """None: donated time is not cheaper there, or none of the tasks may run on donated nodes."""
     site, tariff = snapshot.sites[name], tariff_for(snapshot.ledger, snapshot.sites[name], demand.task)
     cheaper = tariff.price("donated") < tariff.price("explicit")
-    if site.donation is None or not cheaper or bag.spec.allocation != "mixed" or bag.spec.slots:
+    if site.donation is None or not cheaper or bag.spec.allocation != "mixed":
         return None
     if demand.waiting <= demand.held:
         return None

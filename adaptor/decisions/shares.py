@@ -15,7 +15,7 @@ from adaptor.decisions.memory import AnsweredShares, Memory, Question, donated_n
 def answered(memory: Memory, questions: Sequence[Question]) -> Memory:
     """The memory with the due answers, and without those of bags that are not asked about.
 
-    An answer takes some 25 ms with ten sites. What changes it at once has it asked again at once.
+    An answer takes up to 0.3 s with ten sites. What changes it at once has it asked again at once.
     """
     asked = {question.bag for question in questions}
     shares = {bag: answer for bag, answer in memory.shares.items() if bag in asked}

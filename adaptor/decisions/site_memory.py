@@ -20,7 +20,7 @@ from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.queues import queue_in, rules_in
 from adaptor.crafting.situation import Reshape, SiteRules, TaskShape, Withdraw
 from adaptor.crafting.submissions import Submissions
-from adaptor.decisions.actions import WAITS, End, GiveBack, Remark, SubmitRequest, WithdrawStuck
+from adaptor.decisions.actions import WAITS, End, Remark, SubmitRequest, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.failures.shape_backoffs import ShapeBackoffs
 from adaptor.decisions.failures.size_memory import SizeMemory
@@ -361,15 +361,6 @@ class SiteMemory:
         if isinstance(action, End) and action.avoid_node and self.donation is not None:
             self.donation.waited_in_vain(pilot.node, now)
         self.change(pilot, leaving=action.reason)
-        return True
-
-    def give_back(self, broker: Broker, action: GiveBack) -> bool:
-        """Let a running pilot take tasks until then; False: it has left, or is leaving already."""
-        pilot = self.pilots.get(action.pilot)
-        if pilot is None or pilot.leaving or pilot.given_back is not None:
-            return False
-        broker.end_by(pilot.id, action.until)
-        self.change(pilot, given_back=action.until)
         return True
 
     def reshapable(self, action: Reshape) -> Pilot | None:

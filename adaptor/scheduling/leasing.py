@@ -153,11 +153,8 @@ def _reserve(state: SchedulingState, bag: Bag, line: Line, worker: Worker) -> in
 
     Enough for the site's `reserve` seconds of work and at least one, but at most half of the worker's fair
     part of the waiting tasks (guided self-scheduling), so that the last tasks do not wait in one worker.
-    Of a bag with `max-running`, the worker's places of it count in place of its processors. None in a pilot
-    that is given back: they would start too late.
+    Of a bag with `max-running`, the worker's places of it count in place of its processors.
     """
-    if worker.given_back:
-        return 0
     mean = state.learner_of(bag, worker.site, line).mean
     terms = state.sites[worker.site]
     if mean is None or not terms.reserve or line.task.nodes > 1:

@@ -156,7 +156,6 @@ def test_what_is_preferred(two: FakeSites) -> None:
     assert preferred(deadline=time.time() + 99) == "cheap"
     assert preferred(deadline=time.time() + 99, prefer="fast") == "fast"
     assert preferred(budget=1_000_000) == "fast"
-    assert preferred(deadline=time.time() + 99, slots={"near": 2}) == "fast", "the line was chosen already"
 
 
 def test_runtimes_are_those_of_the_site_else_of_the_others_else_assumed(two: FakeSites) -> None:

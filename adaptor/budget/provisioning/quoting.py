@@ -10,8 +10,8 @@ from statistics import NormalDist
 import msgspec
 
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.provisioning.menu import menu
-from adaptor.budget.provisioning.site_offers import Line, SiteOffer
+from adaptor.budget.provisioning.menu import Line, menu
+from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.runtimes.task_time import TaskTime
 
 REPLICATED = 7  # tasks that run on every site, so that the sites can be compared
@@ -145,6 +145,8 @@ class SampleTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds; begun units are charged whole."""
     processors: int
     """The most that we can hold at a time."""
+    grace: float = 0.0
+    """Seconds that a request reserves beyond its work and start-up."""
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -201,6 +203,7 @@ def quote(
             task=known[site],
             charging_unit=terms[site].charging_unit,
             startup=sample.startup,
+            grace=terms[site].grace,
         )
         for site, sample in sampled.items()
     ]

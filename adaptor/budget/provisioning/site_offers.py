@@ -34,6 +34,8 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds; begun units are charged whole."""
     startup: float = 0.0
     """Seconds, charged, before the first task of a pilot can start."""
+    grace: float = 0.0
+    """Seconds that a request reserves beyond its work and start-up; it is charged where a pilot ends late."""
     wait: float = 0.0
     """Seconds, not charged, until a processor that is requested now is there: the queue of the site."""
     held: tuple[HeldSlots, ...] = ()
@@ -82,30 +84,3 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
     def smallest(self) -> float:
         """Credits for the least that is of any use: one processor for one task."""
         return self.cost(self.startup + self.task.mean)
-
-
-class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """A number of processors at each site, from now until the bag is done."""
-
-    processors: dict[str, int]
-    seconds: float
-    """T_e of the slides, with the start-up of pilots and the end of the last tasks."""
-    cost: float
-    """B_e of the slides, in credits; each site charges its own units."""
-
-
-class Range(msgspec.Struct, frozen=True):
-    low: float
-    high: float
-
-
-class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the menu."""
-
-    name: str
-    budget: float
-    """Credits that this choice allows."""
-    configuration: Configuration
-    seconds: Range
-    """90 %, by the spread of the tasks and the size of the sample."""
-    cost: Range

@@ -11,10 +11,11 @@ import msgspec
 
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 
-MOST_LENGTHS = 8
-"""Lengths of whole units just below the deadline that are considered, besides halves of it."""
+MOST_LENGTHS = 4
+"""Whole units that are considered: the last ones before the deadline, and those in which 1, 2, … processors
+do all tasks."""
 
-
+EQUAL = 1e-9  # relative: what differs by less is equal
 CONFIDENCE = 0.6
 """With which all tasks that run at the last start have ended by the deadline: a little better than even."""
 
@@ -31,73 +32,110 @@ class Way(msgspec.Struct, frozen=True):
     """Expected to be started, and ended before the deadline and before `seconds`."""
     cost: float
     """Credits still to be charged."""
+    fixed: float = 0.0
+    """Credits of them for the start-up, which is paid in full if a part of a processor is held."""
 
 
-def all_ways(offers: Sequence[SiteOffer], deadline: float, confidence: float = CONFIDENCE) -> list[Way]:
-    """All that are of any use until the deadline, in seconds from now."""
+def all_ways(
+    offers: Sequence[SiteOffer], deadline: float, tasks: float, confidence: float = CONFIDENCE
+) -> list[Way]:
+    """Those that may be of use to do the tasks by the deadline, in seconds from now.
+
+    With 0 tasks: of each group of processors the ways that do the most.
+    """
     found: list[Way] = []
     for site, offer in enumerate(offers):
         tail = offer.task.last_end(offer.processors, confidence ** (1 / len(offers)))
         for group, held in [(-1, HeldSlots(offer.fresh, offer.wait)), *enumerate(offer.held)]:
             if held.processors:
-                found.extend(_of_group(offer, site, group, held, deadline, tail))
+                found.extend(_of_group(offer, site, group, held, deadline, tail, tasks))
     return [way for way in found if way.tasks > 0]
 
 
 def _of_group(
-    offer: SiteOffer, site: int, group: int, held: HeldSlots, deadline: float, tail: float
+    offer: SiteOffer, site: int, group: int, held: HeldSlots, deadline: float, tail: float, most: float
 ) -> Iterator[Way]:
     task, fresh = offer.task, group < 0
     startup = offer.wait + offer.startup if fresh else 0.0
-    for end in _unit_ends(offer, held, deadline):
+    for end in _unit_ends(offer, held, startup, deadline, most):
         tasks = task.completed(end - startup, fresh)
         yield Way(site, group, end, tasks, offer.cost(end - held.paid))
     # Until the deadline. A pilot leaves when no task is left for it, and its last one runs to its end.
     tasks = task.started(deadline - tail - startup, fresh)
+    if fresh:  # all of them start together, so their first tasks do not end sooner than a task takes
+        tasks = min(tasks, task.completed(deadline - startup, fresh))
     seconds = min(deadline, startup + tasks * task.mean)
-    yield Way(site, group, seconds, tasks, offer.cost(seconds - held.paid))
+    fixed = offer.cost(offer.startup) if fresh and offer.divisible else 0.0
+    yield Way(site, group, seconds, tasks, offer.cost(seconds - held.paid), fixed)
 
 
-def _unit_ends(offer: SiteOffer, held: HeldSlots, deadline: float) -> list[float]:
-    """The last instants before the deadline at which another unit would begin, where that matters."""
-    unit = offer.charging_unit
+def _unit_ends(
+    offer: SiteOffer, held: HeldSlots, startup: float, deadline: float, tasks: float
+) -> list[float]:
+    """Instants before the deadline at which another unit would begin, where that matters."""
+    unit, task = offer.charging_unit, offer.task
     if offer.divisible:
         return []
     most = math.ceil((deadline - held.paid) / unit)
-    last = range(max(0, most - MOST_LENGTHS), most)
-    halves = (most >> times for times in range(1, most.bit_length())) if most > 0 else ()
-    ends = [held.paid + units * unit for units in sorted({*last, *halves})]
+    if not tasks:
+        return [end] if 0 < (end := held.paid + (most - 1) * unit) < deadline else []
+    lengths = {0, *range(most - MOST_LENGTHS, most), *(most >> times for times in range(1, 30))}
+    for processors in range(1, MOST_LENGTHS + 1):
+        each = tasks / processors
+        for runs in (math.ceil(each), each + (1 - (task.deviation / task.mean) ** 2) / 2):
+            lengths.add(math.ceil((startup + runs * task.mean - held.paid) / unit - EQUAL))
+    ends = [held.paid + units * unit for units in sorted(lengths) if units >= 0]
     return [end for end in ends if 0 < end < deadline]
 
 
-EQUAL = 1e-9  # relative: what differs by less is equal
-ROUNDS = 200  # of exchanges of one or two processors; each makes the allocation cheaper
+PART = 1e-6  # of a processor: what is less is rounding
+WASTE = 0.01  # of the tasks: what is held beyond them without more being tried
+ROUNDS = 200  # of changes of one or two processors; each makes the allocation cheaper
 
 
-def least_cost(ways: Sequence[Way], offers: Sequence[SiteOffer], tasks: float) -> list[float] | None:
-    """How many processors to hold in each way so that the tasks are done at the least cost; None: no way.
+Held = list[tuple[Way, float]]  # processors that are held in a way; parts of one where that is possible
+
+
+def least_cost(ways: Sequence[Way], offers: Sequence[SiteOffer], tasks: float) -> Held | None:
+    """How many processors to hold in which ways so that the tasks are done at the least cost; None: no way.
 
     Ricciardi & Hwang, §3, choice 1: the least C_prod, in credits. Of equal costs that with fewer processors
     still to be bought.
 
     It is a knapsack of alike items: the ways of a group of processors on their convex hull, by credits per
-    further task, are the best but for the last processor. Exchanges of one or two processors mend that one.
+    further task, are the best but for the last processors. Changes of one or two mend those. Where much more
+    is held than the tasks need, it is tried without the processors that do most.
+
     Processors are paid for as long as the ways say: of those that are charged by the second, a part of one
     may be held, which is one that is held for a part of the time.
     """
-    if capacity(ways, offers) < tasks:
-        return None
-    return _Allocated(ways, offers, tasks).found()
+    best: Held | None = None
+    while capacity(ways, offers) >= tasks:
+        held = _Allocated(ways, offers, tasks).found()
+        if best is not None and cost_of(held) >= cost_of(best):
+            break
+        best = held
+        if sum(way.tasks * count for way, count in held) <= (1 + WASTE) * tasks:
+            break
+        largest = max((way for way, _ in held), key=lambda way: way.tasks)
+        ways = [way for way in ways if (way.site, way.group) != (largest.site, largest.group)]
+    return best
+
+
+def cost_of(held: Held) -> float:
+    """Credits still to be charged."""
+    return sum(count * way.cost + (math.ceil(count - PART) - count) * way.fixed for way, count in held)
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """One processor of a group goes from one way to another. -1: it is not held."""
+    """One processor of a group, or a part of one, goes from one way to another. -1: it is not held."""
 
     group: tuple[int, int]
     before: int
     after: int
     tasks: float
     cost: float
+    number: float = 1.0
 
 
 class _Allocated:
@@ -113,26 +151,25 @@ class _Allocated:
         for place, way in enumerate(ways):
             self._groups[way.site, way.group].append(place)
         self._free = {group: float(size(offers, *group)) for group in self._groups}
+        parts = [at for at, way in enumerate(ways) if offers[way.site].divisible and way.cost > 0]
+        self._held_parts: list[int] = []
+        self._dearest = sorted(parts, key=lambda at: -self._rate(ways[at]))
 
-    def found(self) -> list[float]:
+    def found(self) -> Held:
         self._fill()
-        self._finish()
         for _ in range(ROUNDS):
-            if not self._exchange():
+            if not self._mend():
                 break
-        self._leave_parts()
-        return self._counts
+            self._leave_parts()
+        return [(way, count) for way, count in zip(self._ways, self._counts, strict=True) if count > PART]
 
     def _fill(self) -> None:
         """Steps along the hulls, cheapest first, as far as whole processors are all needed."""
         steps = [step for group in self._groups for step in self._hull(group)]
         for step in sorted(steps, key=lambda step: (step.cost / step.tasks, step.group[1] < 0)):
-            number = min(self._held(step.group, step.before), self._left / step.tasks)
-            whole = self._parts[step.after]
-            self._take(step, number if whole else math.floor(number + EQUAL))
-            if self._left > self._slack and self._held(step.group, step.before) >= 1:
-                return
-            if self._left <= self._slack:
+            number = math.floor(min(self._held(step.group, step.before), self._left / step.tasks) + EQUAL)
+            self._take(step, number)
+            if self._left <= self._slack or self._held(step.group, step.before) >= 1:
                 return
 
     def _hull(self, group: tuple[int, int]) -> Iterator[_Step]:
@@ -147,75 +184,96 @@ class _Allocated:
             yield (best := min(steps, key=lambda step: (step.cost / step.tasks, -step.tasks)))
             at = best.after
 
-    def _finish(self) -> None:
-        """The cheapest step that does the rest; while none does it all, the one of the least rate."""
-        while self._left > self._slack:
-            steps = [step for step in self._steps() if step.tasks > 0]
-            enough = [
-                step for step in steps if self._parts[step.after] or step.tasks >= self._left - self._slack
-            ]
-            best = min(enough, key=self._rest, default=None)
-            if best is None:
-                best = min(steps, key=lambda step: step.cost / step.tasks)
-            parts = self._held(best.group, best.before)
-            self._take(best, min(parts, 1.0, self._left / best.tasks) if self._parts[best.after] else 1.0)
-
-    def _rest(self, step: _Step) -> tuple[float, bool]:
-        part = min(1.0, self._left / step.tasks) if self._parts[step.after] else 1.0
-        scale = self._left / min(self._left, part * step.tasks)
-        return step.cost * part * scale, step.before < 0
-
-    def _exchange(self) -> bool:
-        """One processor does less and at most one other does more, so that all is done for less."""
-        steps = [step for step in self._steps() if self._held(step.group, step.before) >= 1]
+    def _mend(self) -> bool:
+        """Take the cheapest one or two steps after which all is done; False: none saves anything."""
+        steps = list(self._steps())
         more = sorted((step for step in steps if step.tasks > 0), key=lambda step: step.tasks)
-        cheapest: list[_Step] = []  # of those that do as much or more
-        for step in reversed(more):
-            cheapest.append(step if not cheapest or step.cost < cheapest[-1].cost else cheapest[-1])
-        cheapest.reverse()
+        cheapest = _cheapest_from(more)
         amounts = [step.tasks for step in more]
+        parts = self._best_parts(more)
+        rate = min((step.cost / step.tasks for step in more), default=0.0)
+        self._held_parts = [place for place in self._dearest if self._counts[place] > 0]
+        refundable = self._refund(math.inf)
         best: tuple[_Step, ...] = ()
-        saved = 1e-9 * max((way.cost for way in self._ways), default=0.0)
-        for less in steps:
-            if less.cost >= -saved:
+        done = self._left <= self._slack
+        least = -EQUAL * max((way.cost for way in self._ways), default=0.0) if done else math.inf
+        for first in (None, *steps):
+            missing, cost = (self._left - first.tasks, first.cost) if first else (self._left, 0.0)
+            if cost + max(0.0, missing) * rate - refundable >= least:
                 continue
-            missing = self._left - less.tasks
             if missing <= self._slack:
-                best, saved = (less,), -less.cost
+                if (cost := cost - self._refund(-missing, first)) < least:
+                    best, least = (first,) if first else (), cost
                 continue
             place = bisect_left(amounts, missing - self._slack)
-            if (
-                place < len(more)
-                and self._both(less, add := cheapest[place])
-                and less.cost + add.cost < -saved
-            ):
-                best, saved = (less, add), -less.cost - add.cost
+            for step in (*cheapest[place : place + 1], *(self._part(step, missing) for step in parts)):
+                if first and (step.tasks < missing - self._slack or not self._both(first, step)):
+                    continue
+                both = cost + step.cost * max(1.0, missing / step.tasks)  # more of the kind do the rest
+                if (both := both - self._refund(step.tasks - missing, first, step)) < least:
+                    best, least = (first, step) if first else (step,), both
         for step in best:
-            self._take(step, 1.0)
+            alike = min(self._left / step.tasks, self._held(step.group, step.before))
+            self._take(step, max(1, math.floor(alike)) if len(best) == 1 else 1)
         return bool(best)
+
+    def _best_parts(self, steps: Sequence[_Step]) -> list[_Step]:
+        """Processors of which a part may be held, but those than which another does more for less."""
+        found: list[_Step] = []
+        parts = [step for step in steps if step.before < 0 and self._parts[step.after]]
+        for step in sorted(parts, key=lambda step: (self._ways[step.after].fixed, -step.tasks)):
+            rate = self._rate(self._ways[step.after])
+            if all(rate < self._rate(self._ways[each.after]) or step.tasks > each.tasks for each in found):
+                found.append(step)
+        return found
+
+    def _part(self, step: _Step, missing: float) -> _Step:
+        """As much of a step as does the missing tasks, with all of its start-up."""
+        number = min(1.0, missing / step.tasks)
+        cost = step.cost * number + self._ways[step.after].fixed * (1 - number)
+        return msgspec.structs.replace(step, tasks=step.tasks * number, cost=cost, number=number)
 
     def _both(self, one: _Step, other: _Step) -> bool:
         shared = (one.group, one.before) == (other.group, other.before)
         return not shared or self._held(one.group, one.before) >= 2
 
+    def _refund(self, surplus: float, *steps: _Step | None) -> float:
+        """Credits that `_leave_parts` saves after these steps, which do more tasks than there are."""
+        saved, gone = 0.0, {step.before: step.number for step in steps if step}
+        for place in self._held_parts:
+            if surplus <= self._slack:
+                break
+            way = self._ways[place]
+            less = min(max(0.0, self._counts[place] - gone.get(place, 0.0)) * way.tasks, surplus)
+            saved += less * self._rate(way)
+            surplus -= less
+        return saved
+
     def _leave_parts(self) -> None:
         """What is charged by the second is held no longer than there is work, the dearest first."""
-        dearest = sorted(range(len(self._ways)), key=lambda at: -self._ways[at].cost / self._ways[at].tasks)
-        for place in dearest:
+        for place in self._dearest:
             way = self._ways[place]
-            if self._left < 0 and self._parts[place] and way.cost > 0:
-                self._take(
-                    self._step((way.site, way.group), place, -1),
-                    min(self._counts[place], -self._left / way.tasks),
-                )
+            if self._left < 0:
+                number = min(self._counts[place], -self._left / way.tasks)
+                self._take(self._step((way.site, way.group), place, -1), number)
+
+    def _rate(self, way: Way) -> float:
+        """Credits of a task, without the start-up."""
+        return (way.cost - way.fixed) / way.tasks
 
     def _steps(self) -> Iterator[_Step]:
+        """Of each processor that is held or free; of one of which a part is held, that it is held no more."""
         for group, places in self._groups.items():
             for before in (-1, *places):
-                if self._held(group, before) > EQUAL:
+                there = self._held(group, before)
+                if there >= 1 - EQUAL:
                     for after in (-1, *places):
                         if after != before:
                             yield self._step(group, before, after)
+                elif before >= 0 and there > EQUAL:
+                    way = self._ways[before]
+                    cost = -there * way.cost - (1 - there) * way.fixed
+                    yield _Step(group, before, -1, -there * way.tasks, cost, there)
 
     def _step(self, group: tuple[int, int], before: int, after: int) -> _Step:
         tasks, cost = self._of(after)
@@ -228,13 +286,22 @@ class _Allocated:
     def _held(self, group: tuple[int, int], place: int) -> float:
         return self._free[group] if place < 0 else self._counts[place]
 
-    def _take(self, step: _Step, number: float) -> None:
+    def _take(self, step: _Step, times: float = 1.0) -> None:
+        number = times * step.number
         for place, change in ((step.before, -number), (step.after, number)):
             if place < 0:
                 self._free[step.group] += change
             else:
                 self._counts[place] += change
-        self._left -= number * step.tasks
+        self._left -= times * step.tasks
+
+
+def _cheapest_from(steps: Sequence[_Step]) -> list[_Step]:
+    """For each step: the cheapest of it and those behind it."""
+    found: list[_Step] = []
+    for step in reversed(steps):
+        found.append(step if not found or step.cost < found[-1].cost else found[-1])
+    return found[::-1]
 
 
 def capacity(ways: Sequence[Way], offers: Sequence[SiteOffer]) -> float:

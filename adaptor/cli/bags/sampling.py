@@ -10,8 +10,8 @@ import msgspec
 
 from adaptor import api
 from adaptor.budget.provisioning import quoting
+from adaptor.budget.provisioning.menu import Line
 from adaptor.budget.provisioning.quoting import SampleTerms, SiteSample
-from adaptor.budget.provisioning.site_offers import Line
 from adaptor.cli.bags.bag_input import plan_of
 from adaptor.cli.follow import follow
 from adaptor.cli.printing import plural
@@ -139,6 +139,7 @@ def _terms(bag: api.BagInput) -> dict[str, SampleTerms]:
         name: SampleTerms(
             price=prices[name].explicit + gpus * prices[name].gpu,
             charging_unit=float(prices[name].charging_unit),
+            grace=float(prices[name].grace),
             processors=quoting.most_processors(site.max_in_system, site.max_proc, site.processors),
         )
         for name, site in _sites(bag).items()

@@ -162,13 +162,11 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
     )
     if not bag.spec.paced:
         return known
-    chosen = snapshot.memory.slots_by_quote(bag).get(site.name, 0) if bag.spec.slots else None
     return msgspec.structs.replace(
         known,
         terms=host_terms(ledger, site),
         whole_units=charges_whole_units(ledger, site),
         end_takes=end_takes(site) if ends_with_units(bag, ledger, site) else None,
-        chosen=chosen,
     )
 
 
@@ -196,8 +194,6 @@ def _known_pilot(
     slots = int(slots_in(pilot, there, demand, unit_of(site.rules, site.queue, bag.spec.task)))
     begun = bag.by_pilot.get(pilot.id, ())
     granted = pilot.granted if math.isfinite(pilot.granted) else float(pilot.request.tr or _LONGEST)
-    if pilot.started is not None and pilot.given_back is not None and pilot.given_back > now:
-        granted = min(granted, pilot.given_back - pilot.started)
     reserved = snapshot.ledger.open_pilots.get(pilot.id) if ahead.alone else None
     return KnownPilot(
         job=pilot.job or "",

@@ -80,7 +80,7 @@ def test_the_program_finds_what_trying_all_finds(data):
     ]
     tasks = data.draw(st.integers(1, 30))
     deadline = least_time(tasks, sites) * data.draw(st.floats(1.0, 2.0))
-    ways = all_ways(sites, deadline)
+    ways = all_ways(sites, deadline, tasks)
     counts = [range(size(sites, way.site, way.group) + 1) for way in ways]
     if math.prod(len(each) for each in counts) > 20_000:
         return

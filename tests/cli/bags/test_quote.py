@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from adaptor import api
-from adaptor import extras as extra
 from adaptor.bag_spec import BagSpec
 from adaptor.cli.bags.sampling import QuotedBag
 from tests.cli.invoking import Cli
@@ -26,20 +25,9 @@ def nothing_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     Path("tasks.bag").write_text("true\n" * 20)
 
 
-def test_a_quote_without_numpy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = extra.importlib.util.find_spec
-    monkeypatch.setattr(
-        extra.importlib.util, "find_spec", lambda name: None if name == "numpy" else known(name)
-    )
-    done = cli("quote", "tasks.bag")
-    assert done.code == 1
-    assert "choosing between sites needs numpy" in done.err
-
-
 @pytest.fixture
 def submitted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest is bag 3."""
-    pytest.importorskip("numpy", reason="needs the extra `quotes`")
     monkeypatch.setattr("adaptor.cli.bags.quote.ensure_daemon", lambda *_, **__: False)
     monkeypatch.setattr(f"{SAMPLING}.take_samples", lambda bag: QuotedBag([], bag, [1, 2]))
     monkeypatch.setattr("adaptor.cli.bags.quote._go_on", lambda *_: 3)

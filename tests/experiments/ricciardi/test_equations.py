@@ -68,8 +68,7 @@ def test_parts_of_processors_cost_no_more_than_any_constant_allocation(case):
     sites, tasks, more = case
     seconds = paper.least_seconds(tasks, sites) * more
     ways = paper.constant_ways(sites, seconds)
-    parts = allocating.least_cost(ways, sites, tasks)
-    cost = sum(count * way.cost for count, way in zip(parts, ways, strict=True))
+    cost = allocating.cost_of(allocating.least_cost(ways, sites, tasks))
     assert cost <= least_of_all(sites, tasks, seconds) * (1 + 1e-5)
 
 
