@@ -24,10 +24,11 @@ from adaptor.budget.provisioning.pacing import (
     with_hint,
 )
 from adaptor.budget.provisioning.presets import preset_of
-from adaptor.budget.provisioning.within_budget import cheaper_anew, hosts_within
+from adaptor.budget.provisioning.within_budget import Purse, cheaper_anew, hosts_within
 from adaptor.crafting.coverage import time_left
 from adaptor.crafting.fits import unit_of, width
-from adaptor.crafting.situation import Demand
+from adaptor.crafting.heuristics import is_narrow
+from adaptor.crafting.situation import Demand, Funds
 from adaptor.decisions.memory import Memory, MemoryDraft, donated_nodes
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import (
@@ -89,6 +90,7 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     if not bag.spec.aims:
         return Aimed(_within_money(snapshot, bag, demand))
     site, memory = snapshot.here, draft.memory
+    demand = msgspec.structs.replace(demand, paced=bag.spec.paced)
     why = _neither_can_be_kept(snapshot, memory, bag)
     if why:
         return Aimed(msgspec.structs.replace(demand, most=0, why_most=why), why)
@@ -123,6 +125,8 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
     purse = purse_of(snapshot.ledger, snapshot.here, bag)
     if purse is None:
         return demand
+    if not demand.paced and is_narrow(snapshot.here.heuristic, snapshot.here.rules.limits.in_system):
+        return msgspec.structs.replace(demand, funds=_funds(snapshot, bag, purse))
     if demand.whole is None:
         demand = _for_a_unit(snapshot, demand)
     course = course or course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
@@ -132,6 +136,12 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
         return demand
     why = f"what its budget leaves after the work pays for {counted(hosts, 'more host')}"
     return msgspec.structs.replace(demand, most=most, why_most=why)
+
+
+def _funds(snapshot: Snapshot, bag: BagFacts, purse: Purse) -> Funds:
+    tariff = snapshot.ledger.tariff(snapshot.site)
+    work = purse.left * width(snapshot.queue, bag.spec.task)
+    return Funds(work=work, unit=tariff.charging_unit, grace=tariff.grace)
 
 
 def _for_a_unit(snapshot: Snapshot, demand: Demand) -> Demand:

@@ -63,6 +63,7 @@ class Look:
         self._covered = sum(slots[pilot.id] for pilot in self._queued)
         self._left = wanted.allowed
         self._most = math.inf if demand.most is None else demand.most
+        self._funds = demand.funds
         self.withdrawn: list[Withdraw] = []
 
     def crafted(self) -> list[CraftedRequest]:
@@ -130,14 +131,16 @@ class Look:
             units = min(sum(hole.processors for hole in classes), math.ceil(left / unit.tasks))
             if not self._demand.alone and units > self._left + len(self._queued):
                 classes = self._rectangles(classes, left, shape)
+            most = self._paid_for(shape, min(units, sum(hole.processors for hole in classes)))
             for hole in classes:
                 each = hole.width or 1
-                units = min(hole.processors, math.ceil(left / unit.tasks))
+                units = min(hole.processors, math.ceil(left / unit.tasks), most)
+                most -= units
                 while units > 0 and self._left > 0 and left > 0:
                     p = min(units, each) * unit.processors
                     if p > self._most:
                         break
-                    tr = int(hole.duration)
+                    tr = min(int(hole.duration), self._longest_paid)
                     yield self._made(place, p, tr, self._view.now, "fits a slot that is free now")
                     units -= min(units, each)
                     left -= shape.slots(p)
@@ -208,6 +211,17 @@ class Look:
             if processors:
                 yield Hole(processors, hole.duration)
 
+    def _paid_for(self, shape: RequestShape, units: int) -> int:
+        """Of so many units those for which the money lasts; sets how long each of them may be at most."""
+        processors, funds = shape.unit.processors, self._funds
+        if math.isinf(funds.work) or units <= 0:
+            self._longest_paid = shape.rules.limits.max_tr
+            return units
+        least = min(self._need.hole + shape.rules.pad, shape.rules.limits.max_tr)
+        found = min(units, int(funds.work / funds.cost(processors, least)))
+        self._longest_paid = funds.longest(max(1, found) * processors)
+        return found
+
     def _tr(self, shape: RequestShape, duration: float, longest: int) -> int:
         """The walltime of a pilot in such a hole; 0: it is of no use."""
         enough = min(self._need.hole + shape.rules.pad, shape.rules.limits.max_tr)
@@ -217,7 +231,7 @@ class Look:
     def _longest(self, shape: RequestShape, free: int) -> int:
         """The longest walltime that is of use, if this number of processors is free now."""
         rules = shape.rules
-        if not self._need.known:
+        if not self._demand.times.finished:
             return rules.limits.max_tr
         slots = max(1, self._running + self._covered, shape.slots(free))
         rounds = max(MOST_ROUNDS, 2 * math.ceil(self._todo / slots))
@@ -237,6 +251,7 @@ class Look:
         units = math.ceil(min(math.ceil(uncovered / unit.tasks), _part(shape)) / self._left)
         each = 1 if self._demand.alone else min(units, shape.widest // unit.processors)
         count = min(self._left, math.ceil(uncovered / max(1, each * unit.tasks)))
+        count = self._paid_for(shape, count * each) // each
         p = int(min(each * unit.processors, self._most) // unit.processors * unit.processors)
         rounds = math.ceil(
             self._todo / max(1, self._running + self._covered + started + count * shape.slots(p))
@@ -247,7 +262,9 @@ class Look:
             if not 0 < p <= self._most:
                 return
             tr = min(
-                shape.rules.limits.max_tr, round_up(seconds + shape.rules.pad, shape.rules.time_resolution)
+                shape.rules.limits.max_tr,
+                self._longest_paid,
+                round_up(seconds + shape.rules.pad, shape.rules.time_resolution),
             )
             yield self._made(place, p, int(tr), None, "waits in the queue")
 
@@ -268,6 +285,7 @@ class Look:
         shape = self._shapes[place.name]
         self._left -= 1
         self._most -= p
+        self._funds = self._funds.less(self._funds.cost(p, tr))
         least = shape.enough() if start is not None else tr
         request = shape.request(p, tr, least)
         rounds = max(1, math.floor((tr - shape.rules.pad) / max(1.0, self._need.mean or shape.runtime)))
