@@ -125,7 +125,7 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
     purse = purse_of(snapshot.ledger, snapshot.here, bag)
     if purse is None:
         return demand
-    if not demand.paced and is_narrow(snapshot.here.heuristic, snapshot.here.rules.limits.in_system):
+    if not demand.paced and _narrow_here(snapshot, bag):
         return msgspec.structs.replace(demand, funds=_funds(snapshot, bag, purse))
     if demand.whole is None:
         demand = _for_a_unit(snapshot, demand)
@@ -138,10 +138,17 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
     return msgspec.structs.replace(demand, most=most, why_most=why)
 
 
+def _narrow_here(snapshot: Snapshot, bag: BagFacts) -> bool:
+    """Whether pilots of the bag run tasks one after another. If it may run at several sites, its money is
+    divided among these by hosts."""
+    rules = snapshot.here.rules
+    alone = len(sites_of(bag, snapshot.sites)) == 1
+    return alone and is_narrow(snapshot.here.heuristic, rules.limits.in_system)
+
+
 def _funds(snapshot: Snapshot, bag: BagFacts, purse: Purse) -> Funds:
-    tariff = snapshot.ledger.tariff(snapshot.site)
-    work = purse.left * width(snapshot.queue, bag.spec.task)
-    return Funds(work=work, unit=tariff.charging_unit, grace=tariff.grace)
+    tariff, each = snapshot.ledger.tariff(snapshot.site), width(snapshot.queue, bag.spec.task)
+    return Funds(work=purse.left * each, unit=tariff.charging_unit, grace=tariff.grace)
 
 
 def _for_a_unit(snapshot: Snapshot, demand: Demand) -> Demand:

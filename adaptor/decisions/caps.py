@@ -22,6 +22,7 @@ from adaptor.decisions.requests import (
     per_processor,
     purse_of,
     shape_of,
+    sites_of,
     smallest,
     tariff_for,
 )
@@ -145,7 +146,8 @@ def useful_tr(
     if 2 * allowance.tariff.reservation(allowance.kind, wanted.p, wanted.tr) <= allowance.amount:
         return None
     course = course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
-    return allowance.tariff.charged_seconds(useful_seconds(course, purse, hosts, demand.runtime))
+    sites = len(sites_of(bag, snapshot.sites))
+    return allowance.tariff.charged_seconds(useful_seconds(course, purse, hosts, demand.runtime, sites))
 
 
 def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[int, float]) -> SubmitRequest:

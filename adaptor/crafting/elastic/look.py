@@ -19,7 +19,7 @@ from adaptor.crafting.queues import Place
 from adaptor.crafting.reasons import none_left, nothing_possible, shown
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, Withdraw
 from adaptor.model import CraftedRequest, PilotState
-from adaptor.units import counted, format_duration, round_up
+from adaptor.units import counted, format_duration, round_down, round_up
 
 CLASSES = 8  # lengths of pilots for the holes of one look: each is a submission
 RECTANGLES = 8
@@ -131,16 +131,16 @@ class Look:
             units = min(sum(hole.processors for hole in classes), math.ceil(left / unit.tasks))
             if not self._demand.alone and units > self._left + len(self._queued):
                 classes = self._rectangles(classes, left, shape)
-            most = self._paid_for(shape, min(units, sum(hole.processors for hole in classes)))
+            paid, longest_paid = self._paid(shape, min(units, sum(hole.processors for hole in classes)))
             for hole in classes:
                 each = hole.width or 1
-                units = min(hole.processors, math.ceil(left / unit.tasks), most)
-                most -= units
+                units = min(hole.processors, math.ceil(left / unit.tasks), paid)
+                paid -= units
                 while units > 0 and self._left > 0 and left > 0:
                     p = min(units, each) * unit.processors
                     if p > self._most:
                         break
-                    tr = min(int(hole.duration), self._longest_paid)
+                    tr = int(min(hole.duration, longest_paid))
                     yield self._made(place, p, tr, self._view.now, "fits a slot that is free now")
                     units -= min(units, each)
                     left -= shape.slots(p)
@@ -211,16 +211,16 @@ class Look:
             if processors:
                 yield Hole(processors, hole.duration)
 
-    def _paid_for(self, shape: RequestShape, units: int) -> int:
-        """Of so many units those for which the money lasts; sets how long each of them may be at most."""
-        processors, funds = shape.unit.processors, self._funds
-        if math.isinf(funds.work) or units <= 0:
-            self._longest_paid = shape.rules.limits.max_tr
-            return units
-        least = min(self._need.hole + shape.rules.pad, shape.rules.limits.max_tr)
-        found = min(units, int(funds.work / funds.cost(processors, least)))
-        self._longest_paid = funds.longest(max(1, found) * processors)
-        return found
+    def _paid(self, shape: RequestShape, units: int) -> tuple[int, float]:
+        """Of this number of units, those for which the funds last, and their longest walltime then: all of
+        the funds is divided among them, as each gives back what it does not use."""
+        funds, rules = self._funds, shape.rules
+        if math.isinf(funds.work):
+            return units, math.inf
+        least = round_up(min(self._need.hole + rules.pad, rules.limits.max_tr), rules.time_resolution)
+        found = min(units, int(funds.work // funds.cost(shape.unit.processors, least)))
+        longest = funds.longest(found * shape.unit.processors) if found else 0
+        return found, round_down(longest, rules.time_resolution)
 
     def _tr(self, shape: RequestShape, duration: float, longest: int) -> int:
         """The walltime of a pilot in such a hole; 0: it is of no use."""
@@ -251,7 +251,8 @@ class Look:
         units = math.ceil(min(math.ceil(uncovered / unit.tasks), _part(shape)) / self._left)
         each = 1 if self._demand.alone else min(units, shape.widest // unit.processors)
         count = min(self._left, math.ceil(uncovered / max(1, each * unit.tasks)))
-        count = self._paid_for(shape, count * each) // each
+        paid, longest_paid = self._paid(shape, count * each)
+        count = paid // each
         p = int(min(each * unit.processors, self._most) // unit.processors * unit.processors)
         rounds = math.ceil(
             self._todo / max(1, self._running + self._covered + started + count * shape.slots(p))
@@ -263,7 +264,7 @@ class Look:
                 return
             tr = min(
                 shape.rules.limits.max_tr,
-                self._longest_paid,
+                longest_paid,
                 round_up(seconds + shape.rules.pad, shape.rules.time_resolution),
             )
             yield self._made(place, p, int(tr), None, "waits in the queue")
