@@ -103,7 +103,7 @@ class Look:
             if pilot.job is not None and self._slots[pilot.id] <= surplus:
                 surplus -= self._slots[pilot.id]
                 self._withdraw(
-                    pilot, f"{counted(self._todo, 'task')} wait, for which other pilots are queued"
+                    pilot, f"other pilots are queued for the {counted(self._todo, 'task')} that may need one"
                 )
 
     def _withdraw(self, pilot: PilotView, reason: str, *, recraft: bool = False) -> None:
