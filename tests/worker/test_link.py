@@ -61,7 +61,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Lines:
 
 
 @pytest.fixture
-def link(tmp_path: Path, lines: Lines) -> Link:  # noqa: ARG001
+def link(tmp_path: Path, lines: Lines) -> Link:
     path = tmp_path / "access-worker.json"
     write_access(path, Access(addresses=(FIRST, SECOND), server="", own=Credentials("", "")))
     return Link(path, "1-n1-7", os.eventfd(0), lambda _text: None)
