@@ -103,8 +103,8 @@ def test_ten_thousand_tasks_in_five_hundred_pilots_run_once_each(openpbs: Throwa
     """The executions and the jobs are counted from outside."""
     tasks, pilots, ran, before = 10_000, 500, lab.work / "ran", arrays(openpbs)
     lab.configure(narrow(pilots, initial_tr="10m", max_submissions=2 * pilots))
-    lab.bag([f"echo $ADAPTOR_TASK_ID >> {ran}"] * tasks)
-    lab.submit("tasks.bag")
+    lab.bag([f"echo $ADAPTOR_TASK_ID >> {ran}; sleep 0.3"] * tasks)
+    lab.submit("--replicas", "0", "tasks.bag")
     until(lambda: lab.status()["done"] > 200, "tasks are done in the pilots of the array")
     assert len(elements(openpbs)) == pilots
     lab.kill_daemon()

@@ -99,7 +99,7 @@ def test_ten_thousand_tasks_in_five_hundred_pilots_run_once_each(own_slurm: Thro
     tasks, pilots, ran = 10_000, 500, lab.work / "ran"
     lab.configure(narrow(pilots, initial_tr="10m", max_submissions=2 * pilots))
     lab.bag([f"echo $ADAPTOR_TASK_ID >> {ran}; sleep 1"] * tasks)
-    lab.submit("tasks.bag")
+    lab.submit("--replicas", "0", "tasks.bag")
     until(lambda: lab.status()["done"] > 200, "tasks are done in the pilots of the array")
     assert len(jobs(own_slurm)) == pilots
     lab.kill_daemon()
@@ -137,6 +137,22 @@ def test_an_element_is_requeued_and_another_is_held(slurm: ThrowawaySlurm, lab: 
     lab.wait()
     exactly_one_result_each(lab, 1, tasks)
     until(lambda: not jobs(slurm), "no pilot is left in the queue")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("own_slurm", [ClusterOptions(extra=("MaxArraySize=1",))], indirect=True, ids=["1"])
+def test_where_slurm_takes_no_arrays_pilots_are_submitted_one_by_one(
+    own_slurm: ThrowawaySlurm, lab: Lab
+) -> None:
+    tasks = 60
+    lab.configure(narrow(20))
+    lab.bag([f"{lab.hold()}; echo $ADAPTOR_TASK_ID"] * tasks)
+    lab.submit("tasks.bag")
+    until(lambda: len(jobs(own_slurm)) == 20, "all pilots are in the queue")
+    assert len(arrays(own_slurm)) == 20
+    lab.release()
+    lab.wait(timeout=400)
+    exactly_one_result_each(lab, 1, tasks)
 
 
 def refusing_more_than(most: int, folder: Path) -> str:
