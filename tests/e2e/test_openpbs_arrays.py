@@ -102,7 +102,7 @@ def test_a_thousand_tasks_in_forty_pilots_survive_what_befalls_daemon_and_pilots
 def test_ten_thousand_tasks_in_five_hundred_pilots_run_once_each(openpbs: ThrowawayOpenPbs, lab: Lab) -> None:
     """The executions and the jobs are counted from outside."""
     tasks, pilots, ran, before = 10_000, 500, lab.work / "ran", arrays(openpbs)
-    lab.configure(narrow(pilots, initial_tr="10m", max_submissions=2 * pilots))
+    lab.configure(narrow(pilots, initial_tr="10m", idle_timeout=60, max_submissions=2 * pilots))
     lab.bag([f"echo $ADAPTOR_TASK_ID >> {ran}; sleep 0.3"] * tasks)
     lab.submit("--replicas", "0", "tasks.bag")
     until(lambda: lab.status()["done"] > 200, "tasks are done in the pilots of the array")

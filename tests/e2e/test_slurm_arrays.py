@@ -92,12 +92,12 @@ def test_a_thousand_tasks_in_forty_pilots_survive_what_befalls_daemon_and_pilots
 @pytest.mark.nightly
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize(
-    "own_slurm", [ClusterOptions(cpus=64, min_job_age=3600)], indirect=True, ids=["256 processors"]
+    "own_slurm", [ClusterOptions(cpus=32, min_job_age=3600)], indirect=True, ids=["128 processors"]
 )
 def test_ten_thousand_tasks_in_five_hundred_pilots_run_once_each(own_slurm: ThrowawaySlurm, lab: Lab) -> None:
     """The executions and the jobs are counted from outside."""
     tasks, pilots, ran = 10_000, 500, lab.work / "ran"
-    lab.configure(narrow(pilots, initial_tr="10m", max_submissions=2 * pilots))
+    lab.configure(narrow(pilots, initial_tr="10m", idle_timeout=60, max_submissions=2 * pilots))
     lab.bag([f"echo $ADAPTOR_TASK_ID >> {ran}; sleep 1"] * tasks)
     lab.submit("--replicas", "0", "tasks.bag")
     until(lambda: lab.status()["done"] > 200, "tasks are done in the pilots of the array")
