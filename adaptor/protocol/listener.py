@@ -32,7 +32,7 @@ _LOOKED_AT = 250
 """Connections of a burst, with those that their peers have closed by now. If a thousand workers call at once,
 those that wait for longer than their patience call again: what they left behind costs no handshake."""
 _FLOOD = 4
-"""The ratio of the connections of two addresses from which on those of one are a flood: even prompt ones go."""
+"""The ratio of the connections of two addresses from which on the larger is a flood: even prompt ones go."""
 _PAUSE = 0.02  # seconds between two bursts of accepted connections, at least
 _SHARE = 2.0  # seconds of pause by second of handshakes
 OUT_OF_DESCRIPTORS = 1.0
