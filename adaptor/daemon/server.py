@@ -43,6 +43,7 @@ def port_limits(descriptors: int, sites: int) -> PortLimits:
         proven=max(_FEWEST_CLIENTS, min(_MOST_CLIENTS, left // 32)),
         silent=4 * _FEW,
         begun=2 * _FEW if left < _FEW * _SILENT else 8 * _FEW,
+        manners=0.0,  # people wait: an unproven crowd must not hold these few places
     )
     silent, begun = max(_FEW, min(_SILENT, left // 16)), max(_FEW, min(_BEGUN, left // 4))
     proven = left - clients.proven - clients.silent - clients.begun - silent - begun
