@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -315,6 +314,8 @@ class ScriptOutput:
         self._forget(key)
         scratch = self._scratch(key)
         if scratch is not None:
+            import shutil
+
             shutil.rmtree(scratch, ignore_errors=True)
 
     def tidy(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -98,6 +97,8 @@ class Scripts:
 
 
 def _remove(folder: Path) -> None:
+    import shutil
+
     with contextlib.suppress(OSError):
         folder.chmod(EXECUTABLE)
     shutil.rmtree(folder, ignore_errors=True)

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.pbs, pytest.mark.nightly, pytest.mark.timeout(600)]
 PILOTS = 40
 
 
-def narrow(**keys: Any) -> str:
+def narrow(pilots: int = PILOTS, **keys: Any) -> str:
     """Pilots of one processor, as many as that, all of them equal."""
     usual: dict[str, Any] = {
         "heuristic": "static",
@@ -27,7 +27,7 @@ def narrow(**keys: Any) -> str:
         "idle_timeout": 5,
         "command_timeout": 20,
     }
-    return site("pbs", (PILOTS, 1, "10m"), **{**usual, **keys})
+    return site("pbs", (pilots, 1, "10m"), **{**usual, **keys})
 
 
 def elements(openpbs: ThrowawayOpenPbs) -> dict[str, str]:
@@ -96,6 +96,31 @@ def test_a_thousand_tasks_in_forty_pilots_survive_what_befalls_daemon_and_pilots
     lab.wait(timeout=400)
     exactly_one_result_each(lab, 1, tasks)
     until(lambda: not elements(openpbs), "no pilot is left in the queue")
+
+
+@pytest.mark.timeout(1500)
+def test_ten_thousand_tasks_in_five_hundred_pilots_run_once_each(openpbs: ThrowawayOpenPbs, lab: Lab) -> None:
+    """The executions and the jobs are counted from outside."""
+    tasks, pilots, ran, before = 10_000, 500, lab.work / "ran", arrays(openpbs)
+    lab.configure(narrow(pilots, initial_tr="10m", idle_timeout=60, max_submissions=2 * pilots))
+    lab.bag([f"echo $ADAPTOR_TASK_ID >> {ran}; sleep 0.3"] * tasks)
+    lab.submit("--replicas", "0", "tasks.bag")
+    until(lambda: lab.status()["done"] > 200, "tasks are done in the pilots of the array")
+    assert len(elements(openpbs)) == pilots
+    lab.kill_daemon()
+    lab.run("daemon", "start")
+    until(lambda: lab.status()["done"] > 1000, "and go on to be done after the daemon was killed")
+    openpbs.stop_server()
+    until(lambda: lab.ask("status", "--sites")[0]["problem"], "the daemon says that PBS does not answer")
+    lab.kill_daemon()
+    lab.run("daemon", "start")
+    openpbs.start_server()
+    lab.wait(timeout=900)
+    exactly_one_result_each(lab, 1, tasks)
+    assert sorted(map(int, ran.read_text().split())) == list(range(tasks))
+    until(lambda: not elements(openpbs), "no pilot is left in the queue")
+    asked = {pilot["job"].partition("[")[0] for pilot in lab.pilots() if pilot["job"]}
+    assert arrays(openpbs) - before == asked, "PBS has no job that the journal has not"
 
 
 def test_a_bag_of_unknown_runtimes_ends_in_many_pilots_of_few_submissions(

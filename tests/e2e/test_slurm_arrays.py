@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm
+from tests.clusters.slurm_conf import ClusterOptions
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.living import until
 
@@ -18,17 +19,15 @@ pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
 PILOTS = 40
 
 
-def narrow(**keys: Any) -> str:
+def narrow(pilots: int = PILOTS, **keys: Any) -> str:
     """Pilots of one processor, as many as that, all of them equal."""
-    return site(
-        "slurm",
-        (PILOTS, 1, "10m"),
-        heuristic="static",
-        initial_tr="1m",
-        idle_timeout=5,
-        command_timeout=20,
-        **keys,
-    )
+    usual: dict[str, Any] = {
+        "heuristic": "static",
+        "initial_tr": "1m",
+        "idle_timeout": 5,
+        "command_timeout": 20,
+    }
+    return site("slurm", (pilots, 1, "10m"), **{**usual, **keys})
 
 
 def jobs(slurm: ThrowawaySlurm, *options: str) -> list[tuple[str, str]]:
@@ -90,6 +89,37 @@ def test_a_thousand_tasks_in_forty_pilots_survive_what_befalls_daemon_and_pilots
     until(lambda: not jobs(slurm), "no pilot is left in the queue")
 
 
+@pytest.mark.nightly
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize(
+    "own_slurm", [ClusterOptions(cpus=32, min_job_age=3600)], indirect=True, ids=["128 processors"]
+)
+def test_ten_thousand_tasks_in_five_hundred_pilots_run_once_each(own_slurm: ThrowawaySlurm, lab: Lab) -> None:
+    """The executions and the jobs are counted from outside."""
+    tasks, pilots, ran = 10_000, 500, lab.work / "ran"
+    lab.configure(narrow(pilots, initial_tr="10m", idle_timeout=60, max_submissions=2 * pilots))
+    lab.bag([f"echo $ADAPTOR_TASK_ID >> {ran}; sleep 1"] * tasks)
+    lab.submit("--replicas", "0", "tasks.bag")
+    until(lambda: lab.status()["done"] > 200, "tasks are done in the pilots of the array")
+    assert len(jobs(own_slurm)) == pilots
+    lab.kill_daemon()
+    lab.run("daemon", "start")
+    until(lambda: lab.status()["done"] > 1000, "and go on to be done after the daemon was killed")
+    own_slurm.stop_controller(kill=True)
+    until(lambda: lab.ask("status", "--sites")[0]["problem"], "the daemon says that Slurm does not answer")
+    lab.kill_daemon()
+    lab.run("daemon", "start")
+    before = lab.status()["done"]
+    until(lambda: lab.status()["done"] > before + 200, "tasks are done while slurmctld is away")
+    own_slurm.start_controller()
+    lab.wait(timeout=900)
+    exactly_one_result_each(lab, 1, tasks)
+    assert sorted(map(int, ran.read_text().split())) == list(range(tasks))
+    until(lambda: not jobs(own_slurm), "no pilot is left in the queue")
+    asked = {pilot["job"].partition("_")[0] for pilot in lab.pilots()}
+    assert arrays(own_slurm) == asked, "Slurm has no job that the journal has not"
+
+
 def test_an_element_is_requeued_and_another_is_held(slurm: ThrowawaySlurm, lab: Lab) -> None:
     tasks = 200
     lab.configure(narrow())
@@ -107,6 +137,22 @@ def test_an_element_is_requeued_and_another_is_held(slurm: ThrowawaySlurm, lab: 
     lab.wait()
     exactly_one_result_each(lab, 1, tasks)
     until(lambda: not jobs(slurm), "no pilot is left in the queue")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("own_slurm", [ClusterOptions(extra=("MaxArraySize=1",))], indirect=True, ids=["1"])
+def test_where_slurm_takes_no_arrays_pilots_are_submitted_one_by_one(
+    own_slurm: ThrowawaySlurm, lab: Lab
+) -> None:
+    tasks = 60
+    lab.configure(narrow(20))
+    lab.bag([f"{lab.hold()}; echo $ADAPTOR_TASK_ID"] * tasks)
+    lab.submit("tasks.bag")
+    until(lambda: len(jobs(own_slurm)) == 20, "all pilots are in the queue")
+    assert len(arrays(own_slurm)) == 20
+    lab.release()
+    lab.wait(timeout=400)
+    exactly_one_result_each(lab, 1, tasks)
 
 
 def refusing_more_than(most: int, folder: Path) -> str:

@@ -6,9 +6,7 @@ command on each node of the pilot, `scancel` ends the tasks of others, and MPI l
 
 from __future__ import annotations
 
-import getpass
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -91,6 +89,8 @@ class TaskJobs:
 
     def remove(self) -> None:
         """All files; the worker leaves."""
+        import shutil
+
         self._commands.remove()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -154,6 +154,8 @@ def of_slurm(element: Element, nodes: Sequence[str], processors: int) -> dict[st
     short = [node.partition(".")[0] for node in nodes]
     listed, count = ",".join(short), str(len(nodes))
     each = str(processors) if len(nodes) == 1 else f"{processors}(x{count})"
+    import getpass
+
     told = {
         **_number_of_slurm(element),
         "ENVIRONMENT": "BATCH",
