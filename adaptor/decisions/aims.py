@@ -130,7 +130,7 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
     if demand.whole is None:
         demand = _for_a_unit(snapshot, demand)
     course = course or course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
-    hosts = hosts_within(course, purse)
+    hosts = hosts_within(course, purse, len(sites_of(bag, snapshot.sites)))
     most = shape_of(snapshot.here, demand).processors_for(hosts)
     if hosts >= demand.waiting or (demand.most is not None and demand.most <= most):
         return demand

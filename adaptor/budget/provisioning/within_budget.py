@@ -38,11 +38,19 @@ class Purse(msgspec.Struct, frozen=True):
         return self.left + self.reserved
 
 
-def hosts_within(course: Course, purse: Purse) -> int:
-    """Hosts that the bag may buy in addition to those that are there."""
+def hosts_within(course: Course, purse: Purse, sites: int = 1) -> int:
+    """Hosts that the bag may buy in addition to those that are there.
+
+    Args:
+        sites: at which it may buy them; until a runtime is known, one of several buys fewer.
+    """
     mean = task_time(course, purse)
     if course.blind:
         some = int(purse.whole / (PAID * max(1.0, course.terms.startup)))
+        if sites > 1:
+            return max(
+                1, math.ceil(max(course.tasks / PAID, purse.whole / (PAID * FIRST_TASKS * course.assumed)))
+            )
         return max(not course.there, min(course.tasks, some) - course.there)
     spare = max(purse.left - _uncovered(course, mean), LOST * purse.left)
     found = max(1, int(spare / _lost(course, mean)))
