@@ -199,6 +199,10 @@ class Funds(msgspec.Struct, frozen=True, kw_only=True):
     grace: int = 0
     """Seconds after its walltime that a request may last."""
 
+    @property
+    def endless(self) -> bool:
+        return math.isinf(self.work)
+
     def cost(self, p: int, tr: float) -> float:
         """The most that a request can cost."""
         return p * math.ceil((tr + self.grace) / self.unit) * self.unit
@@ -207,8 +211,9 @@ class Funds(msgspec.Struct, frozen=True, kw_only=True):
         """The longest walltime of a request; not above 0: there is none."""
         return int(self.work / p // self.unit) * self.unit - self.grace
 
-    def less(self, cost: float) -> Funds:
-        return msgspec.structs.replace(self, work=self.work - cost)
+    def after(self, p: int, tr: float) -> Funds:
+        """What is left for other requests beside this one."""
+        return msgspec.structs.replace(self, work=self.work - self.cost(p, tr))
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):

@@ -130,7 +130,7 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
     if demand.whole is None:
         demand = _for_a_unit(snapshot, demand)
     course = course or course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
-    hosts = hosts_within(course, purse, len(sites_of(bag, snapshot.sites)))
+    hosts = hosts_within(course, purse)
     most = shape_of(snapshot.here, demand).processors_for(hosts)
     if hosts >= demand.waiting or (demand.most is not None and demand.most <= most):
         return demand
@@ -285,6 +285,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0) -> Course:
         deadline=bag.spec.deadline,
         slow=bag.spec.prefer is None,
         whole_units=whole_units,
+        sites=len(sites_of(bag, snapshot.sites)),
         requests_left=max(0, site.rules.limits.in_system - len(site.requests)),
         oldest=now - min(bag.starts, default=now),
         newest=max(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import msgspec
@@ -22,7 +21,6 @@ from adaptor.decisions.requests import (
     per_processor,
     purse_of,
     shape_of,
-    sites_of,
     smallest,
     tariff_for,
 )
@@ -62,7 +60,7 @@ def within_budgets(
     whole = ledger.allowance(site.name, "explicit", payers, snapshot.now, per)
     allowance = _site_part(snapshot, memory, ledger, demand, whole, least)
     useful = None
-    if allowance.amount is not None and math.isinf(demand.funds.work):
+    if allowance.amount is not None and demand.funds.endless:
         allowance = _in_step(allowance, share, least)
         useful = useful_tr(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
     found = afford(allowance, billed(site.rules, request), least, useful)
@@ -146,8 +144,7 @@ def useful_tr(
     if 2 * allowance.tariff.reservation(allowance.kind, wanted.p, wanted.tr) <= allowance.amount:
         return None
     course = course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
-    sites = len(sites_of(bag, snapshot.sites))
-    return allowance.tariff.charged_seconds(useful_seconds(course, purse, hosts, demand.runtime, sites))
+    return allowance.tariff.charged_seconds(useful_seconds(course, purse, hosts, demand.runtime))
 
 
 def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[int, float]) -> SubmitRequest:

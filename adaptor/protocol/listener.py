@@ -209,9 +209,8 @@ class Listener:
             if len(callers) < most:
                 continue
             counts = Counter(caller.address for caller in callers)
-            crowded = sorted(
-                callers, key=lambda caller: counts[caller.address], reverse=True
-            )  # stable: by age
+            # Of an address, the oldest first: the order is stable.
+            crowded = sorted(callers, key=lambda caller: counts[caller.address], reverse=True)
             late = asyncio.get_running_loop().time() - self._room.manners
             dawdling = (each for each in crowded if callers[each] <= late and not each.has_answered())
             leaving = next(dawdling, None)

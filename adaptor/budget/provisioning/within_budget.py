@@ -19,6 +19,7 @@ from adaptor.budget.provisioning.work_bound import deviating, variation
 LOST = 0.1  # the part of the money that may always go into starts and ends of hosts
 PAID = 4  # start-ups that the money lasts for on each of the first hosts
 FIRST_TASKS = 8  # tasks that each of them has time for at most
+FEW = 4  # tasks for each of the first hosts at one of several sites
 SLACK = 1.2
 """Factor on the useful time of a request: one that ends amid its tasks loses more than a reservation."""
 LOOSE, _CERTAINTY = 2, 0.9
@@ -38,19 +39,17 @@ class Purse(msgspec.Struct, frozen=True):
         return self.left + self.reserved
 
 
-def hosts_within(course: Course, purse: Purse, sites: int = 1) -> int:
+def hosts_within(course: Course, purse: Purse) -> int:
     """Hosts that the bag may buy in addition to those that are there.
 
-    Args:
-        sites: at which it may buy them; until a runtime is known, one of several buys fewer.
+    Until a runtime is known, one that may run at several sites buys fewer at each.
     """
     mean = task_time(course, purse)
+    if course.blind and course.sites > 1:
+        some = purse.whole / (FEW * FIRST_TASKS * course.assumed)
+        return max(1, math.ceil(max(course.tasks / FEW, some)))
     if course.blind:
         some = int(purse.whole / (PAID * max(1.0, course.terms.startup)))
-        if sites > 1:
-            return max(
-                1, math.ceil(max(course.tasks / PAID, purse.whole / (PAID * FIRST_TASKS * course.assumed)))
-            )
         return max(not course.there, min(course.tasks, some) - course.there)
     spare = max(purse.left - _uncovered(course, mean), LOST * purse.left)
     found = max(1, int(spare / _lost(course, mean)))
@@ -61,16 +60,19 @@ def hosts_within(course: Course, purse: Purse, sites: int = 1) -> int:
     return min(found, max(0, sure, course.sums.finished - course.there))
 
 
-def useful_seconds(course: Course, purse: Purse, hosts: float, longest: float, sites: int = 1) -> float:
+def useful_seconds(course: Course, purse: Purse, hosts: float, longest: float) -> float:
     """Seconds for which a number of hosts is of use: their part of the work, and one long task.
+
+    Until a runtime is known, each of several sites gets an equal part of the money.
 
     Args:
         longest: estimated seconds of the longest task.
-        sites: at which the bag may buy hosts; each gets an equal part until a runtime is known.
     """
     mean = task_time(course, purse)
     if course.blind:
-        return min(purse.whole / (sites * hosts), course.terms.startup + max(FIRST_TASKS * mean, 2 * longest))
+        return min(
+            purse.whole / (course.sites * hosts), course.terms.startup + max(FIRST_TASKS * mean, 2 * longest)
+        )
     last = max(longest, mean * (1 + LONGER * _spread(course)))
     return SLACK * (course.terms.startup + course.waiting * mean / (hosts + course.there) + last)
 

@@ -215,7 +215,7 @@ class Look:
         """Of this number of units, those for which the funds last, and their longest walltime then: all of
         the funds is divided among them, as each gives back what it does not use."""
         funds, rules = self._funds, shape.rules
-        if math.isinf(funds.work):
+        if funds.endless:
             return units, math.inf
         least = round_up(min(self._need.hole + rules.pad, rules.limits.max_tr), rules.time_resolution)
         found = min(units, int(funds.work // funds.cost(shape.unit.processors, least)))
@@ -286,7 +286,7 @@ class Look:
         shape = self._shapes[place.name]
         self._left -= 1
         self._most -= p
-        self._funds = self._funds.less(self._funds.cost(p, tr))
+        self._funds = self._funds.after(p, tr)
         least = shape.enough() if start is not None else tr
         request = shape.request(p, tr, least)
         rounds = max(1, math.floor((tr - shape.rules.pad) / max(1.0, self._need.mean or shape.runtime)))

@@ -51,7 +51,7 @@ def needed(demand: Demand, now: float) -> Needed:
         mean, queued = (demand.runtime, PATIENCE * demand.runtime) if times.known else (0.0, math.inf)
         hole = max(demand.shortest, SURE * top if times.known else 0.0)
         queued = max(queued, hole)
-        return Needed(top=top, mean=mean, hole=hole, queued=queued, own=max(queued, demand.runtime), cut=0)
+        return Needed(top=top, mean=mean, hole=hole, queued=queued, own=queued, cut=0)
     late = times.cut
     if times.mean_start is not None and now - times.mean_start > times.mean:
         late += demand.running
