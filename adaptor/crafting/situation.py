@@ -212,7 +212,7 @@ class Funds(msgspec.Struct, frozen=True, kw_only=True):
         return int(self.work / p // self.unit) * self.unit - self.grace
 
     def after(self, p: int, tr: float) -> Funds:
-        """What is left for other requests beside this one."""
+        """What such a request leaves for others."""
         return msgspec.structs.replace(self, work=self.work - self.cost(p, tr))
 
 

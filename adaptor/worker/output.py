@@ -314,9 +314,7 @@ class ScriptOutput:
         self._forget(key)
         scratch = self._scratch(key)
         if scratch is not None:
-            import shutil
-
-            shutil.rmtree(scratch, ignore_errors=True)
+            remove_folder(scratch)
 
     def tidy(self) -> None:
         """Nothing is left to do."""
@@ -386,3 +384,10 @@ def _remove(names: list[str], folder: int) -> None:
     for name in names:
         with contextlib.suppress(OSError):
             os.unlink(name, dir_fd=folder)
+
+
+def remove_folder(folder: str | os.PathLike[str]) -> None:
+    """As far as that is possible. Few workers need it, so what it needs is imported with the first folder."""
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)

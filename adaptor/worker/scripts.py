@@ -10,7 +10,7 @@ from pathlib import Path
 from adaptor.batch_script import job_number, script_of
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
 from adaptor.worker.jobs.commands import EXECUTABLE, write_executable
-from adaptor.worker.output import CannotStartError, OutputFolder, ScriptOutput
+from adaptor.worker.output import CannotStartError, OutputFolder, ScriptOutput, remove_folder
 
 _READ_ONLY = 0o500
 _TMPDIRS = ("SLURM_TMPDIR", "TMPDIR")
@@ -97,11 +97,9 @@ class Scripts:
 
 
 def _remove(folder: Path) -> None:
-    import shutil
-
     with contextlib.suppress(OSError):
         folder.chmod(EXECUTABLE)
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder)
 
 
 def scratch_of(worker: Mapping[str, str]) -> str | None:

@@ -8,17 +8,15 @@ Needs Slurm (`tests/clusters/install-slurm`) and Chromium (`tests/dashboard/inst
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_conf import ClusterOptions
 from tests.dashboard.browser import launched
+from tests.demo.stage import stage
 
 if TYPE_CHECKING:
     from playwright.sync_api import ViewportSize
@@ -33,58 +31,40 @@ _DONE = 60  # tasks of the first bag when the pictures are taken
 
 
 def take(folder: Path) -> None:
-    with ThrowawaySlurm(ClusterOptions(nodes=4, cpus=8)) as slurm, tempfile.TemporaryDirectory() as name:
-        home = Path(name)
-        environment = {
-            **os.environ,
-            **slurm.env,
-            "ADAPTOR_DIR": str(home / "state"),
-            "ADAPTOR_CONFIG": str(home / "site.yaml"),
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        }
-
-        def run(*command: str) -> str:
-            done = subprocess.run(
-                command, cwd=home, env=environment, check=True, stdout=subprocess.PIPE, text=True
-            )
-            return done.stdout
-
-        for nodes, minutes in _OTHERS:
-            run("sbatch", f"-N{nodes}", "--exclusive", f"-t{minutes}", "-o/dev/null", "--wrap", "sleep 3600")
-        for bag, lines in (("fits", _FITS), ("spectra", _SPECTRA)):
-            (home / f"{bag}.bag").write_text(lines, encoding="utf-8")
-        run("adaptor", "site", "init", "--output", "site.yaml")
-        run("adaptor", "daemon", "start")
+    bags = {"fits.bag": _FITS, "spectra.bag": _SPECTRA}
+    with stage(ClusterOptions(nodes=4, cpus=8), _OTHERS, bags) as made:
         page = subprocess.Popen(
             ["adaptor", "dashboard", "--port", "0"],
-            cwd=home,
-            env=environment,
+            cwd=made.folder,
+            env=made.environment,
             stdout=subprocess.PIPE,
             text=True,
         )
         try:
-            run("adaptor", "submit", "fits.bag", "--budget", "12")
-            while json.loads(run("adaptor", "status", "--json"))["bags"][0]["done"] < _DONE:
+            made.run("adaptor", "submit", "fits.bag", "--budget", "12")
+            while json.loads(made.run("adaptor", "status", "--json"))["bags"][0]["done"] < _DONE:
                 time.sleep(1)
-            run("adaptor", "submit", "spectra.bag", "--budget", "6")
+            made.run("adaptor", "submit", "spectra.bag", "--budget", "6")
             assert page.stdout is not None
             page.stdout.readline()
-            address = page.stdout.readline().strip()
-            with launched() as browser:
-                for scheme in ("light", "dark"):
-                    view: ViewportSize = {"width": 1180, "height": 1180}
-                    shown = browser.new_context(color_scheme=scheme, viewport=view).new_page()
-                    shown.goto(address)
-                    shown.wait_for_function(
-                        "() => Page.known.bags?.length === 2"
-                        " && Page.known.queues?.[0]?.boxes.some(box => box.state === 'running')"
-                    )
-                    shown.wait_for_timeout(1000)  # what has come is drawn
-                    shown.screenshot(path=folder / f"dashboard-{scheme}.png")
+            _photograph(page.stdout.readline().strip(), folder)
         finally:
             page.terminate()
             page.wait(20)
-            run("adaptor", "daemon", "stop", "--pilots")
+
+
+def _photograph(address: str, folder: Path) -> None:
+    with launched() as browser:
+        for scheme in ("light", "dark"):
+            view: ViewportSize = {"width": 1180, "height": 1180}
+            shown = browser.new_context(color_scheme=scheme, viewport=view).new_page()
+            shown.goto(address)
+            shown.wait_for_function(
+                "() => Page.known.bags?.length === 2"
+                " && Page.known.queues?.[0]?.boxes.some(box => box.state === 'running')"
+            )
+            shown.wait_for_timeout(1000)  # what has come is drawn
+            shown.screenshot(path=folder / f"dashboard-{scheme}.png")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from adaptor.batch_script import OWN_SCRIPT, Dialect, Element, element_of
 from adaptor.private_files import write_private
 from adaptor.protocol.messages import BagContext, Lease
 from adaptor.worker.jobs.commands import NodeCommands
-from adaptor.worker.output import CannotStartError
+from adaptor.worker.output import CannotStartError, remove_folder
 
 _OF_PILOT = (
     *("SLURM_CLUSTER_NAME", "SLURM_JOB_ACCOUNT", "SLURM_JOB_PARTITION", "SLURM_JOB_QOS"),
@@ -89,10 +89,8 @@ class TaskJobs:
 
     def remove(self) -> None:
         """All files; the worker leaves."""
-        import shutil
-
         self._commands.remove()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_folder(self._folder)
 
     def _of(
         self, dialect: Dialect, given: Mapping[str, str], bag: BagContext, lease: Lease
