@@ -39,6 +39,7 @@ sites:
     processors: {processors}
     limits: {{max_pending_requests: {pilots}, max_proc: {slots}, max_tr: 1h}}
     max_submissions: {pilots}
+    heuristic: static
     initial_tr: 30m
     pad: 10s
     idle_timeout: 10m

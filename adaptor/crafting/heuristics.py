@@ -8,7 +8,7 @@ import msgspec
 
 HeuristicName = Literal["static", "adaptive", "completion", "elastic"]
 NARROW_FROM = 50  # pilots that a site allows: with fewer, `completion` ends bags sooner
-DEFAULT: HeuristicName = "completion"
+DEFAULT: HeuristicName = "elastic"
 
 
 class Traits(msgspec.Struct, frozen=True, kw_only=True):

@@ -70,7 +70,7 @@ def plan(view: PlanningView, part: SitePart | None = None) -> list[Decision]:
 
 
 def _all_narrow(view: PlanningView) -> bool:
-    return view.narrow and all(demand.bag is None for demand in view.demands)
+    return view.narrow and not any(demand.paced for demand in view.demands)
 
 
 def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decision]:

@@ -189,6 +189,33 @@ class Largest(msgspec.Struct, frozen=True):
     """Whether such a request has started since."""
 
 
+class Funds(msgspec.Struct, frozen=True, kw_only=True):
+    """What a budget leaves for requests that are made now."""
+
+    work: float
+    """Processors times seconds."""
+    unit: int = 1
+    """Seconds: begun ones are charged as a whole."""
+    grace: int = 0
+    """Seconds after its walltime that a request may last."""
+
+    @property
+    def endless(self) -> bool:
+        return math.isinf(self.work)
+
+    def cost(self, p: int, tr: float) -> float:
+        """The most that a request can cost."""
+        return p * math.ceil((tr + self.grace) / self.unit) * self.unit
+
+    def longest(self, p: int) -> int:
+        """The longest walltime of a request; not above 0: there is none."""
+        return int(self.work / p // self.unit) * self.unit - self.grace
+
+    def after(self, p: int, tr: float) -> Funds:
+        """What such a request leaves for others."""
+        return msgspec.structs.replace(self, work=self.work - self.cost(p, tr))
+
+
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """The tasks of one size that a site may run."""
 
@@ -222,6 +249,10 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """Demands with a larger one get their requests first."""
     longest: int | None = None
     """The longest request to make now (seconds), in addition to max_tr: work after a deadline has no use."""
+    paced: bool = False
+    """Whether aims of their bag say how many processors it gets, and for how long."""
+    funds: Funds = Funds(work=math.inf)
+    """What the requests that are made now may cost together. It is said where all are narrow."""
     largest: tuple[tuple[str, Largest], ...] = ()
     """By partition (empty: the site has only one) in which larger ones have failed: the largest to make."""
     times: TaskTimes = TaskTimes()

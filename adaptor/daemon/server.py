@@ -23,7 +23,7 @@ from adaptor.protocol.listener import Caller, ConnectionRoom, Listener, addresse
 
 _OWN = 48  # descriptors of the journal, the log, the loop and the sockets themselves
 _OF_A_SITE = 20  # those of commands under way, and of links to its machine
-_SILENT, _BEGUN = 128, 512  # of the workers' port, at most
+_SILENT, _BEGUN = 512, 512  # of the workers' port, at most
 _FEW = 8
 _FEWEST_CLIENTS, _MOST_CLIENTS = 4, 256
 """Programs that append tasks and follow bags stay connected, with a connection for each of their threads."""
@@ -43,6 +43,7 @@ def port_limits(descriptors: int, sites: int) -> PortLimits:
         proven=max(_FEWEST_CLIENTS, min(_MOST_CLIENTS, left // 32)),
         silent=4 * _FEW,
         begun=2 * _FEW if left < _FEW * _SILENT else 8 * _FEW,
+        manners=0.0,  # people wait: an unproven crowd must not hold these few places
     )
     silent, begun = max(_FEW, min(_SILENT, left // 16)), max(_FEW, min(_BEGUN, left // 4))
     proven = left - clients.proven - clients.silent - clients.begun - silent - begun
@@ -245,11 +246,11 @@ class _Connection(Caller):
             if self._channel.proven:
                 messages = self._channel.receive(data)
             else:
-                began = time.perf_counter()
+                began = time.thread_time()
                 try:
                     messages = self._channel.receive(data)
                 finally:
-                    self._listener.spent += time.perf_counter() - began
+                    self._listener.spent += time.thread_time() - began
                 if self._channel.proven:
                     self._listener.proven(self)
                     if not self._port.named:

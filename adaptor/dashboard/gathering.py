@@ -187,7 +187,7 @@ class Gatherer:
     def _page(self, ask: Asker, head: Head, sites: list[api.SiteView], seen: api.Picture) -> Page:
         latest = ask(api.GetLatestBags())
         bags = latest.bags
-        pilots = ask(api.GetPilots(ended=True, since=head.now - RECENT))[-_PILOTS:]
+        pilots = _shown(ask(api.GetPilots(ended=True, since=head.now - RECENT)))
         selector = ",".join(str(bag.id) for bag in bags)
         credits = _credits(ask, selector)
         why = ask(api.GetWhy(limit=_WHY)).lines
@@ -209,6 +209,12 @@ class Gatherer:
             why=why,
             credits=credits,
         )
+
+
+def _shown(pilots: list[api.PilotRecord]) -> list[api.PilotRecord]:
+    """Those that run, and the newest of the others: behind a thousand queued ones nothing seemed to run."""
+    last = sorted(pilots, key=lambda pilot: (pilot.state == "running", pilot.id))[-_PILOTS:]
+    return sorted(last, key=lambda pilot: pilot.id)
 
 
 def _dear(ask: Asker, bags: list[api.BagView], pilots: list[api.PilotRecord]) -> Details:

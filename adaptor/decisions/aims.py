@@ -24,10 +24,11 @@ from adaptor.budget.provisioning.pacing import (
     with_hint,
 )
 from adaptor.budget.provisioning.presets import preset_of
-from adaptor.budget.provisioning.within_budget import cheaper_anew, hosts_within
+from adaptor.budget.provisioning.within_budget import Purse, cheaper_anew, hosts_within
 from adaptor.crafting.coverage import time_left
 from adaptor.crafting.fits import unit_of, width
-from adaptor.crafting.situation import Demand
+from adaptor.crafting.heuristics import is_narrow
+from adaptor.crafting.situation import Demand, Funds
 from adaptor.decisions.memory import Memory, MemoryDraft, donated_nodes
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import (
@@ -87,6 +88,7 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     if not bag.spec.aims:
         return Aimed(_within_money(snapshot, bag, demand))
     site, memory = snapshot.here, draft.memory
+    demand = msgspec.structs.replace(demand, paced=bag.spec.paced)
     why = _neither_can_be_kept(snapshot, memory, bag)
     if why:
         return Aimed(msgspec.structs.replace(demand, most=0, why_most=why), why)
@@ -119,6 +121,8 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
     purse = purse_of(snapshot.ledger, snapshot.here, bag)
     if purse is None:
         return demand
+    if not demand.paced and _narrow_here(snapshot, bag):
+        return msgspec.structs.replace(demand, funds=_funds(snapshot, bag, purse))
     if demand.whole is None:
         demand = _for_a_unit(snapshot, demand)
     course = course or course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
@@ -128,6 +132,19 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
         return demand
     why = f"what its budget leaves after the work pays for {counted(hosts, 'more host')}"
     return msgspec.structs.replace(demand, most=most, why_most=why)
+
+
+def _narrow_here(snapshot: Snapshot, bag: BagFacts) -> bool:
+    """Whether pilots of the bag run tasks one after another. If it may run at several sites, its money is
+    divided among these by hosts."""
+    rules = snapshot.here.rules
+    alone = len(sites_of(bag, snapshot.sites)) == 1
+    return alone and is_narrow(snapshot.here.heuristic, rules.limits.in_system)
+
+
+def _funds(snapshot: Snapshot, bag: BagFacts, purse: Purse) -> Funds:
+    tariff, each = snapshot.ledger.tariff(snapshot.site), width(snapshot.queue, bag.spec.task)
+    return Funds(work=purse.left * each, unit=tariff.charging_unit, grace=tariff.grace)
 
 
 def _for_a_unit(snapshot: Snapshot, demand: Demand) -> Demand:
@@ -254,6 +271,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0) -> Course:
         deadline=bag.spec.deadline,
         slow=bag.spec.prefer is None,
         whole_units=whole_units,
+        sites=len(sites_of(bag, snapshot.sites)),
         requests_left=max(0, site.rules.limits.in_system - len(site.requests)),
         oldest=now - min(bag.starts, default=now),
         newest=max(

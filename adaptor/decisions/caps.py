@@ -57,9 +57,10 @@ def within_budgets(
     per = per_processor(site.rules, site.queue, demand.task)
     whole = ledger.allowance(site.name, "explicit", payers, snapshot.now, per)
     allowance = _site_part(memory, snapshot.site, demand, whole, least)
-    if allowance.amount is not None:
+    useful = None
+    if allowance.amount is not None and demand.funds.endless:
         allowance = _in_step(allowance, share, least)
-    useful = useful_tr(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
+        useful = useful_tr(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
     found = afford(allowance, billed(site.rules, request), least, useful)
     if found.request is None:
         return TooDear(too_dear(ledger, allowance, found, demand))

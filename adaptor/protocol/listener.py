@@ -1,8 +1,9 @@
 """A listening port with bounds on what connections cost whose peers have not proved who they are.
 
 Their number and the time for a handshake are limited, and handshakes get a third of the processor's time at
-most. If there are too many of them, the oldest of the address that has most is closed: an address that floods
-the port drives out its own.
+most. If there are too many of them, one that has kept us waiting is closed, of the address that has most: an
+address that floods the port drives out its own. Callers that answer promptly keep their places, and the next
+ones wait until places are free: so thousands of workers can call at once.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from adaptor.errors import AdaptorError
 
 log = logging.getLogger(__name__)
 
-BACKLOG = 1024
+BACKLOG = 4096  # the system may allow fewer; those beyond it call again by themselves
 _BURST = 10
 _LOOKED_AT = 250
 """Connections of a burst, with those that their peers have closed by now. If a thousand workers call at once,
 those that wait for longer than their patience call again: what they left behind costs no handshake."""
+_FLOOD = 4
+"""The ratio of the connections of two addresses from which on the larger is a flood: even prompt ones go."""
 _PAUSE = 0.02  # seconds between two bursts of accepted connections, at least
 _SHARE = 2.0  # seconds of pause by second of handshakes
 OUT_OF_DESCRIPTORS = 1.0
@@ -48,7 +51,8 @@ class ConnectionRoom(msgspec.Struct, frozen=True, kw_only=True):
     silent: int  # that have not sent a byte yet
     begun: int
     """That have begun their handshake. Each takes some 45 KB; hundreds of workers may start at once."""
-    patience: float = 15.0  # seconds for the handshake
+    patience: float = 15.0  # seconds for each of the two: to say something, and to end the handshake
+    manners: float = 2.0  # seconds for a prompt caller to answer; others have to go if places are short
 
 
 class Caller(asyncio.Protocol):
@@ -66,6 +70,11 @@ class Caller(asyncio.Protocol):
         self._listener.left(self)
         if self.transport is not None:
             self.transport.abort()
+
+    def has_answered(self) -> bool:
+        """Whether bytes of it wait to be read."""
+        connected = None if self.transport is None else self.transport.get_extra_info("socket")
+        return connected is not None and _is_ready(connected, select.POLLIN)
 
     def machine_answers(self) -> bool:
         """Whether the peer's machine has acknowledged something lately, whatever the peer itself does."""
@@ -101,13 +110,15 @@ class Listener:
             make: the protocol of a new connection.
         """
         self.spent = 0.0
-        """Seconds that peers which are not proven have cost since the last burst; callers add to it."""
+        """Seconds of the processor that unproven peers have cost since the last burst; callers add to it."""
         self._listening = listening
         self._room = room
         self._whose = whose
         self._make = make
-        self._silent: dict[Caller, float] = {}  # by when each came, in the loop's seconds; the oldest first
+        # Since when each is waited for, in the loop's seconds; the oldest first.
+        self._silent: dict[Caller, float] = {}
         self._begun: dict[Caller, float] = {}  # those that have sent something
+        self._next: tuple[socket.socket, str] | None = None  # accepted, and waiting for a place
         self._proven: set[Caller] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._remarked: dict[str, float] = {}
@@ -123,20 +134,27 @@ class Listener:
         watching = loop.create_task(self._watch())
         try:
             while True:
-                readable = asyncio.Event()
-                loop.add_reader(self._listening, readable.set)
-                try:
-                    await readable.wait()
-                finally:
-                    loop.remove_reader(self._listening)
+                if self._next is None:
+                    await self._readable()
                 await asyncio.sleep(self._accept())
         finally:
             watching.cancel()
             for caller in [*self._silent, *self._begun, *self._proven]:
                 caller.abort()
+            if self._next is not None:
+                self._next[0].close()
             for task in self._tasks:
                 task.cancel()
             self._listening.close()
+
+    async def _readable(self) -> None:
+        """Wait for the next connection."""
+        loop, readable = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(self._listening, readable.set)
+        try:
+            await readable.wait()
+        finally:
+            loop.remove_reader(self._listening)
 
     def _accept(self) -> float:
         """Accept a burst of connections; seconds until the next one."""
@@ -149,18 +167,28 @@ class Listener:
                 self.remark(f"there is no room for more than {self._room.proven} {self._whose} at a time")
                 return OUT_OF_DESCRIPTORS
             try:
-                connection, address = self._listening.accept()
+                connection, address = self._next or self._take()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 break
             except OSError as error:
                 self.remark(f"no connection of {self._whose} can be accepted: {error.strerror}")
                 return OUT_OF_DESCRIPTORS
+            self._next = None
             if _has_left(connection):
                 connection.close()
                 continue
+            if not self._make_room(address):
+                self._next = connection, address
+                break
             live += 1
-            self._admit(connection, address[0])
+            self._admit(connection, address)
         return max(_PAUSE, _SHARE * spent)
+
+    def _take(self) -> tuple[socket.socket, str]:
+        """The next connection, and whose it is. Raises OSError."""
+        connection, (address, *_) = self._listening.accept()
+        address = address.removeprefix("::ffff:")  # of IPv4, at a socket of IPv6
+        return connection, "127" if address.startswith("127.") else address  # anybody here has all of 127.*
 
     def _admit(self, connection: socket.socket, address: str) -> None:
         # Notice a machine that crashed; send short messages at once.
@@ -171,18 +199,28 @@ class Listener:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _SIGNS_OF_LIFE)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 11)
         caller = self._make(self)
-        address = address.removeprefix("::ffff:")  # of IPv4, at a socket of IPv6
-        caller.address = "127" if address.startswith("127.") else address  # anybody here has all of 127.*
-        self._make_room(self._silent, self._room.silent)
+        caller.address = address
         self._silent[caller] = asyncio.get_running_loop().time()
         self.begin(self._attend(connection, caller))
 
-    def _make_room(self, callers: dict[Caller, float], most: int) -> None:
-        if len(callers) < most:
-            return
-        self.remark(f"more than {most} unproven connections at the port of the {self._whose}")
-        ((fullest, _),) = Counter(caller.address for caller in callers).most_common(1)
-        next(caller for caller in callers if caller.address == fullest).abort()
+    def _make_room(self, newcomer: str) -> bool:
+        """Whether there is a place for a caller from this address, if need be that of another one."""
+        for callers, most in ((self._silent, self._room.silent), (self._begun, self._room.begun)):
+            if len(callers) < most:
+                continue
+            counts = Counter(caller.address for caller in callers)
+            # Of an address, the oldest first: the order is stable.
+            crowded = sorted(callers, key=lambda caller: counts[caller.address], reverse=True)
+            late = asyncio.get_running_loop().time() - self._room.manners
+            dawdling = (each for each in crowded if callers[each] <= late and not each.has_answered())
+            leaving = next(dawdling, None)
+            if leaving is None:
+                leaving = crowded[0]
+                if counts[leaving.address] < _FLOOD * (counts[newcomer] + 1):
+                    return False
+            self.remark(f"more than {most} unproven connections at the port of the {self._whose}")
+            leaving.abort()
+        return True
 
     async def _attend(self, connection: socket.socket, caller: Caller) -> None:
         try:
@@ -196,18 +234,16 @@ class Listener:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(_LOOK)
-            for caller, came in [*self._silent.items(), *self._begun.items()]:
-                if came <= loop.time() - self._room.patience:
+            for caller, since in [*self._silent.items(), *self._begun.items()]:
+                if since <= loop.time() - self._room.patience and not caller.has_answered():
                     self.turn_away(caller, "it does not finish its handshake")
 
     # --- what callers report ---------------------------------------------------------------------
 
     def begun(self, caller: Caller) -> None:
         """Its first bytes have come."""
-        came = self._silent.pop(caller, None)
-        if came is not None:
-            self._make_room(self._begun, self._room.begun)
-            self._begun[caller] = came
+        if self._silent.pop(caller, None) is not None:
+            self._begun[caller] = asyncio.get_running_loop().time()
 
     def proven(self, caller: Caller) -> None:
         """It has proved who it is."""
@@ -239,8 +275,12 @@ class Listener:
 
 def _has_left(connection: socket.socket) -> bool:
     """Whether the peer has closed a connection while it waited to be accepted."""
+    return _is_ready(connection, select.POLLRDHUP)
+
+
+def _is_ready(connection: socket.socket, events: int) -> bool:
     poll = select.poll()
-    poll.register(connection, select.POLLRDHUP)
+    poll.register(connection, events)
     return bool(poll.poll(0))
 
 

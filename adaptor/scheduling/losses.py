@@ -33,7 +33,8 @@ class Loss(msgspec.Struct, frozen=True):
     pilot: int
     node: str
     alone: bool
-    """Whether one task only ran on it, and on what died with it."""
+    """Whether one task only ran on it, and on what died with it, and nothing suggests that the node is the
+    cause."""
     how: str
     """What is known of it, in a few words."""
 

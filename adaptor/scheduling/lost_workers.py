@@ -26,6 +26,7 @@ _OF_ITSELF = frozenset({PilotState.COMPLETED, PilotState.FAILED, PilotState.NODE
 _EXCUSED_SECONDS = 120.0
 """The most seconds from a worker's last message to the end of its pilot, if that end was the cause."""
 _TOGETHER = 15.0  # workers whose last messages came within these seconds may have died of the same cause
+_OTHERS = 2  # tasks whose workers died on a node before, from which on the node may be the cause of a death
 _CLOCK_SKEW = 30.0  # seconds by which the scheduler's clock may be ahead of ours
 
 
@@ -35,7 +36,11 @@ def remove(state: SchedulingState, worker: Worker, outcome: AttemptOutcome, at: 
     `how`: what is known of its end; empty: nothing. Tasks go back into the queue in the order of leases.
     """
     suspects = _suspects(worker, at) if how and outcome is AttemptOutcome.LOST else []
-    alone = len(suspects) == 1 and not _died_together(state, worker, suspects, at)
+    alone = (
+        len(suspects) == 1
+        and not _died_together(state, worker, suspects, at)
+        and not _node_may_be_the_cause(state, worker, suspects)
+    )
     loss = Loss(worker.pilot, worker.node, alone, how)
     for key in suspects:
         give_up(state, worker, key, outcome, at, loss)
@@ -58,6 +63,17 @@ def _died_together(
         key not in suspects and each.worker != worker.id and abs(each.at - at) <= _TOGETHER
         for key, each in lost.items()
     )
+
+
+def _node_may_be_the_cause(state: SchedulingState, worker: Worker, suspects: list[AttemptKey]) -> bool:
+    """True if workers with other tasks have died there before, and no task has been done there since."""
+    if not worker.node:
+        return False
+    deaths = state.deaths_at.setdefault((worker.site, worker.node), set())
+    now = {(key.bag, key.task) for key in suspects}
+    others = len(deaths - now)
+    deaths |= now
+    return others >= _OTHERS
 
 
 def _tell(state: SchedulingState, site: str, suspects: list[AttemptKey], loss: Loss) -> None:

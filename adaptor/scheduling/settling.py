@@ -162,6 +162,7 @@ def _take(state: SchedulingState, bag: Bag, worker: Worker, result: Result, outc
         if worker.site in state.sites:  # else the site is no longer configured: no learner
             state.finished(bag, worker.site, key.task, took)
         bag.credit(took, result.started + result.wall)
+        state.deaths_at.pop((worker.site, worker.node), None)
         state.end_task(bag, key, TaskState.DONE)
     elif outcome is AttemptOutcome.REQUEUED:  # its work counts, and it goes on as soon as it can
         bag.progress[key.task] = bag.progress.get(key.task, 0.0) + result.wall

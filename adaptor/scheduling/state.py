@@ -121,6 +121,8 @@ class SchedulingState:
         self.copies: dict[AttemptKey, PaidCopy] = {}  # replicas of bags that pay for their pilots
         self.lost: dict[int, dict[AttemptKey, LostAttempt]] = {}
         """By pilot in the system: its lost attempts, until its end says more of them."""
+        self.deaths_at: dict[tuple[str, str], set[tuple[int, int]]] = {}
+        """By site and node: bags and tasks whose workers died there since a task was last done there."""
         self.queues: dict[str, QueueState] = {}
         """By site: its queue as last seen, whose nodes say how much memory a task can get."""
         self.told_growth: set[tuple[int, str]] = set()

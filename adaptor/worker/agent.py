@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import sys
@@ -45,6 +46,7 @@ _UNTIL_WELCOME = Welcome(heartbeat=5.0, idle_timeout=60.0, grace_time=0.0, patie
 _SILENT_HEARTBEATS = 3  # heartbeats without an answer after which the worker connects again
 _SOFT = 0.6  # the part of the grace time between SIGTERM and SIGKILL; the rest is for the report
 _FAREWELL = 2.0  # seconds for the daemon to acknowledge the last results
+_IN_LINE = 4  # times the time-out for reaching the daemon, for a worker whose connection it has taken
 _LONGEST_WAIT = 60.0  # seconds from one turn to the next, at most
 
 
@@ -90,6 +92,7 @@ class Agent:
         self._heard: float | None = None  # time of the daemon's last message
         self._greeted: float | None = None  # time of the last Hello that awaits its Welcome
         self._leaving: Leaving | None = None
+        self._started = 0.0
         self._left_at = 0.0  # when the worker decided to leave
         self._unreachable = False  # whether it has tried long enough to reach its daemon for the first time
         self._leave_timer = self._timers.new(self._leave_in_time)
@@ -112,7 +115,8 @@ class Agent:
         try:
             self._leave_timer.set(0.0)
             self._connecting.set(0.0)
-            self._reach.set(time.monotonic() + settings.reach_timeout)
+            self._started = time.monotonic()
+            self._reach.set(self._started + settings.reach_timeout)
             while self._leaving is None or not self._tasks.idle:
                 self._turn()
                 if self._unreachable:
@@ -143,6 +147,7 @@ class Agent:
             return
         if self._link.note_break(now):
             self._log.say(f"the connection to the daemon is lost: {self._link.problem}; reconnecting")
+        self._link.note_progress(now)
         self._report(now)
         # Those that anything in a turn may have moved. What they call looks again.
         welcomed = self._link.welcomed
@@ -173,8 +178,15 @@ class Agent:
         if self._heard is not None and (why := self._idle_timer.reason_to_leave(now, self._terms)):
             self._leave(why, "no work" if why is Leaving.IDLE else "no work, and no answer from the daemon")
 
-    def _give_up_reaching(self, _now: float) -> None:
-        self._unreachable = self._leaving is None and self._heard is None
+    def _give_up_reaching(self, now: float) -> None:
+        """A worker whose connection was taken waits on: many may be in line before it."""
+        if self._leaving is not None or self._heard is not None:
+            return
+        limit = self._started + _IN_LINE * self._settings.reach_timeout
+        if self._link.in_line and now < limit:
+            self._reach.set(min(limit, now + self._settings.reach_timeout))
+        else:
+            self._unreachable = True
 
     def _report(self, now: float) -> None:
         """After all else in a turn: the output of what is reported has been settled."""
@@ -292,8 +304,11 @@ class Agent:
     def _give_up(self) -> int:
         settings = self._settings
         tried = ", ".join(self._link.tried) or "no address"
-        why = self._link.problem or "a firewall may block it, or the daemon does not run"
-        seconds = f"{settings.reach_timeout:g} s"
+        silent = "it takes connections and does not answer: it may be stopped, or its machine overloaded"
+        blocked = "a firewall may block it, or the daemon does not run"
+        why = self._link.problem or (silent if self._link.in_line else blocked)
+        waited = time.monotonic() - self._started
+        seconds = f"{max(settings.reach_timeout, math.floor(waited)):g} s"
         sentence = f"{os.uname().nodename} has not reached the daemon for {seconds} at {tried}: {why}"
         self._log.say(sentence)
         print(sentence, file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import select
 from pathlib import Path
 
@@ -10,9 +11,14 @@ from adaptor.protocol.access import Access, AccessError, read_access
 from adaptor.protocol.messages import FromWorker, encode
 from adaptor.worker.transport import Connector, Say, Transport, TransportError
 
-NEXT_TRY = 2.0  # seconds until the worker reads the access file again if it has no usable address
+NEXT_TRY = 2.0  # seconds until the next round over all addresses if none is left that may answer
 _LONGEST_ROUND = 3
 """The factor on patience in later rounds over all addresses, at most: the daemon may be busy."""
+
+
+def jittered(seconds: float) -> float:
+    """From 0.75 to 1.25 times as long: workers that failed together do not call again together."""
+    return seconds * (0.75 + 0.5 * os.urandom(1)[0] / 255)
 
 
 class Link:
@@ -33,6 +39,12 @@ class Link:
         self._access: Access | None = None
         self._untried: list[str] = []
         self._round = 0
+        self._patience = 0.0  # of the connection that is being tried, as it was last seen
+
+    @property
+    def in_line(self) -> bool:
+        """Whether a connection has been taken at the other end, and its first answer is awaited."""
+        return not self.welcomed and self._transport is not None and self._transport.taken
 
     @property
     def problem(self) -> str:
@@ -56,8 +68,9 @@ class Link:
         was_welcomed = self.welcomed
         if was_welcomed:
             self.lost(now)
-        elif self._untried:
-            self.next_try = now
+        else:
+            pause = 0.0 if self._untried else jittered(NEXT_TRY * self._round)
+            self.next_try = min(self.next_try, now + pause)
         return was_welcomed
 
     def reach(self, now: float) -> bool:
@@ -71,7 +84,7 @@ class Link:
             except AccessError as error:  # the addresses read before may still be valid
                 self._problem = str(error)
             self._untried = list(self._access.addresses) if self._access else []
-        self.next_try = now + NEXT_TRY * self._round
+        self.next_try = now + jittered(NEXT_TRY * self._round)
         if self._access is None or not self._untried:
             return False
         address = self._untried.pop(0)
@@ -81,14 +94,20 @@ class Link:
             scheme = address.partition("://")[0]
             if scheme not in self._connectors:
                 self._connectors[scheme] = self._make_connector(scheme, address)
-            connector = self._connectors[scheme]
-            self._transport = connector.connect(self._access, address)
+            self._transport = self._connectors[scheme].connect(self._access, address)
         except TransportError as error:
             self._problem = str(error)
             self.next_try = now if self._untried else self.next_try
             return False
-        self.next_try = now + connector.patience * self._round
+        self._patience = 0.0
+        self.note_progress(now)
         return True
+
+    def note_progress(self, now: float) -> None:
+        """Wait longer where the connection that is being tried has got further."""
+        if self._transport is not None and not self.welcomed and self._transport.patience != self._patience:
+            self._patience = self._transport.patience
+            self.next_try = now + jittered(self._patience * self._round)
 
     def heard(self) -> None:
         """The daemon has sent Welcome."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -315,7 +314,7 @@ class ScriptOutput:
         self._forget(key)
         scratch = self._scratch(key)
         if scratch is not None:
-            shutil.rmtree(scratch, ignore_errors=True)
+            remove_folder(scratch)
 
     def tidy(self) -> None:
         """Nothing is left to do."""
@@ -385,3 +384,10 @@ def _remove(names: list[str], folder: int) -> None:
     for name in names:
         with contextlib.suppress(OSError):
             os.unlink(name, dir_fd=folder)
+
+
+def remove_folder(folder: str | os.PathLike[str]) -> None:
+    """As far as that is possible. Few workers need it, so what it needs is imported with the first folder."""
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)

@@ -8,6 +8,7 @@ import resource
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from adaptor.processes.devices import Devices
 from adaptor.processes.environment import variables_of
@@ -15,7 +16,6 @@ from adaptor.processes.identity import Process
 from adaptor.processes.trees import child_pids, send, send_to_descendants, trees_of
 from adaptor.protocol.messages import AttemptKey, Ending, Result
 from adaptor.units import format_duration
-from adaptor.worker.calls.warm import CallAnswer
 from adaptor.worker.calls.warm_processes import WarmProcesses
 from adaptor.worker.environment import NodeEnvironment, of_lease, of_task, on_several
 from adaptor.worker.execution import Child, execute
@@ -27,6 +27,9 @@ from adaptor.worker.parts import NodeFiles
 from adaptor.worker.scripts import Scripts
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.timers import NEVER, Timers
+
+if TYPE_CHECKING:  # only workers of calls need it
+    from adaptor.worker.calls.warm import CallAnswer
 
 NAMED_AFTER = 1.0
 """Seconds after its begin at which a call's output files get its names: people look at what runs for long."""

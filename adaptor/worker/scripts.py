@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from adaptor.batch_script import job_number, script_of
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
 from adaptor.worker.jobs.commands import EXECUTABLE, write_executable
-from adaptor.worker.output import CannotStartError, OutputFolder, ScriptOutput
+from adaptor.worker.output import CannotStartError, OutputFolder, ScriptOutput, remove_folder
 
 _READ_ONLY = 0o500
 _TMPDIRS = ("SLURM_TMPDIR", "TMPDIR")
@@ -100,7 +99,7 @@ class Scripts:
 def _remove(folder: Path) -> None:
     with contextlib.suppress(OSError):
         folder.chmod(EXECUTABLE)
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder)
 
 
 def scratch_of(worker: Mapping[str, str]) -> str | None:

@@ -23,8 +23,6 @@ from adaptor.worker.transport import Say, TransportError
 class SpoolConnector:
     """See `Connector`. Each connection has a folder of its own, so it reads nothing of the one before."""
 
-    patience = 3 * maildir.LATENCY
-
     def __init__(self, identity: str, wakeup: int, say: Say) -> None:
         """`identity`: the worker's name, `<pilot>-…`."""
         self._identity = identity
@@ -57,6 +55,8 @@ class SpoolTransport:
     """See `Transport`. Times are monotonic seconds."""
 
     broken = False
+    taken = False  # a folder does not say whether a daemon reads in it
+    patience = 3 * maildir.LATENCY
 
     def __init__(
         self, folder: Path, connection: str, worker: str, seal: maildir.Seal, wakeup: int, say: Say

@@ -12,7 +12,11 @@ from adaptor.protocol.access import Access, host_and_port
 from adaptor.protocol.channel import LARGEST_FROM_DAEMON, ChannelError, Party
 from adaptor.worker.transport import TransportError
 
-PATIENCE = 2.0  # seconds for which the worker tries one address
+PATIENCE = 2.0  # seconds for which the worker tries to connect to one address
+IN_LINE = 15.0
+"""Seconds for an answer at a connection that was made. Of a thousand workers that call at once each has its
+turn; one that leaves and calls again goes to the end of the line, and what was done for it is lost."""
+GREETING = 30.0  # seconds for the Welcome of the daemon, once it has proved that it is the one
 _UNSENT = 16 * 2**20  # bytes that wait to be sent; from then on no more are taken
 _PART = 2**16
 """Bytes received at a time: for more, memory is fetched from the kernel and given back each time."""
@@ -21,8 +25,6 @@ _TIMEOUT = 30.0  # seconds for the thread that connects
 
 class TlsConnector:
     """See `Connector`."""
-
-    patience = PATIENCE
 
     def __init__(self, identity: str, wakeup: int) -> None:
         self._identity = identity.encode()
@@ -52,6 +54,16 @@ class TlsTransport:
         self._wakeup = wakeup
         self._socket: socket.socket | None = None
         self._attempt = _Attempt(address)
+
+    @property
+    def taken(self) -> bool:
+        return self._socket is not None and not self.broken
+
+    @property
+    def patience(self) -> float:
+        if self._socket is None:
+            return PATIENCE
+        return GREETING if self._channel.proven else IN_LINE
 
     def send(self, data: bytes) -> bool:
         if self.broken or len(self._unsent) > _UNSENT:

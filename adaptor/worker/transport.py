@@ -19,6 +19,14 @@ class Transport(Protocol):
     broken: bool  # whether it is lost for good
 
     @property
+    def patience(self) -> float:
+        """Seconds for which the worker waits for what comes next, before it tries another address."""
+
+    @property
+    def taken(self) -> bool:
+        """Whether the other end has taken the connection, so that only its answer is awaited."""
+
+    @property
     def problem(self) -> str:
         """Why no messages pass now; empty if no reason is known."""
 
@@ -34,8 +42,6 @@ class Transport(Protocol):
 
 class Connector(Protocol):
     """Opens connections to addresses of one kind."""
-
-    patience: float  # seconds for which the worker tries one address before the next
 
     def connect(self, access: Access, address: str) -> Transport:
         """Raises TransportError."""

@@ -173,7 +173,7 @@ sites:
 
 def test_what_is_left_out_has_its_default() -> None:
     hpc = parse_config(site(""), "c.yaml").sites["hpc"]
-    assert hpc.heuristic == "completion"
+    assert hpc.heuristic == "elastic"
     assert hpc.assumed_runtime == 60.0
     assert msgspec.structs.replace(hpc, heuristic="adaptive").assumed_runtime == 3600.0, "the paper's hour"
     assert hpc.growth_factor == 2

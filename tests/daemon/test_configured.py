@@ -31,7 +31,7 @@ def test_the_sites_and_sections_that_differ_are_named(tmp_path: Path) -> None:
         ["journal"],
     )
     assert now.limits is not None
-    assert now.limits["here"] == Limits(max_pending_requests=4, max_proc=3, max_tr=86_400)
+    assert now.limits["here"] == Limits(max_pending_requests=4, max_pilots=4, max_proc=3, max_tr=86_400)
     assert found.digest != before.digest
 
 

@@ -23,7 +23,7 @@ from tests.living import until
 from tests.protocol.peers import RECORD, call, client_hello, closed_by_peer, peer
 
 MB = 2**20
-_ROOM = ConnectionRoom(proven=3, silent=4, begun=4, patience=1.0)
+_ROOM = ConnectionRoom(proven=3, silent=4, begun=4, patience=1.0, manners=0.1)
 FEW = PortLimits(workers=_ROOM, clients=_ROOM)
 PLENTY = port_limits(20_000, 1)
 MORE_THAN_ARE_LEFT = 9

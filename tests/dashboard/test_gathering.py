@@ -10,7 +10,8 @@ import pytest
 from adaptor import api
 from adaptor.dashboard.gathering import Gatherer
 from adaptor.errors import AdaptorError
-from tests.dashboard.told import NOW, Told
+from tests.cli.fake_control import pilot_view
+from tests.dashboard.told import NOW, PILOTS, Told
 
 
 class Time:
@@ -164,3 +165,14 @@ def test_others_use_is_remembered_from_look_to_look() -> None:
     time.now += 20
     (found,) = page.gather().queues
     assert found.past == [(NOW - 3, 8), (NOW + 20, 3)]
+
+
+def test_what_runs_is_shown_behind_a_thousand_pilots_that_wait() -> None:
+    waiting = [pilot_view(id, state="queued", started=None, ended=None) for id in range(3, 1003)]
+    told = Told({api.GetPilots: [*PILOTS, *waiting]})
+    page = Gatherer(told, lambda: NOW, lambda: NOW, "bags").gather()
+    ids = [pilot.id for pilot in page.pilots]
+    assert ids == sorted(ids)
+    assert len(ids) == 200
+    assert 1 in ids, "it runs"
+    assert any(box.pilot == 1 for queue in page.queues for box in queue.boxes)

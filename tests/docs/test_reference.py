@@ -62,7 +62,7 @@ def test_a_key_says_its_values_and_its_default_as_the_yaml_has_them() -> None:
     assert site["pad"][1:3] == ("a duration", "`30s`")
     assert site["charging_unit"][1:3] == ("a duration, whole seconds from 1s to 1h", "`1s`")
     assert site["whole_nodes"][1:3] == ("`true` or `false`", "`false`")
-    assert site["heuristic"][1:3] == ("`adaptive`, `completion`, `elastic`, `static`", "`completion`")
+    assert site["heuristic"][1:3] == ("`adaptive`, `completion`, `elastic`, `static`", "`elastic`")
     assert site["limits"].values == "[keys of its own](#sitesnamelimits)"
     assert site["python"].meaning.startswith("The interpreter for the workers; left out: ")
     assert site["backend"].default == "required"

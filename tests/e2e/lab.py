@@ -186,6 +186,11 @@ class Lab:
         daemon.send_signal(signal.SIGKILL)
         daemon.wait(LONG)
 
+    def restart_daemon(self) -> None:
+        """After kill -9."""
+        self.kill_daemon()
+        self.run("daemon", "start")
+
     def log(self) -> str:
         path = self.state / "daemon.log"
         return path.read_text(encoding="utf-8")[-6000:] if path.exists() else "(no daemon.log)"

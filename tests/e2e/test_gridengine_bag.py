@@ -37,8 +37,7 @@ def test_daemon_and_qmaster_are_killed_and_a_pilot_is_deleted(
     victim = until(lambda: running(busy), "a pilot runs")[0]
     gridengine.run(["qdel", victim])
     gridengine.stop_master()
-    busy.kill_daemon()
-    busy.run("daemon", "start")
+    busy.restart_daemon()
     before = busy.status()["done"]
     busy.release()
     gridengine.start_master()

@@ -47,8 +47,7 @@ def test_ends_are_told_once_and_bags_are_forgotten(lab: Lab, web: Web) -> None:
     told = lab.work / "told"
     until(lambda: told.exists() and len(told.read_text().split("\n")) == 3, "the hook has run for both bags")
     until(lambda: web.got, "the message has come")
-    lab.kill_daemon()
-    lab.run("daemon", "start")
+    lab.restart_daemon()
     until(lambda: not lab.ask("status", "--pilots"), "the pilots have left")
     before = lab.ask("credits")
     lab.run("forget", "1", "--yes")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -12,22 +11,10 @@ import pytest
 
 from tests.clusters.openpbs import ThrowawayOpenPbs
 from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.e2e.many_pilots import PILOTS, dying_at, narrow, run_ten_thousand_tasks
 from tests.living import until
 
 pytestmark = [pytest.mark.pbs, pytest.mark.nightly, pytest.mark.timeout(600)]
-
-PILOTS = 40
-
-
-def narrow(**keys: Any) -> str:
-    """Pilots of one processor, as many as that, all of them equal."""
-    usual: dict[str, Any] = {
-        "heuristic": "static",
-        "initial_tr": "1m",
-        "idle_timeout": 5,
-        "command_timeout": 20,
-    }
-    return site("pbs", (PILOTS, 1, "10m"), **{**usual, **keys})
 
 
 def elements(openpbs: ThrowawayOpenPbs) -> dict[str, str]:
@@ -54,28 +41,12 @@ def in_state(lab: Lab, state: str) -> list[dict[str, Any]]:
     return [pilot for pilot in lab.pilots() if pilot["state"] == state]
 
 
-def dying_at_qsub(folder: Path) -> str:
-    """A folder for PATH, in which qsub kills the daemon after PBS has taken the first array."""
-    folder.mkdir()
-    script = folder / "qsub"
-    script.write_text(
-        "#!/bin/sh\n"
-        f"PATH=${{PATH#{folder}:}}\n"
-        'answer=$(qsub "$@") || exit\n'
-        f'case "$*" in *" -J "*) if mkdir {folder}/done 2>/dev/null; then\n'
-        f"  kill -9 $(cat {folder}/pid); exit 1; fi;; esac\n"
-        'echo "$answer"\n'
-    )
-    script.chmod(0o755)
-    return f"{folder}:{os.environ['PATH']}"
-
-
 def test_a_thousand_tasks_in_forty_pilots_survive_what_befalls_daemon_and_pilots(
     openpbs: ThrowawayOpenPbs, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks, before = 1000, arrays(openpbs)
-    monkeypatch.setenv("PATH", dying_at_qsub(tmp_path / "dying"))
-    lab.configure(narrow())
+    monkeypatch.setenv("PATH", dying_at("qsub", '*" -J "*', tmp_path / "dying"))
+    lab.configure(narrow("pbs"))
     lab.run("daemon", "start")
     (tmp_path / "dying" / "pid").write_text(str(lab.daemon_pid()))
     daemon = psutil.Process(lab.daemon_pid())
@@ -98,6 +69,22 @@ def test_a_thousand_tasks_in_forty_pilots_survive_what_befalls_daemon_and_pilots
     until(lambda: not elements(openpbs), "no pilot is left in the queue")
 
 
+@pytest.mark.timeout(1500)
+def test_ten_thousand_tasks_in_five_hundred_pilots_run_once_each(openpbs: ThrowawayOpenPbs, lab: Lab) -> None:
+    """The executions and the jobs are counted from outside."""
+    before = arrays(openpbs)
+
+    def without_pbs() -> None:
+        openpbs.stop_server()
+        until(lambda: lab.ask("status", "--sites")[0]["problem"], "the daemon says that PBS does not answer")
+        lab.restart_daemon()
+        openpbs.start_server()
+
+    run_ten_thousand_tasks(lab, "pbs", 0.3, lambda: len(elements(openpbs)), without_pbs)
+    asked = {pilot["job"].partition("[")[0] for pilot in lab.pilots() if pilot["job"]}
+    assert arrays(openpbs) - before == asked, "PBS has no job that the journal has not"
+
+
 def test_a_bag_of_unknown_runtimes_ends_in_many_pilots_of_few_submissions(
     openpbs: ThrowawayOpenPbs, lab: Lab
 ) -> None:
@@ -111,8 +98,7 @@ def test_a_bag_of_unknown_runtimes_ends_in_many_pilots_of_few_submissions(
     first = min(lab.pilots(), key=lambda pilot: int(pilot["id"]))
     assert "[" in first["job"], "PBS takes arrays for free slots, too"
     assert len(in_state(lab, "running")) + len(in_state(lab, "queued")) <= most["max_pilots"]
-    lab.kill_daemon()
-    lab.run("daemon", "start")
+    lab.restart_daemon()
     lab.wait(timeout=400)
     exactly_one_result_each(lab, 1, tasks)
     for pilot in lab.pilots():
@@ -136,7 +122,7 @@ def test_where_pbs_takes_a_part_of_an_array_that_part_does_the_work(
     of: str, name: str, value: str, most: int, openpbs: ThrowawayOpenPbs, lab: Lab
 ) -> None:
     tasks = 100
-    lab.configure(narrow())
+    lab.configure(narrow("pbs"))
     lab.bag([f"{lab.hold()}; echo $ADAPTOR_TASK_ID"] * tasks)
     with openpbs.setting(name, value, of):
         lab.submit("tasks.bag")

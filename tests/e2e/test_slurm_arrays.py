@@ -4,31 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm
-from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.clusters.slurm_conf import ClusterOptions
+from tests.e2e.lab import Lab, exactly_one_result_each
+from tests.e2e.many_pilots import PILOTS, dying_at, narrow, run_ten_thousand_tasks
 from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
-
-PILOTS = 40
-
-
-def narrow(**keys: Any) -> str:
-    """Pilots of one processor, as many as that, all of them equal."""
-    return site(
-        "slurm",
-        (PILOTS, 1, "10m"),
-        heuristic="static",
-        initial_tr="1m",
-        idle_timeout=5,
-        command_timeout=20,
-        **keys,
-    )
 
 
 def jobs(slurm: ThrowawaySlurm, *options: str) -> list[tuple[str, str]]:
@@ -45,28 +31,12 @@ def ended(lab: Lab, pilot: int) -> str:
     return next(str(each["state"]) for each in lab.pilots() if each["id"] == pilot)
 
 
-def dying_at_sbatch(folder: Path, lab: Lab) -> str:
-    """A folder for PATH, in which sbatch kills the daemon after Slurm has taken the first array."""
-    folder.mkdir()
-    script = folder / "sbatch"
-    script.write_text(
-        "#!/bin/sh\n"
-        f"PATH=${{PATH#{folder}:}}\n"
-        'answer=$(sbatch "$@") || exit\n'
-        f'case "$*" in *--array=*) if mkdir {folder}/done 2>/dev/null; then\n'
-        f"  kill -9 $(cat {folder}/pid); exit 1; fi;; esac\n"
-        'echo "$answer"\n'
-    )
-    script.chmod(0o755)
-    return f"{folder}:{os.environ['PATH']}"
-
-
 def test_a_thousand_tasks_in_forty_pilots_survive_what_befalls_daemon_and_pilots(
     slurm: ThrowawaySlurm, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks = 1000
-    monkeypatch.setenv("PATH", dying_at_sbatch(tmp_path / "dying", lab))
-    lab.configure(narrow())
+    monkeypatch.setenv("PATH", dying_at("sbatch", "*--array=*", tmp_path / "dying"))
+    lab.configure(narrow("slurm"))
     lab.run("daemon", "start")
     (tmp_path / "dying" / "pid").write_text(str(lab.daemon_pid()))
     daemon = psutil.Process(lab.daemon_pid())
@@ -90,9 +60,32 @@ def test_a_thousand_tasks_in_forty_pilots_survive_what_befalls_daemon_and_pilots
     until(lambda: not jobs(slurm), "no pilot is left in the queue")
 
 
+@pytest.mark.nightly
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize(
+    "own_slurm", [ClusterOptions(cpus=32, min_job_age=3600)], indirect=True, ids=["128 processors"]
+)
+def test_ten_thousand_tasks_in_five_hundred_pilots_run_once_each(own_slurm: ThrowawaySlurm, lab: Lab) -> None:
+    """The executions and the jobs are counted from outside."""
+
+    def without_slurm() -> None:
+        own_slurm.stop_controller(kill=True)
+        until(
+            lambda: lab.ask("status", "--sites")[0]["problem"], "the daemon says that Slurm does not answer"
+        )
+        lab.restart_daemon()
+        before = lab.status()["done"]
+        until(lambda: lab.status()["done"] > before + 200, "tasks are done while slurmctld is away")
+        own_slurm.start_controller()
+
+    run_ten_thousand_tasks(lab, "slurm", 1.0, lambda: len(jobs(own_slurm)), without_slurm)
+    asked = {pilot["job"].partition("_")[0] for pilot in lab.pilots()}
+    assert arrays(own_slurm) == asked, "Slurm has no job that the journal has not"
+
+
 def test_an_element_is_requeued_and_another_is_held(slurm: ThrowawaySlurm, lab: Lab) -> None:
     tasks = 200
-    lab.configure(narrow())
+    lab.configure(narrow("slurm"))
     lab.bag(["sleep 1; echo $ADAPTOR_TASK_ID"] * tasks)
     lab.submit("tasks.bag")
     until(lambda: lab.status()["done"] > 5, "the bag is under way")
@@ -107,6 +100,22 @@ def test_an_element_is_requeued_and_another_is_held(slurm: ThrowawaySlurm, lab: 
     lab.wait()
     exactly_one_result_each(lab, 1, tasks)
     until(lambda: not jobs(slurm), "no pilot is left in the queue")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("own_slurm", [ClusterOptions(extra=("MaxArraySize=1",))], indirect=True, ids=["1"])
+def test_where_slurm_takes_no_arrays_pilots_are_submitted_one_by_one(
+    own_slurm: ThrowawaySlurm, lab: Lab
+) -> None:
+    tasks = 60
+    lab.configure(narrow("slurm", 20))
+    lab.bag([f"{lab.hold()}; echo $ADAPTOR_TASK_ID"] * tasks)
+    lab.submit("tasks.bag")
+    until(lambda: len(jobs(own_slurm)) == 20, "all pilots are in the queue")
+    assert len(arrays(own_slurm)) == 20
+    lab.release()
+    lab.wait(timeout=400)
+    exactly_one_result_each(lab, 1, tasks)
 
 
 def refusing_more_than(most: int, folder: Path) -> str:
@@ -133,7 +142,7 @@ def test_where_slurm_takes_a_part_of_an_array_that_part_does_the_work(
 ) -> None:
     monkeypatch.setenv("PATH", refusing_more_than(20, tmp_path / "few"))
     tasks = 200
-    lab.configure(narrow())
+    lab.configure(narrow("slurm"))
     lab.bag([f"{lab.hold()}; echo $ADAPTOR_TASK_ID"] * tasks)
     lab.submit("tasks.bag")
     until(

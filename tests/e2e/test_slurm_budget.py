@@ -58,8 +58,7 @@ def test_a_budget_is_kept_across_kills_and_the_credits_are_those_of_slurm(
     lab.submit("tasks.bag", "--budget", "2.2")
     for results in (5, 20):
         until(partial(has_done, lab, results), "the bag goes on")
-        lab.kill_daemon()
-        lab.run("daemon", "start")
+        lab.restart_daemon()
     lab.wait(timeout=200)
     exactly_one_result_each(lab, 1, TASKS)
     until(lambda: used(lab)["reserved"] == 0, "all pilots have ended")

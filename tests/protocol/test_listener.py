@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 from unittest.mock import Mock
 
+import msgspec
 import psutil
 import pytest
 
@@ -23,7 +25,7 @@ class Accepting:
     def __init__(self, *addresses: str) -> None:
         pairs = [(address, socket.socketpair()) for address in addresses]
         self.callers = [ours for _, (ours, _) in pairs]
-        self._waiting = [(theirs, (address, 1)) for address, (_, theirs) in pairs]
+        self.waiting = [(theirs, (address, 1)) for address, (_, theirs) in pairs]
         self._ready, self._tell = socket.socketpair()
         self._tell.send(b"!")
 
@@ -33,9 +35,9 @@ class Accepting:
     def setblocking(self, _blocking: bool) -> None: ...
 
     def accept(self) -> tuple[socket.socket, tuple[str, int]]:
-        if not self._waiting:
+        if not self.waiting:
             raise BlockingIOError
-        return self._waiting.pop(0)
+        return self.waiting.pop(0)
 
     def close(self) -> None:
         self._ready.close()
@@ -46,29 +48,45 @@ class Accepting:
 
 
 def _is_closed(caller: socket.socket) -> bool:
-    caller.setblocking(False)
     try:
+        caller.setblocking(False)
         return caller.recv(1) == b""
     except BlockingIOError:
         return False
+    except OSError:  # reset, or closed here
+        return True
 
 
-def kept(*addresses: str) -> list[int]:
-    accepting = Accepting(*addresses)
+def kept(
+    accepting: Accepting,
+    room: ConnectionRoom,
+    make: type[Caller] = Caller,
+    then: Callable[[], None] | None = None,
+) -> list[int]:
+    """Which callers, none of whom says anything, are connected once those that may are accepted."""
 
     async def serve() -> list[int]:
-        listener = Listener(accepting, ROOM, "workers", Caller)  # type: ignore[arg-type]
-        serving = asyncio.create_task(listener.serve())
-        while accepting._waiting:
-            await asyncio.sleep(0)
-        for _ in range(100):
-            await asyncio.sleep(0)
+        serving = asyncio.create_task(Listener(accepting, room, "workers", make).serve())  # type: ignore[arg-type]
+        await some_time()
+        if then is not None:
+            then()
+            await some_time()
         found = accepting.kept()
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)
         return found
 
     return asyncio.run(serve())
+
+
+async def some_time() -> None:
+    for _ in range(1000):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "_PAUSE", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +99,57 @@ def kept(*addresses: str) -> list[int]:
     ],
     ids=["the oldest", "of the address that has most", "all of 127.* is one address", "not the newcomer"],
 )
-def test_who_is_closed(addresses: list[str], left: list[int]) -> None:
-    assert kept(*addresses) == left
+def test_who_is_closed_of_those_that_keep_others_waiting(addresses: list[str], left: list[int]) -> None:
+    assert kept(Accepting(*addresses), msgspec.structs.replace(ROOM, manners=0.0)) == left
+
+
+def test_prompt_callers_keep_their_places_and_the_next_ones_wait() -> None:
+    """Workers of two nodes that start at the same time, with a daemon that is slow to answer."""
+    accepting = Accepting(*[HERE, ELSEWHERE] * 20)
+    room = ConnectionRoom(proven=99, silent=10, begun=10, patience=60, manners=60)
+    assert kept(accepting, room) == list(range(40))
+    assert len(accepting.waiting) == 40 - 10 - 1, "the one at the door is accepted"
+
+
+def test_the_last_one_in_line_gets_the_first_place_that_is_free() -> None:
+    accepting = Accepting(*[HERE] * 4)
+    made: list[Caller] = []
+
+    def make(listening: Listener) -> Caller:
+        made.append(Caller(listening))
+        return made[-1]
+
+    def one_leaves() -> None:
+        assert len(made) == 3
+        accepting.callers[1].close()
+
+    kept(accepting, msgspec.structs.replace(ROOM, manners=60.0), make, one_leaves)
+    assert len(made) == 4
+
+
+def test_of_a_flood_from_one_address_even_those_go_that_have_just_come() -> None:
+    accepting = Accepting(*[HERE] * 10, ELSEWHERE)
+    room = ConnectionRoom(proven=99, silent=10, begun=10, patience=60, manners=60)
+    assert kept(accepting, room) == list(range(1, 11))
+
+
+def test_who_has_answered_keeps_his_place_however_late_he_is_read() -> None:
+    accepting, fourth = Accepting(HERE, HERE, HERE), Accepting(HERE)
+    accepting.callers[0].send(b"the whole of an answer")
+
+    def one_more() -> None:
+        accepting.waiting += fourth.waiting
+
+    assert kept(accepting, msgspec.structs.replace(ROOM, manners=0.0), Unread, one_more) == [0, 2]
+
+
+class Unread(Caller):
+    """The daemon has not come to read what it has sent."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        assert self.transport is not None
+        self.transport.pause_reading()
 
 
 def test_connections_that_their_peers_have_closed_cost_nothing_and_stop_nobody() -> None:
@@ -101,7 +168,7 @@ def test_connections_that_their_peers_have_closed_cost_nothing_and_stop_nobody()
             return made[-1]
 
         serving = asyncio.create_task(Listener(accepting, room, "workers", make).serve())  # type: ignore[arg-type]
-        while accepting._waiting:
+        while accepting.waiting:
             await asyncio.sleep(0)
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)

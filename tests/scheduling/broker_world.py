@@ -40,11 +40,12 @@ class Player:
         self.running: dict[AttemptKey, float] = {}
         self.unacknowledged: dict[AttemptKey, Result] = {}
         self.told_to_leave = False
+        self.node = ""  # empty: one of its own
 
     def hello(self) -> Hello:
         return Hello(
             pilot=self.pilot,
-            node=f"node-{self.id}",
+            node=self.node or f"node-{self.id}",
             pid=1,
             version="test",
             processors=self.processors,
@@ -170,15 +171,17 @@ class World:
         time_left: float = PILOT_TIME,
         pilot: int = 0,
         donated: DonatedNode | None = None,
+        node: str = "",
     ) -> Player:
-        """`donated`: the pilot runs on such a node."""
+        """`donated`: the pilot runs on such a node; `node`: empty: one of its own."""
         if not pilot:
             crafted = CraftedRequest(Request(processors, int(time_left)), None, 1, "because")
-            node = f"node-{id}" if donated else ""
-            pilot = self.journal.add_pilots(site, "tag-", [crafted], self.now, node=node)[0]
+            idle = f"node-{id}" if donated else ""
+            pilot = self.journal.add_pilots(site, "tag-", [crafted], self.now, node=idle)[0]
             if donated:
                 self.broker.use_node(pilot, donated)
         player = self.players[id] = Player(id, pilot, processors, self.now + time_left)
+        player.node = node
         self.sites[id] = site
         self.greet(player)
         return player

@@ -361,6 +361,38 @@ def test_losses_in_company_do_not_go_on_for_ever(world: World) -> None:
     assert world.states(bag) == ["failed", "failed"]
 
 
+def test_a_node_that_kills_every_worker_convicts_no_task_that_others_can_run(world: World) -> None:
+    bag, deaths = world.submit(12), 0
+    good = world.join("good")
+    while good.running:
+        deaths += 1
+        world.lose(world.join(f"w{deaths}", node="bad"))
+        world.finish(good)
+    assert world.states(bag) == ["done"] * 12
+
+
+def test_tasks_that_all_kill_their_workers_on_one_node_are_given_up(world: World) -> None:
+    bag, deaths = world.submit(4), 0
+    while world.broker.busy:
+        world.lose(world.join(f"w{deaths}", node="only"))
+        deaths += 1
+    assert world.states(bag) == ["failed"] * 4
+    assert deaths <= 4 * 2 * 3
+
+
+def test_a_node_where_a_task_was_done_is_not_to_blame(world: World) -> None:
+    bag = world.submit(3, max_lost=2)
+    for number in range(3):
+        player = world.join(f"w{number}", node="one")
+        while tasks_of(player) != [KILLER]:
+            world.finish(player)
+        world.lose(player)
+        if not world.broker.busy:
+            break
+    assert world.states(bag) == ["failed", "done", "done"]
+    assert number == 1
+
+
 def test_the_deaths_of_other_workers_of_the_pilot_at_other_times_excuse_nobody(world: World) -> None:
     bag = world.submit(2, max_lost=1)
     first = world.join("u")

@@ -81,6 +81,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     needed: float = 0.0
     """Seconds that the tasks which wait are known to need at least; 0: nothing is known."""
     deadline: float | None = None
+    sites: int = 1
+    """At which the bag may run."""
     requests_left: float = math.inf
     """That the site allows now."""
     widest: float = math.inf

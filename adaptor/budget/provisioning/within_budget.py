@@ -17,15 +17,14 @@ from adaptor.budget.provisioning.pacing import HINTED, LONGER, Course, known_mea
 from adaptor.budget.provisioning.work_bound import deviating, variation
 
 LOST = 0.1  # the part of the money that may always go into starts and ends of hosts
-LOST_AT_FIRST = 0.2  # the same before a runtime is known
-KEPT = 0.5  # the part of the money that is kept until a runtime is known, unless the budget is ample
+PAID = 4  # start-ups that the money lasts for on each of the first hosts
+FIRST_TASKS = 8  # tasks that each of them has time for at most
+FEW = 4  # tasks for each of the first hosts at one of several sites
 SLACK = 1.2
 """Factor on the useful time of a request: one that ends amid its tasks loses more than a reservation."""
 LOOSE, _CERTAINTY = 2, 0.9
 """Hosts beyond the finished tasks are requested with what the budget leaves if tasks take this many times
 their mean so far, or as long as they do with this certainty: the first to finish are short ones."""
-AMPLE = 4  # a budget that pays for this many times the first estimate of each task buys hosts for four each
-FIRST_TASKS = 8  # most tasks for each host that the bag buys before a runtime is known
 
 
 class Purse(msgspec.Struct, frozen=True):
@@ -41,13 +40,17 @@ class Purse(msgspec.Struct, frozen=True):
 
 
 def hosts_within(course: Course, purse: Purse) -> int:
-    """Hosts that the bag may buy in addition to those that are there."""
+    """Hosts that the bag may buy in addition to those that are there.
+
+    Until a runtime is known, one that may run at several sites buys fewer at each.
+    """
     mean = task_time(course, purse)
+    if course.blind and course.sites > 1:
+        some = purse.whole / (FEW * FIRST_TASKS * course.assumed)
+        return max(1, math.ceil(max(course.tasks / FEW, some)))
     if course.blind:
-        if _ample(course, mean):
-            some = purse.whole / (AMPLE * FIRST_TASKS * course.assumed)
-            return math.ceil(max(course.tasks / AMPLE, some))
-        return 0 if course.there else max(1, int(LOST_AT_FIRST * purse.whole / _lost(course, mean)))
+        some = int(purse.whole / (PAID * max(1.0, course.terms.startup)))
+        return max(not course.there, min(course.tasks, some) - course.there)
     spare = max(purse.left - _uncovered(course, mean), LOST * purse.left)
     found = max(1, int(spare / _lost(course, mean)))
     if course.hint is not None or not course.there:
@@ -60,13 +63,16 @@ def hosts_within(course: Course, purse: Purse) -> int:
 def useful_seconds(course: Course, purse: Purse, hosts: float, longest: float) -> float:
     """Seconds for which a number of hosts is of use: their part of the work, and one long task.
 
+    Until a runtime is known, each of several sites gets an equal part of the money.
+
     Args:
         longest: estimated seconds of the longest task.
     """
     mean = task_time(course, purse)
     if course.blind:
-        enough = course.terms.startup + max(FIRST_TASKS * mean, 2 * longest)
-        return enough if _ample(course, mean) else min((1 - KEPT) * purse.whole / hosts, enough)
+        return min(
+            purse.whole / (course.sites * hosts), course.terms.startup + max(FIRST_TASKS * mean, 2 * longest)
+        )
     last = max(longest, mean * (1 + LONGER * _spread(course)))
     return SLACK * (course.terms.startup + course.waiting * mean / (hosts + course.there) + last)
 
@@ -91,11 +97,6 @@ def cheaper_anew(course: Course, purse: Purse, slots: int, ages: Sequence[float]
         return False
     last = mean * (1 + spread**2) / 2 * (1 + math.log(running))  # as of an exponential distribution
     return sum(ages) + running * startup < (slots - running) * min(left, last)
-
-
-def _ample(course: Course, mean: float) -> bool:
-    """Whether the budget's part for each task is far more than the site takes a task to need."""
-    return mean >= AMPLE * course.assumed
 
 
 def task_time(course: Course, purse: Purse) -> float:

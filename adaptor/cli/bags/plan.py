@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 
 import click
@@ -11,7 +12,16 @@ from adaptor import api
 from adaptor.cli.bags.bag_input import WithWords, bag_options, plan_of
 from adaptor.cli.bags.quote import places_of
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.printing import clock, duration, layout, plural, print_json, print_lines, printable, table
+from adaptor.cli.printing import (
+    NumberCell,
+    clock,
+    duration,
+    layout,
+    plural,
+    print_json,
+    print_lines,
+    printable,
+)
 from adaptor.cli.sentences import amount, interval
 from adaptor.client.asking import SCHEDULERS_TIMEOUT, ask
 from adaptor.errors import NoDaemonError
@@ -60,25 +70,22 @@ def _read(question: api.GetPlan, config: str | None) -> api.PlanView:
     return plan_here(question, load_config(config_path(config)).sites)
 
 
+def _start(request: api.PlannedRequest, now: float) -> str:
+    return "now" if request.start is not None and request.start <= now else clock(request.start, now)
+
+
 def plan_lines(found: api.PlanView) -> Iterator[str]:
     for site, problem in found.problems.items():
         yield f"{site}: {printable(problem)}"
     yield from map(printable, found.earlier)
     if found.requests:
         yield "requests that would be made now:"
-        yield from table(
-            found.requests,
-            {
-                "site": "site",
-                "processors": "p",
-                "walltime": "tr",
-                "start": lambda request: (
-                    "now"
-                    if request.start is not None and request.start <= found.now
-                    else clock(request.start, found.now)
-                ),
-            },
-        )
+        equal = Counter((each.site, each.p, each.tr, _start(each, found.now)) for each in found.requests)
+        rows = [
+            (site, NumberCell(p if count == 1 else f"{count} × {p}"), NumberCell(duration(tr)), start)
+            for (site, p, tr, start), count in equal.items()
+        ]
+        yield from layout(("site", "processors", "walltime", "start"), rows)
     for site, why in found.withheld.items():
         yield f"{site}: no request now: {printable(why)}"
     work = f"{duration(found.work.low)} to {duration(found.work.high)} of processor time"

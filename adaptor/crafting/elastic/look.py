@@ -19,7 +19,7 @@ from adaptor.crafting.queues import Place
 from adaptor.crafting.reasons import none_left, nothing_possible, shown
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, Withdraw
 from adaptor.model import CraftedRequest, PilotState
-from adaptor.units import counted, format_duration, round_up
+from adaptor.units import counted, format_duration, round_down, round_up
 
 CLASSES = 8  # lengths of pilots for the holes of one look: each is a submission
 RECTANGLES = 8
@@ -63,6 +63,7 @@ class Look:
         self._covered = sum(slots[pilot.id] for pilot in self._queued)
         self._left = wanted.allowed
         self._most = math.inf if demand.most is None else demand.most
+        self._funds = demand.funds
         self.withdrawn: list[Withdraw] = []
 
     def crafted(self) -> list[CraftedRequest]:
@@ -102,7 +103,7 @@ class Look:
             if pilot.job is not None and self._slots[pilot.id] <= surplus:
                 surplus -= self._slots[pilot.id]
                 self._withdraw(
-                    pilot, f"{counted(self._todo, 'task')} wait, for which other pilots are queued"
+                    pilot, f"other pilots are queued for the {counted(self._todo, 'task')} that may need one"
                 )
 
     def _withdraw(self, pilot: PilotView, reason: str, *, recraft: bool = False) -> None:
@@ -130,14 +131,16 @@ class Look:
             units = min(sum(hole.processors for hole in classes), math.ceil(left / unit.tasks))
             if not self._demand.alone and units > self._left + len(self._queued):
                 classes = self._rectangles(classes, left, shape)
+            paid, longest_paid = self._paid(shape, min(units, sum(hole.processors for hole in classes)))
             for hole in classes:
                 each = hole.width or 1
-                units = min(hole.processors, math.ceil(left / unit.tasks))
+                units = min(hole.processors, math.ceil(left / unit.tasks), paid)
+                paid -= units
                 while units > 0 and self._left > 0 and left > 0:
                     p = min(units, each) * unit.processors
                     if p > self._most:
                         break
-                    tr = int(hole.duration)
+                    tr = int(min(hole.duration, longest_paid))
                     yield self._made(place, p, tr, self._view.now, "fits a slot that is free now")
                     units -= min(units, each)
                     left -= shape.slots(p)
@@ -208,6 +211,17 @@ class Look:
             if processors:
                 yield Hole(processors, hole.duration)
 
+    def _paid(self, shape: RequestShape, units: int) -> tuple[int, float]:
+        """Of this number of units, those for which the funds last, and their longest walltime then: all of
+        the funds is divided among them, as each gives back what it does not use."""
+        funds, rules = self._funds, shape.rules
+        if funds.endless:
+            return units, math.inf
+        least = round_up(min(self._need.hole + rules.pad, rules.limits.max_tr), rules.time_resolution)
+        found = min(units, int(funds.work // funds.cost(shape.unit.processors, least)))
+        longest = funds.longest(found * shape.unit.processors) if found else 0
+        return found, round_down(longest, rules.time_resolution)
+
     def _tr(self, shape: RequestShape, duration: float, longest: int) -> int:
         """The walltime of a pilot in such a hole; 0: it is of no use."""
         enough = min(self._need.hole + shape.rules.pad, shape.rules.limits.max_tr)
@@ -217,7 +231,7 @@ class Look:
     def _longest(self, shape: RequestShape, free: int) -> int:
         """The longest walltime that is of use, if this number of processors is free now."""
         rules = shape.rules
-        if not self._need.known:
+        if not self._demand.times.finished:
             return rules.limits.max_tr
         slots = max(1, self._running + self._covered, shape.slots(free))
         rounds = max(MOST_ROUNDS, 2 * math.ceil(self._todo / slots))
@@ -237,6 +251,8 @@ class Look:
         units = math.ceil(min(math.ceil(uncovered / unit.tasks), _part(shape)) / self._left)
         each = 1 if self._demand.alone else min(units, shape.widest // unit.processors)
         count = min(self._left, math.ceil(uncovered / max(1, each * unit.tasks)))
+        paid, longest_paid = self._paid(shape, count * each)
+        count = paid // each
         p = int(min(each * unit.processors, self._most) // unit.processors * unit.processors)
         rounds = math.ceil(
             self._todo / max(1, self._running + self._covered + started + count * shape.slots(p))
@@ -247,7 +263,9 @@ class Look:
             if not 0 < p <= self._most:
                 return
             tr = min(
-                shape.rules.limits.max_tr, round_up(seconds + shape.rules.pad, shape.rules.time_resolution)
+                shape.rules.limits.max_tr,
+                longest_paid,
+                round_up(seconds + shape.rules.pad, shape.rules.time_resolution),
             )
             yield self._made(place, p, int(tr), None, "waits in the queue")
 
@@ -268,6 +286,7 @@ class Look:
         shape = self._shapes[place.name]
         self._left -= 1
         self._most -= p
+        self._funds = self._funds.after(p, tr)
         least = shape.enough() if start is not None else tr
         request = shape.request(p, tr, least)
         rounds = max(1, math.floor((tr - shape.rules.pad) / max(1.0, self._need.mean or shape.runtime)))

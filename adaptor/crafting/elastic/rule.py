@@ -25,12 +25,12 @@ from adaptor.model import CraftedRequest, PilotState
 def by_holes(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
     """The pilots to make now for a demand, or the queued ones that are withdrawn.
 
-    A bag that pays for its own pilots goes by `completion`, within the limits for few wide requests; so does
-    every bag where the site allows few pilots.
+    A bag with a deadline or a preference goes by `completion`, within the limits for few wide requests; so
+    does every bag where the site allows few pilots.
     """
     if not view.narrow:
         return by_completion(view, places, wanted)
-    if wanted.elsewhere is None or wanted.demand.bag is not None:
+    if wanted.elsewhere is None or wanted.demand.paced:
         return _with_few(view, places, wanted)
     if wanted.demand.most == 0 and all(pilot.state is PilotState.RUNNING for pilot in wanted.pilots):
         return Made([], places, wanted.demand.why_most)

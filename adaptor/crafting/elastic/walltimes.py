@@ -48,9 +48,10 @@ def needed(demand: Demand, now: float) -> Needed:
     oldest = 0.0 if times.first_start is None else max(0.0, now - times.first_start)
     top = max(times.longest, times.not_enough, oldest)
     if not times.finished:
-        mean, queued = (demand.runtime, demand.runtime) if times.known else (0.0, math.inf)
+        mean, queued = (demand.runtime, PATIENCE * demand.runtime) if times.known else (0.0, math.inf)
         hole = max(demand.shortest, SURE * top if times.known else 0.0)
-        return Needed(top=top, mean=mean, hole=hole, queued=max(queued, hole), own=demand.runtime, cut=0)
+        queued = max(queued, hole)
+        return Needed(top=top, mean=mean, hole=hole, queued=queued, own=queued, cut=0)
     late = times.cut
     if times.mean_start is not None and now - times.mean_start > times.mean:
         late += demand.running

@@ -8,13 +8,16 @@ import select
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from adaptor.worker.calls.warm import CallAnswer, CallPlace, WarmProcess
 from adaptor.worker.execution import Child
 from adaptor.worker.jobs.as_job import NUMBERS
 from adaptor.worker.output import CannotStartError, TaskFiles
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.timers import NEVER, Timers
+
+if TYPE_CHECKING:  # only workers of calls need it
+    from adaptor.worker.calls.warm import CallAnswer, WarmProcess
 
 IDLE = 30.0  # seconds without a call after which a process ends
 PER_PROCESSOR = 4
@@ -72,6 +75,8 @@ class WarmProcesses:
             raise CannotStartError("it is a call, and its bag names no Python interpreter")
         process = self._take(held)
         if process is None:
+            from adaptor.worker.calls.warm import WarmProcess
+
             self.make_room(time.monotonic(), running + 1, held.gpus)
             process = WarmProcess.start(held, interpreter, environment, files)
             self._poll.register(process.connection, select.EPOLLIN)
@@ -251,6 +256,10 @@ class WarmProcesses:
 
     def _take(self, held: HeldTask, *, with_files: bool = False) -> WarmProcess | None:
         """An idle process for a call; `with_files`: that has files for it."""
+        if not self._idle:
+            return None
+        from adaptor.worker.calls.warm import CallPlace
+
         place = CallPlace.of(held)
         for pid, (_, process) in self._idle.items():
             has_files = process.kept is not None and process.kept.cwd == held.cwd

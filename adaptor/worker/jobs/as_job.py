@@ -6,9 +6,7 @@ command on each node of the pilot, `scancel` ends the tasks of others, and MPI l
 
 from __future__ import annotations
 
-import getpass
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,7 +14,7 @@ from adaptor.batch_script import OWN_SCRIPT, Dialect, Element, element_of
 from adaptor.private_files import write_private
 from adaptor.protocol.messages import BagContext, Lease
 from adaptor.worker.jobs.commands import NodeCommands
-from adaptor.worker.output import CannotStartError
+from adaptor.worker.output import CannotStartError, remove_folder
 
 _OF_PILOT = (
     *("SLURM_CLUSTER_NAME", "SLURM_JOB_ACCOUNT", "SLURM_JOB_PARTITION", "SLURM_JOB_QOS"),
@@ -92,7 +90,7 @@ class TaskJobs:
     def remove(self) -> None:
         """All files; the worker leaves."""
         self._commands.remove()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_folder(self._folder)
 
     def _of(
         self, dialect: Dialect, given: Mapping[str, str], bag: BagContext, lease: Lease
@@ -154,6 +152,8 @@ def of_slurm(element: Element, nodes: Sequence[str], processors: int) -> dict[st
     short = [node.partition(".")[0] for node in nodes]
     listed, count = ",".join(short), str(len(nodes))
     each = str(processors) if len(nodes) == 1 else f"{processors}(x{count})"
+    import getpass
+
     told = {
         **_number_of_slurm(element),
         "ENVIRONMENT": "BATCH",

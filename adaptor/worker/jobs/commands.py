@@ -6,7 +6,6 @@ import contextlib
 import os
 import shlex
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -38,6 +37,8 @@ class NodeCommands:
     def ready(self) -> Path:
         """The folder, with all commands. Raises CannotStartError."""
         if not self._slots:
+            import tempfile
+
             try:
                 handle, slots = tempfile.mkstemp(prefix="adaptor-steps-")
                 os.close(handle)

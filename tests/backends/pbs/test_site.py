@@ -89,7 +89,8 @@ def site() -> SiteConfig:
 @pytest.mark.usefixtures("answering")
 def test_limits_are_those_of_each_queue(site: SiteConfig, tmp_path: Path) -> None:
     found = limits_of(site, make_backend("hpc", site, tmp_path))
-    assert found.partitions["limited"] == Limits(max_pending_requests=1, max_proc=8, max_tr=3600)
+    limited = Limits(max_pending_requests=1, max_pilots=1, max_proc=8, max_tr=3600)
+    assert found.partitions["limited"] == limited
     assert found.partitions["day"].max_tr == 20 * 3600
     assert (found.max_pending_requests, found.max_proc, found.max_tr) == (4, 16, 20 * 3600)
 

@@ -96,7 +96,7 @@ def test_each_request_goes_to_the_partition_that_has_its_hole(
     planned = local_job(slurm, 30, "--exclusive", "--nodes=2", "--nodelist=n1,n2")
     until(lambda: told(slurm, "%S", planned)[0].isdigit(), "the last job is planned")
 
-    site = config()
+    site = config(f"{CONFIG}    heuristic: {heuristic}\n")
     backend = make_backend("cluster", site, tmp_path)
     limits = limits_of(site, backend)
     assert limits.partitions["express"] == Limits(max_pending_requests=4, max_proc=8, max_tr=600)

@@ -38,21 +38,20 @@ def purse(work: float, reserved: float = 0.0) -> Purse:
     return Purse(work * TASKS * 200.0 - reserved, reserved)
 
 
-def test_an_ample_budget_buys_hosts_for_four_tasks_each_though_nothing_is_known() -> None:
-    """A host for each task had no time for a longer one, and no credits were left to start that again."""
-    assert hosts_within(course(), purse(1.5)) == TASKS / 4
-    assert hosts_within(course(), purse(10.0)) >= TASKS
+@pytest.mark.parametrize("work", [1.1, 1.5, 10.0])
+def test_while_nothing_is_known_all_the_money_is_divided_among_a_host_for_each_task(work: float) -> None:
+    """If the budget does not bind, the bag is as soon done as without one, and hosts give back what they do
+    not use; and none more is bought until a runtime is known."""
+    first = hosts_within(course(), purse(work))
+    assert first == TASKS
+    each = useful_seconds(course(), purse(work), first, 60.0)
+    assert each * first == pytest.approx(purse(work).whole)
+    assert hosts_within(course(running=first, hosts=first), purse(work)) == 0
 
 
-def test_a_tight_one_begins_with_few_and_buys_no_more_until_a_runtime_is_known() -> None:
-    first = hosts_within(course(), purse(1.1))
-    assert 0 < first <= 0.2 * TASKS
-    assert hosts_within(course(running=first, hosts=first), purse(1.1)) == 0
-
-
-def test_the_first_tasks_to_finish_are_short_ones_and_say_nothing() -> None:
-    assert hosts_within(course(finished=10, running=30, hosts=40), purse(1.1)) == 0
-    assert hosts_within(course(finished=20, running=30, hosts=10), purse(1.3)) > 0
+def test_starts_of_hosts_take_no_more_than_a_quarter_of_the_money() -> None:
+    few = hosts_within(course(), Purse(10 * STARTUP, 0.0))
+    assert 0 < few * STARTUP <= 10 * STARTUP / 4
 
 
 @given(st.integers(1, 200), st.integers(1, 64), st.floats(1.0, 1.8))

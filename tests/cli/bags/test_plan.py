@@ -56,6 +56,15 @@ def test_a_plan_is_told_and_nothing_is_submitted(cli: Cli, serve: Serve, bag: st
     assert any(line.startswith("done ") and " to " in line for line in outcome.lines)
 
 
+def test_equal_requests_are_one_line(cli: Cli, serve: Serve, bag: str) -> None:
+    pilot = PlannedRequest(site="hpc", p=1, tr=600, start=NOW, reason="a hole")
+    queued = msgspec.structs.replace(pilot, start=None, tr=3600)
+    serve({api.GetPlan: msgspec.structs.replace(PLAN, requests=[*[pilot] * 30, *[queued] * 4])})
+    outcome = cli("plan", bag)
+    rows = [line.split() for line in outcome.lines if line.startswith("hpc ")]
+    assert rows == [["hpc", "30", "×", "1", "10m", "now"], ["hpc", "4", "×", "1", "1h", "-"]]
+
+
 def test_where_nobody_knows_how_long_a_task_takes_an_option_for_it_is_named(
     cli: Cli, serve: Serve, bag: str
 ) -> None:

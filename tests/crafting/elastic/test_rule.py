@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import msgspec
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import (
     Demand,
+    Funds,
     Issue,
     PilotView,
     PlanningView,
@@ -27,6 +29,10 @@ LIMITS = Limits(max_pending_requests=4, max_pilots=200, max_proc=64, max_tr=36_0
 RULES = SiteRules(limits=LIMITS)
 UNKNOWN, KNOWN = TaskTimes(), TaskTimes(finished=100, mean=500.0, longest=600.0)
 SINGLE = TaskSize()
+ENDLESS = Funds(work=math.inf)
+FUNDS = st.just(ENDLESS) | st.builds(
+    Funds, work=st.floats(0, 1e6), unit=st.sampled_from([1, 60, 3600]), grace=st.sampled_from([0, 45])
+)
 
 
 def view(
@@ -39,6 +45,7 @@ def view(
     processors: int = 64,
     most: int | None = None,
     task: TaskSize = SINGLE,
+    funds: Funds = ENDLESS,
 ) -> PlanningView:
     runtime = times.longest or 60.0
     demand = Demand(
@@ -49,6 +56,7 @@ def view(
         most=most,
         why_most="no more",
         task=task,
+        funds=funds,
     )
     return PlanningView(
         now=0.0,
@@ -163,11 +171,35 @@ def test_tasks_of_several_processors_have_pilots_of_their_width() -> None:
     assert {p for p, _, _ in found} == {8}
 
 
-def test_a_bag_that_pays_for_itself_has_few_wide_requests() -> None:
+def test_a_bag_whose_aims_say_how_many_processors_it_gets_has_few_wide_requests() -> None:
     seen = view(times=KNOWN)
-    paying = msgspec.structs.replace(seen.demands[0], bag=7)
-    found = asked(msgspec.structs.replace(seen, demands=(paying,)))
+    paced = msgspec.structs.replace(seen.demands[0], bag=7, paced=True)
+    found = asked(msgspec.structs.replace(seen, demands=(paced,)))
     assert 0 < sum(found.values()) <= LIMITS.max_pending_requests
+
+
+def within(work: float, times: TaskTimes = UNKNOWN, waiting: int = 100) -> Counter[tuple[int, int, bool]]:
+    """What a bag asks for with this number of processors times seconds."""
+    seen = view(times=times, waiting=waiting)
+    paying = msgspec.structs.replace(seen.demands[0], bag=7, funds=Funds(work=work))
+    return asked(msgspec.structs.replace(seen, demands=(paying,)))
+
+
+def test_a_budget_shortens_pilots_before_there_are_fewer() -> None:
+    """Each gives back what it does not use, so a budget that does not bind makes no bag later."""
+    found = within(64 * 1000.0)
+    assert found == {(1, 1000, True): 64}
+
+
+def test_a_budget_that_is_too_small_for_all_has_pilots_long_enough_for_a_task() -> None:
+    found = within(10 * 700.0, KNOWN)
+    ((_, tr, _),) = found
+    assert tr >= KNOWN.longest
+    assert sum(found.values()) * tr <= 10 * 700
+
+
+def test_without_money_there_is_no_pilot() -> None:
+    assert not within(10.0, KNOWN)
 
 
 @st.composite
@@ -228,6 +260,7 @@ def sites(draw: st.DrawFn) -> PlanningView:
         pending=pending,
         rules=rules,
         most=draw(st.sampled_from([None, None, 0, 5])),
+        funds=draw(FUNDS),
     )
 
 
@@ -244,6 +277,8 @@ def test_all_rules_of_the_site_hold_and_no_running_pilot_ends(seen: PlanningView
         assert 0 < each.request.tr <= limits.max_tr
     if demand.most is not None:
         assert sum(each.request.p for each in issued) <= demand.most
+    billed = sum(demand.funds.cost(each.request.p, each.request.tr) for each in issued)
+    assert billed <= demand.funds.work
     withdrawn = {each.pilot for each in decided if isinstance(each, Withdraw)}
     assert withdrawn <= {pilot.id for pilot in seen.pilots if pilot.state is PilotState.QUEUED}
     if not seen.rules.may_withdraw:

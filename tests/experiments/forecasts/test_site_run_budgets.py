@@ -1,0 +1,68 @@
+"""A budget that does not bind makes a bag no later: the grid of docs/budget-experiment.md."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.crafting.heuristics import HEURISTICS
+from adaptor.model import Limits
+from adaptor_experiments.forecasts.site_run import CheckedSite, Outcome, submitted
+
+_drawn = np.random.default_rng(1)
+BAGS = {
+    "64 tasks of 15 to 45 s": _drawn.uniform(15, 45, 64),
+    "256 exponential ones of 20 s": _drawn.exponential(20, 256),
+    "32 tasks of 5 to 15 min": _drawn.uniform(300, 900, 32),
+    "20 equal ones of 150 s": np.full(20, 150.0),
+}
+UNITS = {"by the second": 1, "by the hour": 3600}
+
+
+def run(
+    bag: str, heuristic: str, budget: float | None = None, unit: int = 1, *, told: bool = False
+) -> Outcome:
+    tasks = [float(max(1, round(each))) for each in BAGS[bag]]
+    site = CheckedSite(
+        tariff=Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=unit),
+        processors=64,
+        limits=Limits(
+            max_pending_requests=4, max_pilots=500 * (heuristic == "elastic"), max_proc=16, max_tr=24 * 3600
+        ),
+        heuristic=heuristic,
+        initial_tr=HEURISTICS[heuristic].assumed_runtime,
+    )
+    time = sum(tasks) / len(tasks) if told else None
+    return submitted(
+        tasks, site, budget=budget, time=time, pays=budget is not None, order="random", foresees=False
+    ).run()
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("heuristic", ["elastic", "completion"])
+@pytest.mark.parametrize("bag", BAGS)
+def test_five_times_the_cost_brings_the_results_as_soon_as_without_a_budget(
+    bag: str, heuristic: str, unit: str
+) -> None:
+    """It took up to 12 times as long: few hosts were bought until runtimes were known."""
+    plain = run(bag, heuristic, unit=UNITS[unit])
+    paid = run(bag, heuristic, 5 * plain.cost, UNITS[unit])
+    assert paid.end <= plain.end
+    assert paid.cost <= 1.05 * plain.cost
+
+
+@pytest.mark.parametrize("budget", [1.1, 1.5])
+@pytest.mark.parametrize("bag", BAGS)
+def test_a_budget_near_the_cost_is_enough_and_never_exceeded(bag: str, budget: float) -> None:
+    plain = run(bag, "elastic")
+    paid = run(bag, "elastic", budget * plain.cost)
+    assert paid.ended
+    assert paid.cost <= budget * plain.cost
+    assert paid.end <= (2.0 if budget < 1.5 else 1.11) * plain.end
+
+
+@pytest.mark.parametrize("bag", BAGS)
+def test_a_user_who_says_the_mean_of_the_runtimes_is_served_no_later(bag: str) -> None:
+    """Pilots as long as the mean cut half of the tasks."""
+    assert run(bag, "elastic", told=True).end <= run(bag, "elastic").end
