@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import defaultdict
 from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.errors import BudgetError
+from adaptor.budget.errors import BudgetError, InfeasibleError
 from adaptor.budget.provisioning.allocation import Allocation, cheapest, fastest
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.ways import EQUAL
@@ -55,16 +56,39 @@ def menu(tasks: int, offers: Sequence[SiteOffer], sampled: int, factor: float = 
     """
     if tasks < 1:
         raise BudgetError("a bag without tasks costs nothing")
-    useful = [msgspec.structs.replace(offer, processors=min(offer.processors, tasks)) for offer in offers]
-    ends = {"cheapest": cheapest(tasks, useful), "fastest": fastest(tasks, useful)}
+    useful = [
+        msgspec.structs.replace(offer, processors=min(offer.processors, tasks), together=True)
+        for offer in offers
+    ]
+    ends = {"cheapest": _cheapest(tasks, useful), "fastest": fastest(tasks, useful)}
     budgets = {name: max(ends["cheapest"].cost, ends[end].cost * share) for name, end, share in CHOICES}
-    curve = [*ends.values(), *(fastest(tasks, useful, budget) for budget in budgets.values())]
+    curve = [*ends.values()]
+    for budget in budgets.values():
+        with contextlib.suppress(InfeasibleError):  # more than one processor would cost more
+            curve.append(fastest(tasks, useful, budget))
     lines = []
     for name, budget in budgets.items():
         within = [plan for plan in curve if plan.cost <= budget * (1 + EQUAL)]
         soonest = min(within, key=lambda plan: (plan.seconds, plan.cost))
         lines.append(_line(name, budget, soonest, tasks, useful, sampled, factor))
     return lines
+
+
+def _cheapest(tasks: int, offers: Sequence[SiteOffer]) -> Allocation:
+    """One processor alone, as each further one pays another start-up and another end; or more at one site
+    that end before a charging unit which one would begin.
+
+    Raises BudgetError: there is no processor.
+    """
+    found: list[Allocation] = []
+    for offer in offers:
+        if offer.processors:
+            found.append(cheapest(tasks, [msgspec.structs.replace(offer, processors=1)]))
+            with contextlib.suppress(InfeasibleError):
+                found.append(fastest(tasks, [offer], found[-1].cost))
+    if not found:
+        raise BudgetError("no site has a processor for us")
+    return min(found, key=lambda plan: (plan.cost, plan.seconds))
 
 
 def _line(

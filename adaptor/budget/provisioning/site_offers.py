@@ -39,6 +39,9 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
     wait: float = 0.0
     """Seconds, not charged, until a processor that is requested now is there: the queue of the site."""
     held: tuple[HeldSlots, ...] = ()
+    together: bool = False
+    """Whether its processors are held until the end of the bag, as those of one pilot; else each is held
+    until it has no task left."""
 
     def __post_init__(self) -> None:
         """Raises BudgetError: what cannot be offered."""
@@ -60,8 +63,9 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def divisible(self) -> bool:
-        """Whether units are so short compared with a task that time is as good as charged by the second."""
-        return self.charging_unit * FINE < self.task.mean
+        """Whether a part of a processor may be held: its units are so short compared with a task that time is
+        as good as charged by the second."""
+        return not self.together and self.charging_unit * FINE < self.task.mean
 
     def cost(self, seconds: float) -> float:
         """Credits for one processor for `seconds`; begun units are charged whole."""

@@ -64,7 +64,7 @@ def _of_group(
     tasks = task.started(deadline - tail - startup, fresh)
     if fresh:  # all of them start together, so their first tasks do not end sooner than a task takes
         tasks = min(tasks, task.completed(deadline - startup, fresh))
-    seconds = min(deadline, startup + tasks * task.mean)
+    seconds = deadline if offer.together else min(deadline, startup + tasks * task.mean)
     fixed = offer.cost(offer.startup) if fresh and offer.divisible else 0.0
     yield Way(site, group, seconds, tasks, offer.cost(seconds - held.paid), fixed)
 
@@ -74,7 +74,7 @@ def _unit_ends(
 ) -> list[float]:
     """Instants before the deadline at which another unit would begin, where that matters."""
     unit, task = offer.charging_unit, offer.task
-    if offer.divisible:
+    if offer.divisible or offer.together:
         return []
     most = math.ceil((deadline - held.paid) / unit)
     if not tasks:

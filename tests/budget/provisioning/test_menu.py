@@ -33,6 +33,24 @@ def test_more_money_is_never_slower(sites, tasks):
             assert line.processors.get(each.name, 0) <= each.processors
 
 
+@examples(60)
+@given(offers(), st.integers(1, 2000))
+def test_the_processors_of_a_line_are_paid_for_all_of_its_time(sites, tasks):
+    """They go together, as those of a pilot: B_e of the slides."""
+    by_name = {each.name: each for each in sites}
+    for line in menu(tasks, sites, 30):
+        costs = [count * by_name[name].cost(line.seconds.value) for name, count in line.processors.items()]
+        assert line.cost.value == pytest.approx(sum(costs))
+
+
+@examples(60)
+@given(offers(), st.integers(1, 200))
+def test_the_cheapest_of_several_sites_costs_no_more_than_that_of_one(sites, tasks):
+    cheapest = menu(tasks, sites, 30)[0]
+    alone = [menu(tasks, [each], 30)[0].budget for each in sites]
+    assert cheapest.cost.value <= min(alone) * (1 + 1e-9)
+
+
 def test_no_site_is_offered_more_slots_than_there_are_tasks():
     assert menu(3, [site("many", 1.0, 64, 60.0)], 30)[-1].processors == {"many": 3}
 
@@ -51,7 +69,8 @@ def test_the_cheapest_pays_one_start_up_where_tasks_are_short():
     """60 tasks of 2 s, and 10 s that each pilot needs: a second slot would pay them again."""
     cheapest = menu(60, [site("near", 10.0, 8, 2.0, startup=10.0)], 30)[0]
     assert cheapest.processors == {"near": 1}
-    assert cheapest.cost.value == pytest.approx(130 * 10 / 3600, rel=0.01)
+    # Until its last task has ended with a certainty above even.
+    assert cheapest.cost.value == pytest.approx(130 * 10 / 3600, rel=0.02)
 
 
 def test_a_wider_spread_and_a_smaller_sample_widen_the_ranges():

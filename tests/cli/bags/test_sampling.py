@@ -43,7 +43,7 @@ class Daemon:
                 return [SimpleNamespace(name="here", max_in_system=1, max_proc=8, processors=8)]
             case api.GetCredits():
                 return SimpleNamespace(
-                    prices=[SimpleNamespace(site="here", explicit=10.0, gpu=0.0, charging_unit=1)]
+                    prices=[SimpleNamespace(site="here", explicit=10.0, gpu=0.0, charging_unit=1, grace=0)]
                 )
             case api.GetBags("all"):
                 return api.Bags(list(self.bags))
