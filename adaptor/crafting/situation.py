@@ -240,6 +240,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """The most processors to request now; None: only the site's limits apply."""
     why_most: str = ""
     """Why not more than `most`, in one sentence with the numbers."""
+    withheld: bool = False
+    """Whether the scheduler lets nothing start for them now, so that withdrawing others makes no room."""
     whole: int | None = None
     """Least seconds of each request where its slot lasts that long; `most` then includes all pilots in the
     system. None: no least time, and it does not."""

@@ -181,7 +181,9 @@ class Look:
 
     def _make_room(self, left: int, classes: Sequence[Hole], unit: RequestUnit) -> None:
         """Withdraw as many of the youngest queued pilots as find a hole instead, if a limit is used up."""
-        if not self._view.rules.may_withdraw or (self._left > 0 and self._most >= unit.processors):
+        if not self._view.rules.may_withdraw or self._demand.withheld:
+            return
+        if self._left > 0 and self._most >= unit.processors:
             return
         why = self._demand.why_most if self._left > 0 else f"{self._wanted.limits.in_system_key} is used up"
         for pilot in self._queued[: -1 - min(left, sum(hole.processors for hole in classes)) : -1]:

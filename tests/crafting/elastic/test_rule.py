@@ -151,6 +151,18 @@ def test_queued_pilots_make_room_for_a_hole_where_a_limit_is_used_up(most: int |
     assert withdrawn == [200, 199, 198, 197]
 
 
+def test_queued_pilots_make_no_room_where_the_scheduler_lets_nothing_start() -> None:
+    """What a limit keeps waiting would wait again in the place of those that were withdrawn."""
+    ours = [queued(id) for id in range(1, 5)]
+    seen = view(*ours, waiting=4, most=0)
+    demand = msgspec.structs.replace(seen.demands[0], withheld=True)
+    assert not [
+        each
+        for each in plan(msgspec.structs.replace(seen, demands=(demand,)))
+        if isinstance(each, Withdraw | Issue)
+    ]
+
+
 def test_queued_pilots_without_a_task_are_withdrawn_youngest_first() -> None:
     ours = [queued(id) for id in range(1, 21)]
     full = (RunningJob("1", 64, 7200.0),)
