@@ -227,9 +227,12 @@ def check_shared(
     for group in bounded_groups(terms, site, nodes):
         yield ok(f"at most {group.most:g} processors at the same time ({group.source})")
     for each in groups:
-        if not math.isinf(each.minutes.limit):
-            used, limit = each.minutes.used, each.minutes.limit
-            yield ok(f"{each.source}: {used:g} of {limit:g} processor minutes are used (GrpTRESMins)")
+        for name, minutes in each.minutes.items():
+            if not math.isinf(minutes.limit):
+                of = f"{minutes.used:g} of {minutes.limit:g}"
+                key = "GrpWall" if name == "wall" else "GrpTRESMins"
+                what = {"cpu": "processor minutes", "wall": "minutes"}.get(name, f"minutes of {name}")
+                yield ok(f"{each.source}: {of} {what} are used ({key})")
     if nodes.processor_step > 1:
         yield ok(f"Slurm gives {nodes.processor_step} processors at once: requests are multiples of them")
     if nodes.most_memory is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.ceilings import Bound, Ceilings
-from backends.slurm.accounts import Group, GroupLimits, SlurmTerms, below, concerning
+from backends.slurm.accounts import Group, GroupLimits, SlurmTerms, Used, below, concerning
 from backends.slurm.nodes import Look, PartitionNodes, memory_terms, node_terms
 from backends.slurm.parse import Association, QosAllowance
 from backends.slurm.placing.gres import NodeDetail
@@ -30,12 +30,12 @@ def ceilings(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> Ceil
         bounds.append(Bound(partition.max_nodes * size, f"MaxNodes of {name}"))
     per_node = [Bound(each.value * size, each.source) for each in _bounds(allowances, "nodes")]
     shared = [Bound(group.most, group.source) for group in bounded_groups(terms, site, nodes)]
-    minutes = [*_minutes(groups), *_bounds(allowances, "minutes")]
+    minutes = [*_minutes(groups, partition.billing), *_bounds(allowances, "minutes")]
     of_nodes = _of_own_nodes(nodes, partition)
     return Ceilings(
         requests=min(_requests(allowances, groups), default=Bound(math.inf, "no limit")),
         processors=min([*bounds, *_bounds(allowances, "processors"), *per_node, *of_nodes, *shared]),
-        seconds=min([_partition_time(partition), *_bounds(allowances, "seconds")]),
+        seconds=min([_partition_time(partition), *_bounds(allowances, "seconds"), *_wall(groups)]),
         whole=min([partition.processors, *(int(bound.value) for bound in of_nodes)]),
         node=largest,
         least=max([Bound(1, "no limit"), *(Bound(each.least, each.source) for each in allowances)]),
@@ -120,16 +120,27 @@ def _requests(allowances: Iterable[QosAllowance], groups: Iterable[GroupLimits])
     return [bound for bound in found if not math.isinf(bound.value)]
 
 
-def _minutes(groups: Iterable[GroupLimits]) -> Iterator[Bound]:
-    """Processors times minutes that one more job may take."""
+def _minutes(groups: Iterable[GroupLimits], billing: float) -> Iterator[Bound]:
+    """Processors times minutes that one more job may take. `billing`: of each processor."""
     for group in groups:
-        source = group.source
-        left = group.minutes.left  # with `safe`, what running jobs may still take is set aside
-        sure = left - group.run_minutes.used
-        yield Bound(sure if sure >= 1 else left, f"GrpTRESMins of {source}")
-        run = group.run_minutes
-        yield Bound(run.left if run.left >= 1 else run.limit, f"GrpTRESRunMins of {source}")
-        yield Bound(group.job_minutes, f"MaxTRESMins of {source}")
+        for name, size in (("cpu", 1.0), ("billing", billing)):
+            total, run = (each.get(name, Used()) for each in (group.minutes, group.run_minutes))
+            if size:
+                yield Bound(_left(total, run.used) / size, f"GrpTRESMins={name} of {group.source}")
+                left = run.left if run.left >= 1 else run.limit
+                yield Bound(left / size, f"GrpTRESRunMins={name} of {group.source}")
+        yield Bound(group.job_minutes, f"MaxTRESMins of {group.source}")
+
+
+def _left(total: Used, set_aside: float = 0.0) -> float:
+    """With `safe`, what running jobs may still take is set aside."""
+    sure = total.left - set_aside
+    return sure if sure >= 1 else total.left
+
+
+def _wall(groups: Iterable[GroupLimits]) -> list[Bound]:
+    found = ((group.minutes.get("wall", Used()), group.source) for group in groups)
+    return [Bound(60 * _left(wall), f"GrpWall of {source}") for wall, source in found if wall.left >= 1]
 
 
 def _of_own_nodes(nodes: PartitionNodes, partition: Partition) -> list[Bound]:

@@ -394,6 +394,13 @@ def _reservation(line: str) -> ReservationRow:
     return ReservationRow(name=values["ReservationName"], start=start, end=end, nodes=nodes)
 
 
+def _billing(weights: str) -> float:
+    """For each processor: 1 where nothing is said."""
+    pairs = (item.partition("=") for item in weights.lower().split(",") if item)
+    found = {name: value for name, _, value in pairs}
+    return finite(found.get("cpu", "0")) if found else 1.0
+
+
 def _most(text: str) -> float:
     return math.inf if text in ("", "UNLIMITED") else float(parse_count(text))
 
@@ -421,4 +428,5 @@ def _partition(line: str) -> Partition:
         node_processors=_most(values.get("MaxCPUsPerNode", "")),
         socket_processors=_most(values.get("MaxCPUsPerSocket", "")),
         min_nodes=max(1, parse_count(values.get("MinNodes", "1"))),
+        billing=_billing(values.get("TRESBillingWeights", "")),
     )

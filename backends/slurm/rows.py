@@ -108,6 +108,8 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     socket_processors: float = math.inf
     min_nodes: int = 1
     """Of one job."""
+    billing: float = 1.0
+    """Counted for each processor; 0: what is counted follows from other things."""
 
 
 def find_partition(partitions: Iterable[Partition], name: str | None) -> Partition | None:
