@@ -39,10 +39,8 @@ class Look:
         runtime = max(1.0, self._need.hole)
         unbounded = msgspec.structs.replace(demand, runtime=runtime, most=None)  # `_most` bounds all together
         self._shapes = {
-            place.name: RequestShape.for_demand(
-                rules_for(place.rules, unbounded, place.name),
-                place.queue,
-                unbounded,
+            place.name: _in_pilots(
+                RequestShape.for_demand(rules_for(place.rules, unbounded, place.name), place.queue, unbounded)
             )
             for place in self._places
         }
@@ -298,6 +296,14 @@ class Look:
 
     def _tasks(self, new: CraftedRequest) -> int:
         return self._shapes[new.partition].slots(new.request.p)
+
+
+def _in_pilots(shape: RequestShape) -> RequestShape:
+    """In units of the narrowest pilot that the scheduler takes."""
+    unit = shape.unit
+    count = math.ceil(shape.least / unit.processors)
+    wide = RequestUnit(count * unit.processors, count * unit.tasks, unit.each)
+    return msgspec.structs.replace(shape, unit=wide) if count > 1 else shape
 
 
 def _part(shape: RequestShape) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from functools import partial
 
@@ -9,6 +10,11 @@ from tests.campaign.faults.catalog import ON_OPENPBS, ON_SLURM, NoVictimError, c
 from tests.campaign.faults.processes import frozen
 from tests.campaign.schedulers.cluster import Cluster
 from tests.campaign.world import World
+
+FORGETFUL = ("plain", "spool", "few-requests", "budget", "quota", "openpbs")
+"""Scenes whose records are the controller's."""
+ASKED_HERE = (*FORGETFUL[:-1], "limits", "accounting")
+"""Scenes of Slurm whose commands run on this machine."""
 
 
 @fault("controller: kill -9", lasts=(2, 20))
@@ -34,6 +40,37 @@ def controller_frozen(world: World, draw: float) -> Iterator[str]:
     cluster = choose(world.sites, draw)
     with claim(world, f"controller {cluster.name}"), frozen(present(cluster.controller())):
         yield cluster.name
+
+
+@fault("controller: restored from a backup", scenes=FORGETFUL, lasts=(5, 25))
+def controller_restored(world: World, draw: float) -> Iterator[str]:
+    """Jobs of the user's own get the numbers of the pilots since."""
+    cluster = choose(world.sites, draw)
+    with claim(world, f"controller {cluster.name}"):
+        since = time.time()
+        cluster.back_up()
+        yield cluster.name
+        cluster.restore()
+        world.rewound.append((since, time.time()))
+
+
+@fault("scheduler: wrong answers", weight=3, scenes=ASKED_HERE, lasts=(3, 20))
+def answers_wrong(world: World, draw: float) -> Iterator[str]:
+    cluster = world.sites[0]
+    with claim(world, f"answers {cluster.name}"):
+        command, answer = cluster.answer_wrongly(draw)
+        yield f"{cluster.name} {command}: {answer}"
+        cluster.answer_rightly(command)
+
+
+@fault("account: limited", weight=4, scenes=("limits",), lasts=(5, 30))
+def account_limited(world: World, draw: float) -> Iterator[str]:
+    cluster = world.sites[0]
+    with claim(world, f"account {cluster.name}"):
+        _answering(world, cluster)
+        of, limit = cluster.limit_account(draw)
+        yield f"{cluster.name} {of}: {limit}"
+        world.chores.append(partial(cluster.lift_limit, of, limit))
 
 
 @fault("node daemon: kill -9", lasts=(1, 15))

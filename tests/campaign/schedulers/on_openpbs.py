@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import psutil
 
-from backends.pbs.fields import parse_dsv
+from backends.arrays import tag_of
+from backends.pbs.fields import element_index, parse_dsv
 from tests.campaign.schedulers.cluster import PATIENCE, Cluster, Held, Job, is_ours, minutes
 from tests.clusters.openpbs import ThrowawayOpenPbs
 
@@ -57,7 +58,7 @@ class OpenPbsCluster(Cluster):
         self._run("qdel", job)
 
     def queue(self) -> list[Job]:
-        return list(queued(self._run("qstat", "-f", "-F", "dsv")))
+        return list(queued(self._run("qstat", "-t", "-f", "-F", "dsv")))
 
     def records(self) -> Iterator[Held]:
         for log in sorted((self.pbs.root / "head" / "server_priv" / "accounting").iterdir()):
@@ -68,13 +69,14 @@ class OpenPbsCluster(Cluster):
 
 
 def queued(text: str) -> Iterator[Job]:
-    """Our requests in an output of `qstat -f -F dsv`."""
+    """Our requests in an output of `qstat -t -f -F dsv`, elements of arrays one by one."""
     for record in parse_dsv(text, "Job Id: "):
         values = record.values
-        if is_ours(values.get("Job_Name", "")):
+        tag = _tag(values.get("Job_Name", ""), record.id)
+        if is_ours(tag) and "[]" not in record.id and values["job_state"] not in "FX":
             yield Job(
                 record.id,
-                values["Job_Name"],
+                tag,
                 int(values["Resource_List.ncpus"]),
                 minutes(values["Resource_List.walltime"]),
                 leaves=values["job_state"] == "E",
@@ -84,8 +86,14 @@ def queued(text: str) -> Iterator[Job]:
 def accounted(text: str) -> Iterator[Held]:
     """Of PBS's accounting log: its records of ends."""
     for line in text.splitlines():
-        _, kind, _, said = line.split(";", 3)
+        _, kind, id, said = line.split(";", 3)
         job = dict(re.findall(r"(\S+?)=(\S+)", said)) if kind == "E" else {}
-        if is_ours(job.get("jobname", "")):
+        tag = _tag(job.get("jobname", ""), id)
+        if is_ours(tag) and "[]" not in id:
             processors = int(job["Resource_List.ncpus"])
-            yield Held(job["jobname"], float(job["end"]) - float(job["start"]), processors)
+            yield Held(tag, float(job["end"]) - float(job["start"]), processors)
+
+
+def _tag(name: str, id: str) -> str:
+    """Of a job, or of the element of an array that `12[3].head` is."""
+    return tag_of(name, element_index(id)) if re.search(r"\[\d", id) else name

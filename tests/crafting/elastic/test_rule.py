@@ -22,7 +22,7 @@ from adaptor.crafting.situation import (
     Withdraw,
     Withhold,
 )
-from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
+from adaptor.model import Allowed, Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize
 
 LIMITS = Limits(max_pending_requests=4, max_pilots=200, max_proc=64, max_tr=36_000)
@@ -109,6 +109,19 @@ def test_where_few_are_allowed_they_are_wide() -> None:
     found = asked(view(rules=few, times=KNOWN))
     assert sum(found.values()) <= 3
     assert max(p for p, _, _ in found) > 8
+
+
+@pytest.mark.parametrize("allowed", [Allowed(min_proc=4), Allowed(min_proc=3, min_parts=4)])
+@pytest.mark.parametrize("task", [1, 2])
+def test_no_pilot_is_narrower_than_the_scheduler_takes(allowed: Allowed, task: int) -> None:
+    seen = view(waiting=80, task=TaskSize(processors=task), times=KNOWN, processors=32)
+    assert seen.queue is not None
+    queue = msgspec.structs.replace(seen.queue, allowed=allowed)
+    found = asked(msgspec.structs.replace(seen, queue=queue))
+    width = 4 * task if allowed.min_parts > 1 else 4
+    assert {p for p, _, now in found if now} == {width}
+    assert all(p % width == 0 for p, _, _ in found)
+    assert sum(p * count for (p, _, now), count in found.items() if now) == 32
 
 
 def test_below_the_tasks_pilots_are_wider_in_the_queue() -> None:
