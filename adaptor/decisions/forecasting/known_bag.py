@@ -14,8 +14,8 @@ from adaptor.crafting.choosing import rules_for
 from adaptor.crafting.coverage import slots_in
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand, Largest, SiteRules
-from adaptor.decisions.held_off import why_held_off
-from adaptor.decisions.pilots import Pilot, limited
+from adaptor.decisions.held_off import why_held_off, why_not_for
+from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import (
     charges_whole_units,
     end_takes,
@@ -145,7 +145,8 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
         earlier=bag.earlier.get(site.name),
         ended_after=bag.spec.ended_after,
         pilots=tuple(pilots),
-        open=bag.spec.allocation != "transparent" and not (why_held_off(site, now) or _is_limited(site)),
+        open=bag.spec.allocation != "transparent"
+        and not (why_held_off(site, now) or why_not_for(site, demand, now)),
         next_request=site.submissions.again if site.submissions.left == 0 else now,
         late=site.waits.lateness(site.rules.limits.max_proc, now),
         wait_shares=site.waits.shares,
@@ -179,12 +180,6 @@ def _rules(site: SiteFacts, demand: Demand) -> SiteRules:
         return site.rules
     most = Largest(max(each.p for each in largest.values()), max(each.tr for each in largest.values()))
     return rules_for(site.rules, msgspec.structs.replace(demand, largest=(("", most),)), "")
-
-
-def _is_limited(site: SiteFacts) -> bool:
-    """Whether requests wait in every partition for a limit that new ones would meet too."""
-    names = limited(site.requests)
-    return bool(names) and all(name in names for name in site.rules.limits.partitions or [""])
 
 
 def _known_pilot(

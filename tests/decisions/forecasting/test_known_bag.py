@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from adaptor.backoff import Holdoff
 from adaptor.crafting.situation import EarlierTasks
+from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.forecasting.known_bag import known_bag
 from adaptor.decisions.snapshot import BagAhead
 from adaptor.reports import JobState
+from adaptor.resources import TaskSize
 from adaptor.scheduling.facts import facts_of
 from tests.daemon.budgeted_site import steps
 from tests.daemon.fake_site import FakeSite
@@ -60,4 +64,19 @@ def test_a_pilot_that_is_given_back_ends_with_its_paid_unit(tmp_path: Path) -> N
     assert length() == pilot.granted
     site.state.memory.change(pilot, given_back=core.now() + 10.0)
     assert 10.0 <= length() < pilot.granted
+    site.journal.close()
+
+
+def test_no_pilot_is_foreseen_while_requests_for_such_tasks_fail(tmp_path: Path) -> None:
+    site = FakeSite(tmp_path / "state")
+    core = site.state.core
+    bag = core.broker.state.bags[site.submit_bag(5)]
+    ahead = BagAhead(facts_of(core.broker.state, bag), alone=False)
+    snapshot = core.snapshot("here", core.now())
+    assert known_bag(snapshot, ahead).sites[0].open
+    shape = TaskSize(), None
+    failed = Holdoff(failures=1, until=snapshot.now + 3600, reason="its QOS wants more")
+    here = msgspec.structs.replace(snapshot.here, stuck=ShapeHoldoffs(by_shape={(shape, ""): failed}))
+    snapshot = msgspec.structs.replace(snapshot, sites={"here": here})
+    assert not known_bag(snapshot, ahead).sites[0].open
     site.journal.close()
