@@ -21,11 +21,11 @@ from backends.machines.here import HERE
 from backends.observed.backend import BatchBackend
 from backends.observed.remembered import Unchanged
 from backends.scripts import render
-from backends.slurm.accounts import shared_bounds, used_up
+from backends.slurm.accounts import shared_bounds
 from backends.slurm.checking import unknown_answers
 from backends.slurm.donation import donatable, node_reports
 from backends.slurm.jobs import OwnSlurmJobs, remaining_nodes
-from backends.slurm.limits import bounded_groups, ceilings, groups_of, look_for
+from backends.slurm.limits import bounded_groups, ceilings, look_for, why_closed
 from backends.slurm.nodes import (
     KnownNode,
     Look,
@@ -205,11 +205,11 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         )
 
     def _allowed_now(self, site: PartitionNodes, seen: SlurmReading) -> Allowed:
-        """Raises PartitionClosed: what the account or the QOS may use is used up."""
+        """Raises PartitionClosed: the account or the QOS may use nothing of the partition (any more)."""
         terms, partition = self._shared.terms(), seen.partitions.get(site.name)
         if partition is None:
             return Allowed()
-        if reason := used_up(groups_of(terms, self._site, partition)):
+        if reason := why_closed(terms, self._site, partition):
             raise PartitionClosed(reason)
         groups = bounded_groups(terms, self._site, site)
         bounds = shared_bounds(groups, seen.jobs, seen.job_details.found, terms.user)

@@ -17,8 +17,8 @@ from backends.base import PilotOrder, SchedulerError
 from backends.ceilings import Ceilings
 from backends.commands import Commands
 from backends.findings import Finding, check_service, check_sizes, check_whole_nodes, error, ok, warning
-from backends.slurm.accounts import SlurmTerms, used_up
-from backends.slurm.limits import bounded_groups, find_association, groups_of
+from backends.slurm.accounts import SlurmTerms
+from backends.slurm.limits import bounded_groups, find_association, groups_of, why_closed
 from backends.slurm.nodes import MEBIBYTE, PartitionNodes, is_known
 from backends.slurm.placing.exclusivity import KNOWN, NODE, NOTHING
 from backends.slurm.placing.restriction import licenses_of, odd_arguments, restriction_of
@@ -222,7 +222,7 @@ def check_shared(
     """What account and QOS let jobs hold together, what of it is left, and the unit of requests."""
     partition = terms.partitions[nodes.name]
     groups = groups_of(terms, site, partition)
-    if reason := used_up(groups):
+    if reason := why_closed(terms, site, partition):
         yield error(reason)
     for group in bounded_groups(terms, site, nodes):
         yield ok(f"at most {group.most:g} processors at the same time ({group.source})")
@@ -293,7 +293,7 @@ def _kinds(nodes: PartitionNodes) -> Iterator[tuple[str, TaskSize]]:
     ours = [node for node in nodes.machines if node.ours and node.processors]
     shares = [node.memory // node.processors for node in ours if node.memory]
     if shares and nodes.memory_counted:
-        memory = max(1, min(shares) // MEBIBYTE) * MEBIBYTE
+        memory = max(1, min(*shares, nodes.most_memory or shares[0]) // MEBIBYTE) * MEBIBYTE
         yield f" with {format_size(memory)} for each processor", TaskSize(memory=memory)
     for type in sorted({type for node in ours for type, _ in node.gpus}):
         kind = f"{type} GPU".strip()

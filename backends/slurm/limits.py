@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.ceilings import Bound, Ceilings
-from backends.slurm.accounts import Group, GroupLimits, SlurmTerms, Used, below, concerning
+from backends.slurm.accounts import Group, GroupLimits, SlurmTerms, Used, below, concerning, used_up
 from backends.slurm.nodes import Look, PartitionNodes, memory_terms, node_terms
 from backends.slurm.parse import Association, QosAllowance
 from backends.slurm.placing.gres import NodeDetail
@@ -39,7 +39,7 @@ def ceilings(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> Ceil
         whole=min([partition.processors, *(int(bound.value) for bound in of_nodes)]),
         node=largest,
         least=max([Bound(1, "no limit"), *(Bound(each.least, each.source) for each in allowances)]),
-        parts=partition.min_nodes,
+        parts=max([partition.min_nodes, *(each.least_nodes for each in allowances)]),
         work=min(
             [Bound(each.value * 60, each.source) for each in minutes], default=Bound(math.inf, "no limit")
         ),
@@ -72,6 +72,34 @@ def groups_of(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> list
     mine = find_association(terms.associations, site, partition.name)
     account = site.account or (mine.account if mine else "")
     return concerning(terms.groups, account, terms.user, partition.name, _qos_names(site, mine, partition))
+
+
+def why_closed(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> str:
+    """Why no request of the site starts in a partition at present; empty: some do."""
+    return _why_kept_out(terms, site, partition) or used_up(groups_of(terms, site, partition))
+
+
+def _why_kept_out(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> str:
+    """Of an account or a QOS whose jobs the partition does not take."""
+    mine, name = find_association(terms.associations, site, partition.name), f"partition {partition.name}"
+    if mine is None:
+        return ""
+    account, qos = mine.account, site.qos or mine.default_qos or "normal"
+    if partition.only_qos and qos not in partition.only_qos:
+        there = ", ".join(sorted(partition.only_qos))
+        return f"{name} takes no jobs of QOS {qos} (AllowQos={there}): set `qos` of this site to one of these"
+    if qos in partition.no_qos:
+        return f"{name} takes no jobs of QOS {qos} (DenyQos): set `qos` of this site to another"
+    known = [each for each in partition.only_accounts if account in below(terms.groups, each)]
+    if partition.only_accounts and not known:
+        there = ", ".join(sorted(partition.only_accounts))
+        return (
+            f"{name} takes no jobs of account {account} (AllowAccounts={there}): set `account` of this site "
+            "to one of these"
+        )
+    if account in partition.no_accounts:
+        return f"{name} takes no jobs of account {account} (DenyAccounts): set `account` to another"
+    return ""
 
 
 def bounded_groups(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> list[Group]:

@@ -56,6 +56,7 @@ class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
     """Processors times minutes of one job."""
     least: int = 1
     """Processors of one job at least."""
+    least_nodes: int = 1
 
 
 class Association(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +106,7 @@ def _qos(line: str) -> tuple[str, QosAllowance]:
         node_processors=_processors(per_node),
         minutes=_processors(minutes),
         least=int(_resources(least).get("cpu", 1)),
+        least_nodes=int(_resources(least).get("node", 1)),
     )
 
 
@@ -394,6 +396,11 @@ def _reservation(line: str) -> ReservationRow:
     return ReservationRow(name=values["ReservationName"], start=start, end=end, nodes=nodes)
 
 
+def _named(names: str) -> frozenset[str]:
+    """Empty where all are named."""
+    return frozenset() if names.upper() in ("", "ALL", "(NULL)") else frozenset(names.split(","))
+
+
 def _billing(weights: str) -> float:
     """For each processor: 1 where nothing is said."""
     pairs = (item.partition("=") for item in weights.lower().split(",") if item)
@@ -428,5 +435,9 @@ def _partition(line: str) -> Partition:
         node_processors=_most(values.get("MaxCPUsPerNode", "")),
         socket_processors=_most(values.get("MaxCPUsPerSocket", "")),
         min_nodes=max(1, parse_count(values.get("MinNodes", "1"))),
+        only_accounts=_named(values.get("AllowAccounts", "")),
+        only_qos=_named(values.get("AllowQos", "")),
+        no_accounts=_named(values.get("DenyAccounts", "")),
+        no_qos=_named(values.get("DenyQos", "")),
         billing=_billing(values.get("TRESBillingWeights", "")),
     )

@@ -120,9 +120,11 @@ class Look:
                 continue
             free = holes(self._profile(place), self._view.now)
             longest = self._longest(shape, sum(hole.processors for hole in free))
+            rest, coming = self._without_coming(place, free)
+            left = max(0, left - coming)
             found = [
                 Hole(hole.processors // unit.processors, tr)
-                for hole in self._without_coming(place, free)
+                for hole in rest
                 if (tr := self._tr(shape, hole.duration, longest)) and hole.processors >= unit.processors
             ]
             classes = merged(found, CLASSES, longest)
@@ -194,22 +196,26 @@ class Look:
         queue = msgspec.structs.replace(place.queue, pending=pending)
         return Availability(queue).profile(self._shapes[place.name].chunk)
 
-    def _without_coming(self, place: Place, found: Sequence[Hole]) -> Iterator[Hole]:
-        """The holes without those that queued pilots fit: the scheduler is about to start these."""
+    def _without_coming(self, place: Place, found: Sequence[Hole]) -> tuple[list[Hole], int]:
+        """The holes without those that queued pilots fit, and the tasks of these pilots: the scheduler is
+        about to start them."""
         queued = [
             pilot
             for pilot in self._queued
             if pilot.partition == place.name and pilot.request.tr >= self._need.hole
         ]
         queued.sort(key=lambda pilot: -pilot.request.tr)
+        left, coming = list[Hole](), 0
         for hole in found:
             processors = hole.processors
             for pilot in queued.copy():
                 if pilot.request.tr <= hole.duration and pilot.request.p <= processors:
                     queued.remove(pilot)
                     processors -= pilot.request.p
+                    coming += self._slots[pilot.id]
             if processors:
-                yield Hole(processors, hole.duration)
+                left.append(Hole(processors, hole.duration))
+        return left, coming
 
     def _paid(self, shape: RequestShape, units: int) -> tuple[int, float]:
         """Of this number of units, those for which the funds last, and their longest walltime then: all of

@@ -24,7 +24,7 @@ from backends.slurm.accounts import (
     shared_bounds,
     used_up,
 )
-from backends.slurm.limits import bounded_groups, ceilings, node_bound
+from backends.slurm.limits import bounded_groups, ceilings, node_bound, why_closed
 from backends.slurm.nodes import PartitionNodes, find_site
 from backends.slurm.parse import Association, QosAllowance
 from backends.slurm.placing.job_details import JobDetail
@@ -160,6 +160,40 @@ def test_what_a_partition_bills_for_a_processor(
     (batch,) = parse.parse_partitions(f"{line} TRESBillingWeights={weights}" if weights else line)
     found = msgspec.structs.replace(found, partitions={"batch": batch})
     assert ceilings(found, SITE, nodes).work.value == expected * 60
+
+
+@pytest.mark.parametrize(
+    ("words", "qos", "reason"),
+    [
+        ("AllowAccounts=ALL AllowQos=ALL", None, ""),
+        ("AllowAccounts=lab AllowQos=normal", None, ""),  # phys is below lab
+        ("AllowAccounts=phys,bio DenyQos=short", None, ""),
+        ("AllowQos=short,long", "short", ""),
+        ("AllowQos=short,long", None, "takes no jobs of QOS normal (AllowQos=long, short)"),
+        ("DenyQos=normal", None, "takes no jobs of QOS normal (DenyQos)"),
+        ("AllowAccounts=bio,root2", None, "takes no jobs of account phys (AllowAccounts=bio, root2)"),
+        ("DenyAccounts=phys", None, "takes no jobs of account phys (DenyAccounts)"),
+    ],
+)
+def test_whom_a_partition_takes(
+    recorded: Recorded, groups: list[GroupLimits], words: str, qos: str | None, reason: str
+) -> None:
+    keys = dict(word.split("=") for word in words.split())
+    (line,) = [
+        line
+        for line in recorded("plain/partitions.txt").splitlines()
+        if line.startswith("PartitionName=batch ")
+    ]
+    kept = [word for word in line.split() if word.partition("=")[0] not in keys]
+    (batch,) = parse.parse_partitions(" ".join([*kept, words]))
+    site = SiteConfig(backend="slurm", partition="batch", qos=qos)
+    found = why_closed(terms(recorded, groups), site, batch)
+    assert reason in found
+    assert bool(found) is bool(reason)
+
+
+def test_the_least_nodes_of_a_qos_bound_requests(recorded: Recorded, nodes: PartitionNodes) -> None:
+    assert ceilings(terms(recorded, [], least_nodes=3), SITE, nodes).parts == 3
 
 
 def test_the_time_that_a_group_has_left_bounds_a_request(recorded: Recorded, nodes: PartitionNodes) -> None:

@@ -91,6 +91,8 @@ def test_an_unknown_word_is_no_end(word: str) -> None:
         "(launch failed requeued held)",
         "(user env retrieval failed requeued held)",
         "Job's QOS not permitted to use this partition",
+        "(Job's QOS not permitted to use this partition (batch allows a,short not normal))",
+        "Job's account not permitted to use this partition (batch denies phys including phys)",
         "DependencyNeverSatisfied",
         "ReservationInvalid",
     ],

@@ -13,6 +13,8 @@ from tests.campaign.world import World
 
 FORGETFUL = ("plain", "spool", "few-requests", "budget", "quota", "openpbs")
 """Scenes whose records are the controller's."""
+UNSAVED = 6.0
+"""Seconds of which slurmctld may know nothing after SIGKILL."""
 ASKED_HERE = (*FORGETFUL[:-1], "limits", "accounting")
 """Scenes of Slurm whose commands run on this machine."""
 
@@ -22,6 +24,7 @@ def controller_killed(world: World, draw: float) -> Iterator[str]:
     cluster = choose(world.sites, draw)
     with claim(world, f"controller {cluster.name}"):
         cluster.stop_controller(kill=True)
+        _unsaved(world)
         yield cluster.name
         cluster.start_controller()
 
@@ -158,12 +161,18 @@ def site_stopped(world: World, draw: float) -> Iterator[str]:
     nodes = cluster.nodes
     with claim(world, f"controller {cluster.name}", *(f"node {cluster.name} {node}" for node in nodes)):
         cluster.stop_controller(kill=True)
+        _unsaved(world)
         for node in nodes:
             cluster.stop_node(node)
         yield cluster.name
         for node in nodes:
             cluster.start_node(node)
         cluster.start_controller()
+
+
+def _unsaved(world: World) -> None:
+    """slurmctld writes what it knows every few seconds: killed, it has not seen the last ends."""
+    world.rewound.append((time.time() - UNSAVED, time.time()))
 
 
 def _nodes(world: World) -> list[tuple[Cluster, str]]:

@@ -111,6 +111,14 @@ def test_where_few_are_allowed_they_are_wide() -> None:
     assert max(p for p, _, _ in found) > 8
 
 
+def test_tasks_whose_pilots_are_about_to_start_get_no_others() -> None:
+    """Where something unknown keeps them waiting, others would be made and withdrawn at each look."""
+    ours = [queued(id) for id in range(1, 13)]
+    pending = tuple(PendingJob(each.queued_as, 1, 36_000.0) for each in ours)
+    assert not asked(view(*ours, waiting=12, pending=pending))
+    assert asked(view(*ours, waiting=20, pending=pending)) == {(1, 36_000, True): 8}
+
+
 @pytest.mark.parametrize("allowed", [Allowed(min_proc=4), Allowed(min_proc=3, min_parts=4)])
 @pytest.mark.parametrize("task", [1, 2])
 def test_no_pilot_is_narrower_than_the_scheduler_takes(allowed: Allowed, task: int) -> None:
