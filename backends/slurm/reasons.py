@@ -199,6 +199,7 @@ _REFUSED: tuple[tuple[Remedy, tuple[str, ...]], ...] = (
         Remedy.OTHER,
         (
             *("Invalid account", "Invalid qos", "Invalid partition", "not permitted", "ermission denied"),
+            *("Invalid user", "Invalid group", "Invalid host", "Invalid node name"),
             *("Access", "temporarily", "Required node not available", "Invalid license"),
             *(
                 "Invalid wckey",
