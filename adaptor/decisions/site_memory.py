@@ -23,7 +23,7 @@ from adaptor.crafting.submissions import Submissions
 from adaptor.decisions.actions import WAITS, End, GiveBack, Remark, SubmitRequest, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.failures.shape_backoffs import ShapeBackoffs
-from adaptor.decisions.failures.size_memory import SizeMemory
+from adaptor.decisions.failures.size_memory import KeptSizes, SizeMemory
 from adaptor.decisions.failures.tried_sizes import KEPT
 from adaptor.decisions.held_off import why_failed
 from adaptor.decisions.pilot_rules import covering_processors
@@ -57,10 +57,11 @@ class SiteMemory:
         submitted: Iterable[float] = (),
         withdrawn: Iterable[float] = (),
         jobs: RunShares | None = None,
+        sizes: Iterable[KeptSizes] = (),
     ) -> None:
-        """`waits`, `nodes` and `jobs`: what was learned before; `limits_known`: False where the limits
-        only stand for some that could not be asked yet; `submitted` and `withdrawn`: when requests were
-        sent and withdrawn before."""
+        """`waits`, `nodes`, `jobs` and `sizes`: what was learned before; `limits_known`: False where the
+        limits only stand for some that could not be asked yet; `submitted` and `withdrawn`: when requests
+        were sent and withdrawn before."""
         self.settings = settings
         self.name = settings.name
         self.rules = settings.rules
@@ -85,7 +86,7 @@ class SiteMemory:
         """Pilots in a row that the scheduler took and did not start."""
         self.fruitless = ShapeBackoffs(first=60, most=3600, tolerated=2)
         """Pilots in a row that never ran a task."""
-        self.sizes = SizeMemory()  # of formal requests that the scheduler did not take, or never starts
+        self.sizes = SizeMemory(sizes)  # of formal requests that the scheduler did not take, or never starts
         self._backoffs = (self.refusals, self.stuck, self.fruitless)
         self.submissions = Submissions(settings.rules.max_submissions, submitted)
         """Of formal requests, in the last hour."""
@@ -105,7 +106,7 @@ class SiteMemory:
 
     def know_limits(self, limits: Limits) -> None:
         """The scheduler has said what its limits are."""
-        if limits != self.rules.limits:
+        if self.limits_known and limits != self.rules.limits:
             self.sizes.forget()
         self.rules, self.limits_known = msgspec.structs.replace(self.rules, limits=limits), True
 
@@ -296,7 +297,14 @@ class SiteMemory:
         known = self.pilots.get(pilot.id)
         if known is not None and known is not pilot:
             self.pilots[pilot.id] = pilot
+            if pilot.held is not None and known.held is None and not pilot.node:
+                self._learn_rounding(pilot.held / billed(self.rules, pilot.request).p)
         return pilot
+
+    def _learn_rounding(self, held: float) -> None:
+        """A pilot holds this number of processors for each that it asked for."""
+        if held > self.rules.held_each:
+            self.rules = msgspec.structs.replace(self.rules, held_each=held)
 
     def know_pilots(self, pilots: Iterable[Pilot]) -> None:
         """These are in the system."""

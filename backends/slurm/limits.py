@@ -39,7 +39,7 @@ def ceilings(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> Ceil
         whole=min([partition.processors, *(int(bound.value) for bound in of_nodes)]),
         node=largest,
         least=max([Bound(1, "no limit"), *(Bound(each.least, each.source) for each in allowances)]),
-        parts=max([partition.min_nodes, *(each.least_nodes for each in allowances)]),
+        parts=partition.min_nodes,
         work=min(
             [Bound(each.value * 60, each.source) for each in minutes], default=Bound(math.inf, "no limit")
         ),

@@ -56,7 +56,6 @@ class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
     """Processors times minutes of one job."""
     least: int = 1
     """Processors of one job at least."""
-    least_nodes: int = 1
 
 
 class Association(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +105,6 @@ def _qos(line: str) -> tuple[str, QosAllowance]:
         node_processors=_processors(per_node),
         minutes=_processors(minutes),
         least=int(_resources(least).get("cpu", 1)),
-        least_nodes=int(_resources(least).get("node", 1)),
     )
 
 

@@ -192,10 +192,6 @@ def test_whom_a_partition_takes(
     assert bool(found) is bool(reason)
 
 
-def test_the_least_nodes_of_a_qos_bound_requests(recorded: Recorded, nodes: PartitionNodes) -> None:
-    assert ceilings(terms(recorded, [], least_nodes=3), SITE, nodes).parts == 3
-
-
 def test_the_time_that_a_group_has_left_bounds_a_request(recorded: Recorded, nodes: PartitionNodes) -> None:
     group = GroupLimits(source="account phys", account="phys", minutes={"wall": Used(100, 70)})
     known = ceilings(terms(recorded, [group]), SITE, nodes)
