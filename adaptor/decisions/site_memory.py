@@ -45,6 +45,11 @@ _OF_ITS_OWN = frozenset({PilotState.COMPLETED, PilotState.FAILED, PilotState.VAN
 """Ends without a cause from outside."""
 
 
+WITHDRAWN, WITHDRAWN_EACH = 1000, 20
+"""Requests that are withdrawn in an hour at most where nothing is configured: in all, or for each that may
+be in the system. Many narrow pilots are withdrawn as tasks finish in others; more than this helps no bag."""
+
+
 class SiteMemory:
     def __init__(
         self,
@@ -90,7 +95,8 @@ class SiteMemory:
         self._backoffs = (self.refusals, self.stuck, self.fruitless)
         self.submissions = Submissions(settings.rules.max_submissions, submitted)
         """Of formal requests, in the last hour."""
-        self._withdrawals = Submissions(settings.rules.max_withdrawals, withdrawn)
+        most = max(WITHDRAWN, WITHDRAWN_EACH * settings.rules.limits.in_system)
+        self._withdrawals = Submissions(settings.rules.max_withdrawals or most, withdrawn)
         """Of queued formal requests, in the last hour."""
         self._submitting: dict[int, SubmitRequest] = {}
         """By `id`: requests that are decided and not yet submitted."""

@@ -7,7 +7,7 @@ import time
 import msgspec
 import pytest
 
-from adaptor.decisions.site_memory import SLACK
+from adaptor.decisions.site_memory import SLACK, WITHDRAWN
 from adaptor.model import Allowed, SharedBound
 from adaptor.reports import JobState
 from adaptor.scheduling.state import Meter
@@ -89,3 +89,14 @@ def test_the_budget_holds_what_pilots_get_beyond_what_they_ask_for(site: FakeSit
     site.backend.reports[order.tag] = msgspec.structs.replace(report, held=2 * order.request.p)
     steps(site)
     assert site.state.memory.rules.held_each == 2
+
+
+def test_the_withdrawals_of_an_hour_are_bounded_where_nothing_is_configured(site: FakeSite) -> None:
+    memory, now = site.state.memory, time.time()
+    assert memory.rules.max_withdrawals is None
+    for _ in range(WITHDRAWN):
+        memory._withdrawals.note(now)
+    site.submit_bag(8)
+    steps(site)
+    assert not site.state.memory._rules_now(time.time()).may_withdraw
+    assert site.state.memory._rules_now(now + 3601).may_withdraw
