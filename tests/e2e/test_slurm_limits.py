@@ -140,6 +140,68 @@ def test_a_bag_stays_within_the_jobs_that_a_qos_lets_run(
         limit(accounts, "qos", "normal", "set", "MaxJobsPerUser=-1")
 
 
+LIMITS = (
+    ("account lab", "GrpTRES=node=1"),
+    ("account lab", "GrpTRESRunMins=cpu=20"),
+    ("account lab", "GrpTRESRunMins=billing=20"),
+    ("account lab", "GrpTRESMins=billing=500"),
+    ("account lab", "GrpWall=500"),
+    ("account lab", "GrpSubmitJobs=1"),
+    ("account lab", "MaxWallDurationPerJob=1"),
+    ("account lab", "MaxTRESPerJob=cpu=2"),
+    ("qos normal", "MinTRESPerJob=cpu=4"),
+    ("qos normal", "MaxTRESPerNode=cpu=2"),
+    ("qos normal", "MaxTRESPerUser=node=1"),
+    ("qos normal", "MaxSubmitJobsPerAccount=1"),
+    ("qos normal", "GrpTRES=cpu=5"),
+    ("qos normal", "MaxTRESMinsPerJob=cpu=4"),
+)
+
+
+@pytest.mark.parametrize(("whose", "bound"), LIMITS, ids=[bound for _, bound in LIMITS])
+def test_a_bag_runs_within_a_limit_by_few_requests(
+    accounts: ThrowawaySlurm, lab: Lab, monkeypatch: pytest.MonkeyPatch, whose: str, bound: str
+) -> None:
+    limit(accounts, *whose.split(), "set", bound)
+    try:
+        assert run_bag(accounts, lab, monkeypatch, "batch")
+    finally:
+        limit(accounts, *whose.split(), "set", f"{bound.rpartition('=')[0]}=-1")
+    assert len(lab.pilots()) <= 2 * TASKS, "none is made again and again"
+
+
+@pytest.mark.parametrize(
+    ("closed", "opened", "words"),
+    [
+        ("AllowQos=other", "AllowQos=ALL", "takes no jobs of QOS normal (AllowQos=other)"),
+        ("DenyQos=normal", "DenyQos=", "takes no jobs of QOS normal (DenyQos)"),
+        ("DenyAccounts=phys", "DenyAccounts=", "takes no jobs of account phys (DenyAccounts)"),
+    ],
+)
+def test_a_partition_that_takes_no_such_jobs_gets_none_and_is_named(
+    accounts: ThrowawaySlurm,
+    lab: Lab,
+    monkeypatch: pytest.MonkeyPatch,
+    closed: str,
+    opened: str,
+    words: str,
+) -> None:
+    monkeypatch.setenv("SLURM_CONF", str(accounts.conf))
+    accounts.run(["sacctmgr", "-i", "add", "qos", "other"], check=False)
+    accounts.run(["scontrol", "update", "partition=batch", closed])
+    try:
+        lab.configure(site("slurm", initial_tr="10s", idle_timeout=5))
+        lab.bag(["sleep 1"] * TASKS)
+        lab.submit("tasks.bag")
+        assert words in lab.run("site", "check", expect=1).stdout
+        until(lambda: words in flat(lab.run("why", "1").stdout), "why says it")
+        assert not lab.pilots()
+    finally:
+        accounts.run(["scontrol", "update", "partition=batch", opened])
+    lab.wait(timeout=120)
+    exactly_one_result_each(lab, 1, TASKS)
+
+
 def test_minutes_that_are_used_up_are_named_everywhere(
     accounts: ThrowawaySlurm, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

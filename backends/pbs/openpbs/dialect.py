@@ -140,7 +140,7 @@ class OwnPbsJobs:
         """The jobs of arrays. Of one without a record of its own, PBS shows what its array has.
 
         Such a job waits, was deleted before it started, or has lost its record: then nothing is known of its
-        end, and it is among the `unknown`, as is one that was deleted while nobody asked.
+        end, and it is among the `unknown`, as is one that was deleted between two daemons.
         """
         records = [record for part in chunks(arrays) for record in self._details(part, "-t")]
         jobs = [own_element(record) for record in records if is_element(record.id)]
