@@ -146,7 +146,7 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
         ended_after=bag.spec.ended_after,
         pilots=tuple(pilots),
         open=bag.spec.allocation != "transparent"
-        and not (why_held_off(site, now) or why_not_for(site, demand, now)),
+        and not (why_held_off(site, now) or why_not_for(site, demand, now) or _all_held(site, owner)),
         next_request=site.submissions.again if site.submissions.left == 0 else now,
         late=site.waits.lateness(site.rules.limits.max_proc, now),
         wait_shares=site.waits.shares,
@@ -180,6 +180,16 @@ def _rules(site: SiteFacts, demand: Demand) -> SiteRules:
         return site.rules
     most = Largest(max(each.p for each in largest.values()), max(each.tr for each in largest.values()))
     return rules_for(site.rules, msgspec.structs.replace(demand, largest=(("", most),)), "")
+
+
+def _all_held(site: SiteFacts, owner: int | None) -> bool:
+    """Whether each queued request for such a bag waits for a reason of its own: no other takes its place."""
+    queued = [
+        pilot
+        for pilot in site.requests
+        if pilot.bag == owner and pilot.state is PilotState.QUEUED and not pilot.leaving
+    ]
+    return bool(queued) and all(pilot.wait.hold is Hold.ITS_OWN for pilot in queued)
 
 
 def _known_pilot(

@@ -13,7 +13,7 @@ from adaptor.crafting.situation import EarlierTasks
 from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.forecasting.known_bag import known_bag
 from adaptor.decisions.snapshot import BagAhead
-from adaptor.reports import JobState
+from adaptor.reports import Hold, JobState, Wait
 from adaptor.resources import TaskSize
 from adaptor.scheduling.facts import facts_of
 from tests.daemon.budgeted_site import steps
@@ -79,4 +79,19 @@ def test_no_pilot_is_foreseen_while_requests_for_such_tasks_fail(tmp_path: Path)
     here = msgspec.structs.replace(snapshot.here, stuck=ShapeHoldoffs(by_shape={(shape, ""): failed}))
     snapshot = msgspec.structs.replace(snapshot, sites={"here": here})
     assert not known_bag(snapshot, ahead).sites[0].open
+    site.journal.close()
+
+
+def test_no_pilot_is_foreseen_while_all_that_are_queued_are_held(tmp_path: Path) -> None:
+    """By a person, an administrator or a submit plugin."""
+    site = FakeSite(tmp_path / "state")
+    core = site.state.core
+    bag = core.broker.state.bags[site.submit_bag(5)]
+    steps(site)
+    for held in (False, True):
+        for pilot in list(site.state.pilots.values()):
+            wait = Wait("it is held (JobHeldUser)", Hold.ITS_OWN) if held else Wait()
+            site.state.memory.change(pilot, wait=wait)
+        ahead = BagAhead(facts_of(core.broker.state, bag), alone=False)
+        assert known_bag(core.snapshot("here", core.now()), ahead).sites[0].open is not held
     site.journal.close()
