@@ -51,6 +51,7 @@ from backends.slurm.submitting import (
     minutes_of,
     own_reservation,
     step_gres,
+    times_unescaped,
     together,
     where_options,
 )
@@ -245,13 +246,14 @@ class SlurmBackend(BatchBackend[SharedCluster]):
 
     def _arguments(self, order: PilotOrder) -> list[str]:
         """Raises SubmitRefused: Slurm would take it and never start it."""
+        unescaped = times_unescaped(self._shared.settings) if "\\" in str(order.directory) else 1
         if order.node:
-            return arguments_of(
-                order, donation_terms(self._site), donated_options(order, self._gpus_on(order))
-            )
+            options = donated_options(order, self._gpus_on(order))
+            return arguments_of(order, donation_terms(self._site), options, unescaped=unescaped)
         shape = self._shape(order)
         names = [node.name for node in self._known_site().machines]
-        return arguments_of(order, self._site, [*shape.options(), *where_options(self._site, names)])
+        options = [*shape.options(), *where_options(self._site, names)]
+        return arguments_of(order, self._site, options, unescaped=unescaped)
 
     def _shape(self, order: PilotOrder) -> SlurmShape:
         """Raises SubmitRefused: Slurm would take it and never start it."""

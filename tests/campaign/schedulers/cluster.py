@@ -10,6 +10,8 @@ import psutil
 
 PATIENCE = 10.0
 """Seconds for a command of the scheduler; a fault may keep it from answering."""
+MINE, ELEMENTS = "mine", 8
+"""The name of held arrays of the user's own, and the jobs in each."""
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 
 from backends.arrays import tag_of
 from backends.pbs.fields import element_index, parse_dsv
-from tests.campaign.schedulers.cluster import PATIENCE, Cluster, Held, Job, is_ours, minutes
+from tests.campaign.schedulers.cluster import (
+    ELEMENTS,
+    MINE,
+    PATIENCE,
+    Cluster,
+    Held,
+    Job,
+    is_ours,
+    minutes,
+)
 from tests.clusters.openpbs import ThrowawayOpenPbs
+from tests.living import until
 
 
 class OpenPbsCluster(Cluster):
@@ -20,6 +33,7 @@ class OpenPbsCluster(Cluster):
         self.site = "    backend: pbs\n    partition: workq\n"
         self.environment = pbs.env
         self.address = pbs.network.address
+        self._mine: set[str] = set()
 
     def start_controller(self) -> None:
         self.pbs.start_server()
@@ -63,6 +77,48 @@ class OpenPbsCluster(Cluster):
     def records(self) -> Iterator[Held]:
         for log in sorted((self.pbs.root / "head" / "server_priv" / "accounting").iterdir()):
             yield from accounted(log.read_text(errors="replace"))
+
+    def back_up(self) -> None:
+        self._stop_with_database()
+        shutil.rmtree(self._backup, ignore_errors=True)
+        subprocess.run(["cp", "-a", self._database, self._backup], check=True)
+        self.pbs.start_server()
+
+    def restore(self) -> None:
+        last = max(self._numbers("-x"), default=-1)
+        self._stop_with_database()
+        shutil.rmtree(self._database)
+        subprocess.run(["cp", "-a", self._backup, self._database], check=True)
+        self.pbs.start_server()
+        hold = ["-h", "-N", MINE, "-J", f"0-{ELEMENTS - 1}", "-o", "/dev/null", "-j", "oe"]
+        number = -1
+        while number < last:
+            array = self._run("qsub", *hold, "--", "/bin/sleep", "60").strip()
+            number = int(array.partition("[")[0])
+            self._mine.add(array)
+
+    def touched(self) -> list[str]:
+        if not self._mine:
+            return []
+        shown = parse_dsv(self._run("qstat", "-f", "-F", "dsv", *sorted(self._mine)), "Job Id: ")
+        whole = {each.id for each in shown if f"Queued:{ELEMENTS} " in each.values["array_state_count"]}
+        return sorted(self._mine - whole)
+
+    @property
+    def _database(self) -> Path:
+        return self.pbs.root / "head" / "datastore"
+
+    @property
+    def _backup(self) -> Path:
+        return self.pbs.root / "backup"
+
+    def _stop_with_database(self) -> None:
+        self.pbs.stop_server(kill=False)
+        until(lambda: not (self._database / "postmaster.pid").exists(), "the database has ended")
+
+    def _numbers(self, *options: str) -> list[int]:
+        ids = self._run("qselect", *options).split()
+        return [int(number) for id in ids if (number := re.split(r"[.[]", id)[0]).isdecimal()]
 
     def _run(self, *command: str) -> str:
         return self.pbs.run(command, timeout=PATIENCE)

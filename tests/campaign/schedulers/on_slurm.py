@@ -12,7 +12,16 @@ from pathlib import Path
 import psutil
 
 from backends.arrays import tag_of
-from tests.campaign.schedulers.cluster import PATIENCE, Cluster, Held, Job, is_ours, minutes
+from tests.campaign.schedulers.cluster import (
+    ELEMENTS,
+    MINE,
+    PATIENCE,
+    Cluster,
+    Held,
+    Job,
+    is_ours,
+    minutes,
+)
 from tests.clusters.processes import step_processes
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.wrong_answers import ANSWERS, WrongAnswers
@@ -20,8 +29,6 @@ from tests.clusters.wrong_answers import ANSWERS, WrongAnswers
 DONATED_PARTITION = "scavenger"
 _QUEUE = ("squeue", "-h", "-r", "-o", "%j|%i|%T|%C|%l|%P")
 _SHOW = ("scontrol", "--oneliner", "show", "job")
-MINE, ELEMENTS = "mine", 8
-"""The name of held arrays of the user's own, and the jobs in each."""
 USER = getpass.getuser()
 ACCOUNTS = (
     *(f"add account {name} Description=x Organization=x parent={above}"
