@@ -43,15 +43,16 @@ from backends.slurm.questions import SharedCluster, SlurmReading
 from backends.slurm.queue import SlurmSeen, queue_state
 from backends.slurm.rows import NodeRow, Partition, find_partition
 from backends.slurm.submitting import (
+    OWN_LOG,
     accepted_id,
     arguments_of,
     changes,
     check_changed,
     donated_options,
+    keeps_backslashes,
     minutes_of,
     own_reservation,
     step_gres,
-    times_unescaped,
     together,
     where_options,
 )
@@ -127,6 +128,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             index="" if order.pilots == 1 else "SLURM_ARRAY_TASK_ID",
             gres=step_gres(command[1:]),
             shares=str(self._known_site().memory_shares),
+            log=":" if self._escapes(order) else OWN_LOG,
         )
         return accepted_id(self._submit(command, script, text))
 
@@ -244,16 +246,19 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         ours = find_site(seen.nodes, self._site.partition, look).ours
         return [row for row in rows if row.node in ours]
 
+    def _escapes(self, order: PilotOrder) -> bool:
+        return "\\" not in str(order.directory) or keeps_backslashes(self._shared.settings)
+
     def _arguments(self, order: PilotOrder) -> list[str]:
         """Raises SubmitRefused: Slurm would take it and never start it."""
-        unescaped = times_unescaped(self._shared.settings) if "\\" in str(order.directory) else 1
+        escapes = self._escapes(order)
         if order.node:
             options = donated_options(order, self._gpus_on(order))
-            return arguments_of(order, donation_terms(self._site), options, unescaped=unescaped)
+            return arguments_of(order, donation_terms(self._site), options, escapes=escapes)
         shape = self._shape(order)
         names = [node.name for node in self._known_site().machines]
         options = [*shape.options(), *where_options(self._site, names)]
-        return arguments_of(order, self._site, options, unescaped=unescaped)
+        return arguments_of(order, self._site, options, escapes=escapes)
 
     def _shape(self, order: PilotOrder) -> SlurmShape:
         """Raises SubmitRefused: Slurm would take it and never start it."""

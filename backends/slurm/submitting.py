@@ -57,21 +57,21 @@ DONATED_WAITS = 2  # minutes for which a pilot on a donated node stays in the qu
 
 
 def arguments_of(
-    order: PilotOrder, site: SiteConfig, shape: Sequence[str], *, unescaped: int = 1
+    order: PilotOrder, site: SiteConfig, shape: Sequence[str], *, escapes: bool = True
 ) -> list[str]:
     """The arguments of sbatch, without the script.
 
     Args:
         site: for a pilot on a donated node as `backends.donation.donation_terms` says.
         shape: which processors, memory and GPUs are asked for, and where.
-        unescaped: see `log_of`.
+        escapes: see `log_of`.
     """
     arguments = [
         "--parsable",
         f"--job-name={job_name(order)}",
         f"--time={minutes_of(order)}",
         *([] if order.request.least is None else [f"--time-min={least_minutes(order)}"]),
-        f"--output={log_of(order, unescaped)}",
+        f"--output={log_of(order, escapes=escapes)}",
         # Of an array, Slurm's own words on all its jobs; each job has a file for the rest (`array.template`).
         *([] if order.pilots == 1 else [f"--array=0-{order.pilots - 1}", "--open-mode=append"]),
         f"--chdir={order.directory}",
@@ -132,26 +132,30 @@ def least_minutes(order: PilotOrder) -> int:
     return math.ceil((order.request.least or 0) / 60)
 
 
-def log_of(order: PilotOrder, unescaped: int = 1) -> str:
+def log_of(order: PilotOrder, *, escapes: bool = True) -> str:
     """The file for what Slurm and the script say, as `sbatch --output` takes it.
 
     sbatch replaces `%` and a letter. In a path with a backslash, as in homes of `DOMAIN\\user`, it replaces
     nothing, and takes each backslash for the mark of the character behind it.
 
     Args:
-        unescaped: how often it does that (`times_unescaped`).
+        escapes: whether a backslash can be one (`keeps_backslashes`); else the script writes its own log.
     """
     folder = str(order.directory)
     if "\\" in folder:
-        return folder.replace("\\", "\\" * 2**unescaped) + "/slurm.out"
+        return folder.replace("\\", "\\\\") + "/slurm.out" if escapes else "/dev/null"
     return f"{folder.replace('%', '%%')}/slurm-{'%j' if order.pilots == 1 else '%A'}.out"
 
 
-def times_unescaped(settings: Mapping[str, str]) -> int:
-    """How often Slurm takes backslashes out of the path of an output: twice since 26.05 (seen on 26.05.5,
-    and once on 22.05 and 24.11)."""
+OWN_LOG = 'exec >>"$ADAPTOR_DIRECTORY/slurm.out" 2>&1'
+"""In the script of a pilot whose log Slurm cannot write."""
+
+
+def keeps_backslashes(settings: Mapping[str, str]) -> bool:
+    """Whether the path of an output can have a backslash: 26.05.5 takes all of them out, however many there
+    are, and makes another folder; 22.05 and 24.11 take two for one."""
     release = settings.get("SLURM_VERSION", "").split(".")[:2]
-    return 2 if all(map(str.isdecimal, release)) and [*map(int, release)] >= [26, 5] else 1
+    return not (all(map(str.isdecimal, release)) and [*map(int, release)] >= [26, 5])
 
 
 def donated_options(order: PilotOrder, gpus: int) -> list[str]:
