@@ -237,3 +237,20 @@ def used_minutes(slurm: ThrowawaySlurm) -> float:
 
 def flat(text: str) -> str:
     return " ".join(text.split())
+
+
+def test_an_account_that_is_removed_midway_is_named_and_waited_for(
+    accounts: ThrowawaySlurm, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run_bag(accounts, lab, monkeypatch, "batch")
+    user = getpass.getuser()
+    accounts.run(["sacctmgr", "-i", "delete", "user", user, "account=phys"])
+    try:
+        before = len(lab.pilots())
+        lab.submit("tasks.bag")
+        until(lambda: "Invalid account" in flat(lab.run("why", "2").stdout), "why has the words of Slurm")
+        assert len(lab.pilots()) - before <= TASKS, "the same request is not made again and again"
+    finally:
+        accounts.run(["sacctmgr", "-i", "add", "user", user, "account=phys", "DefaultAccount=phys"])
+    lab.wait(timeout=240)
+    exactly_one_result_each(lab, 2, TASKS)
