@@ -137,7 +137,7 @@ def test_below_the_tasks_pilots_are_wider_in_the_queue() -> None:
     full = (RunningJob("1", 640, 7200.0),)
     found = asked(view(waiting=1000, running=full, rules=rules, processors=640, times=KNOWN))
     assert sum(found.values()) <= 50
-    assert max(p for p, _, _ in found) == 7, "half of the machine over fifty pilots"
+    assert max(p for p, _, _ in found) == 13, "the machine over fifty pilots"
 
 
 def test_a_hole_that_queued_pilots_fit_gets_no_other_one() -> None:
@@ -190,6 +190,36 @@ def test_queued_pilots_without_a_task_are_withdrawn_youngest_first() -> None:
     decided = plan(view(*ours, waiting=15, running=full, times=KNOWN))
     assert [each.pilot for each in decided if isinstance(each, Withdraw)] == [20, 19, 18, 17, 16]
     assert asked(view(*ours, waiting=20, running=full, times=KNOWN)) == {}
+
+
+def test_pilots_for_holes_stay_until_the_scheduler_starts_them() -> None:
+    older = [queued(id) for id in range(1, 101)]
+    busy, later = (RunningJob("1", 54, 7200.0),), (PendingJob("2", 60, 36_000.0, 7200.0),)
+    first = asked(view(*older, running=busy, pending=later, times=KNOWN))
+    assert [(p, starts) for p, _, starts in first.elements()] == [(1, True)] * 6
+    tr = next(iter(first))[1]
+    seen = view(
+        *older, *(queued(id, tr=tr) for id in range(101, 107)), running=busy, pending=later, times=KNOWN
+    )
+    assert not [each for each in plan(seen) if isinstance(each, Issue | Withdraw)]
+
+
+def test_few_pilots_share_a_large_hole() -> None:
+    limits = msgspec.structs.replace(LIMITS, max_pilots=100, max_proc=512)
+    busy = (RunningJob("1", 312, 36_000.0),)
+    found = asked(view(waiting=1000, running=busy, rules=SiteRules(limits=limits), processors=512))
+    now = Counter(p for p, _, starts in found.elements() if starts)
+    assert now == {4: 50}
+    assert max(p for p, _, starts in found.elements() if not starts) <= 6
+
+
+def test_the_last_pilot_that_is_left_is_as_narrow_as_the_others() -> None:
+    limits = msgspec.structs.replace(LIMITS, max_pilots=100)
+    full = (RunningJob("1", 64, 7200.0),)
+    ours = [queued(id) for id in range(1, 100)]
+    found = asked(view(*ours, waiting=1000, running=full, rules=SiteRules(limits=limits)))
+    assert sum(found.values()) == 1
+    assert all(p <= 2 for p, _, _ in found)
 
 
 def test_where_nothing_waits_no_pilot_stays_queued() -> None:
