@@ -250,7 +250,8 @@ def test_an_account_that_is_removed_midway_is_named_and_waited_for(
         lab.submit("tasks.bag")
         until(lambda: "Invalid account" in flat(lab.run("why", "2").stdout), "why has the words of Slurm")
         assert len(lab.pilots()) - before <= TASKS, "the same request is not made again and again"
+        until(lambda: "bag 2: done" not in lab.run("status", "2").stdout, "no end is promised any more")
     finally:
         accounts.run(["sacctmgr", "-i", "add", "user", user, "account=phys", "DefaultAccount=phys"])
-    lab.wait(timeout=240)
+    lab.wait(2, timeout=240)
     exactly_one_result_each(lab, 2, TASKS)

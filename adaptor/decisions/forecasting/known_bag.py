@@ -145,8 +145,7 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
         earlier=bag.earlier.get(site.name),
         ended_after=bag.spec.ended_after,
         pilots=tuple(pilots),
-        open=bag.spec.allocation != "transparent"
-        and not (why_held_off(site, now) or why_not_for(site, demand, now) or _all_held(site, owner)),
+        open=bag.spec.allocation != "transparent" and not _fails(site, demand) and not _all_held(site, owner),
         next_request=site.submissions.again if site.submissions.left == 0 else now,
         late=site.waits.lateness(site.rules.limits.max_proc, now),
         wait_shares=site.waits.shares,
@@ -180,6 +179,12 @@ def _rules(site: SiteFacts, demand: Demand) -> SiteRules:
         return site.rules
     most = Largest(max(each.p for each in largest.values()), max(each.tr for each in largest.values()))
     return rules_for(site.rules, msgspec.structs.replace(demand, largest=(("", most),)), "")
+
+
+def _fails(site: SiteFacts, demand: Demand) -> bool:
+    """Whether the last request for such tasks failed: until one succeeds no end rests on the next."""
+    at_any_time = 0.0
+    return bool(why_held_off(site, at_any_time) or why_not_for(site, demand, at_any_time))
 
 
 def _all_held(site: SiteFacts, owner: int | None) -> bool:
