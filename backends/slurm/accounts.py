@@ -191,7 +191,7 @@ def used_up(groups: Iterable[GroupLimits]) -> str:
     """Why no job of ours starts until a limit is raised or its period begins again; empty: jobs can."""
     for group in groups:
         for name, minutes in group.minutes.items():
-            if minutes.limit > minutes.used or math.isinf(minutes.limit):
+            if minutes.limit > minutes.used:
                 continue
             key, reason = _SPENT[name]
             what = "processor minutes" if name == "cpu" else "minutes"
