@@ -58,9 +58,8 @@ class Look:
         self._todo = max(0, demand.waiting + demand.coming + risk - idle - starting)
         self._covered = sum(slots[pilot.id] for pilot in self._queued)
         self._coming: set[int] = set()
-        self._free = {
-            place.name: self._free_in(place) for place in self._places if self._shapes[place.name].widest
-        }
+        usable = [place for place in self._places if self._todo and self._shapes[place.name].widest]
+        self._free = {place.name: self._free_in(place) for place in usable}
         self._left = wanted.allowed
         self._most = math.inf if demand.most is None else demand.most
         self._funds = demand.funds

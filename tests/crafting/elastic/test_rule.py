@@ -204,6 +204,14 @@ def test_pilots_for_holes_stay_until_the_scheduler_starts_them() -> None:
     assert not [each for each in plan(seen) if isinstance(each, Issue | Withdraw)]
 
 
+def test_pilots_that_are_about_to_start_go_where_running_ones_have_a_slot_for_each_task() -> None:
+    idle = PilotView(
+        id=9, job="ours9", state=PilotState.RUNNING, request=Request(8, 36_000), started=0.0, ends=36_000.0
+    )
+    decided = plan(view(queued(1), queued(2), idle, waiting=5, times=KNOWN))
+    assert {each.pilot for each in decided if isinstance(each, Withdraw)} == {1, 2}
+
+
 def test_few_pilots_share_a_large_hole() -> None:
     limits = msgspec.structs.replace(LIMITS, max_pilots=100, max_proc=512)
     busy = (RunningJob("1", 312, 36_000.0),)
