@@ -189,7 +189,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bound."""
     max_withdrawals: HourlyRate | None = None
     """Queued requests that are withdrawn in any hour at most, for instance `10/h`; those that nothing needs
-    any more count, and are always withdrawn. None: no bound."""
+    any more count, and are always withdrawn. None: 20 for each that may be in the system, 1000 at least."""
     withdraw: bool = True
     """Whether queued requests may be withdrawn in order to make better ones; those that nothing needs are
     withdrawn in any case."""

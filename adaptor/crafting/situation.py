@@ -34,9 +34,9 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     """`tr` is at least this where the free slot lasts that long."""
     granularity: int = 1
     """`p` is a multiple of it: the processors per node where the site allocates whole nodes."""
-    given_together: int = 1
-    """Processors that the scheduler gives together: what a task asks for is rounded up to a multiple, which
-    the pilot holds and pays for (Slurm where cores with two threads are given whole: 2)."""
+    held_each: float = 1.0
+    """The most processors that pilots have got for each that they asked for: an option, a default or a submit
+    plugin of the site may add some, which they pay for too."""
     max_submissions: int | None = None
     """Requests that may be sent in any hour; None: no bound."""
     max_withdrawals: int | None = None
@@ -240,6 +240,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """The most processors to request now; None: only the site's limits apply."""
     why_most: str = ""
     """Why not more than `most`, in one sentence with the numbers."""
+    withheld: bool = False
+    """Whether the scheduler lets nothing start for them now, so that withdrawing others makes no room."""
     whole: int | None = None
     """Least seconds of each request where its slot lasts that long; `most` then includes all pilots in the
     system. None: no least time, and it does not."""

@@ -9,6 +9,8 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from adaptor.crafting.futures.run_shares import MOST
 from adaptor.daemon.evidence import PilotFiles, evidence, own_report, prune
 from adaptor.daemon.site import Site
@@ -167,11 +169,17 @@ log = logging.getLogger(__name__)
 
 
 def keep_learned(site: Site) -> None:
-    """Write down runs, starts and idle nodes that were learned since the last call. Raises JournalError."""
+    """Write down what was learned of runs, starts, sizes and idle nodes since the last call.
+
+    Raises JournalError.
+    """
     journal, donation = site.core.journal, site.memory.donation
     new = site.memory.jobs.take_new()
     if new:
         journal.keep_local_runs(site.name, new)
+    sizes = site.memory.sizes.take_new()
+    if sizes is not None:
+        journal.keep_tried_sizes(site.name, msgspec.msgpack.encode(sizes))
     judged = site.starts.take_new()
     if judged:
         journal.keep_starts_seen(site.name, judged)

@@ -21,6 +21,7 @@ from adaptor.crafting.submissions import HOUR
 from adaptor.daemon.core import Core
 from adaptor.daemon.evidence import KEPT, pilot_directory
 from adaptor.daemon.sites import settings_of
+from adaptor.decisions.failures.size_memory import KeptSizes
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.site_memory import SiteMemory
@@ -104,6 +105,7 @@ class Site:
             nodes=SeenNodes(core.journal.idleness(name)) if config.donation else None,
             limits_known=limits_known,
             jobs=recall_runs(core.journal, core.directory, name),
+            sizes=recall_sizes(core.journal, name),
             submitted=core.journal.read(submitted_since, name, core.now() - HOUR),
             withdrawn=core.journal.read(withdrawn_since, name, core.now() - HOUR),
         )
@@ -279,6 +281,12 @@ def recall_waits(journal: Journal, site: str) -> WaitLearner:
     for each in journal.read(pilot_waits, site):
         waits.waited(each.p, each.predicted_start, each.started, each.ended, each.submitted, each.tr)
     return waits
+
+
+def recall_sizes(journal: Journal, site: str) -> tuple[KeptSizes, ...]:
+    """Which sizes of requests the scheduler did not take. Raises JournalError."""
+    kept = journal.tried_sizes(site)
+    return () if kept is None else msgspec.msgpack.decode(kept, type=tuple[KeptSizes, ...])
 
 
 def recall_runs(journal: Journal, directory: Path, site: str) -> RunShares:

@@ -80,6 +80,7 @@ async def run(site: Site, may_step: Callable[[], bool]) -> None:
 async def step(site: Site) -> None:
     """Observe, decide, act. Raises JournalError."""
     await drive(site, step_of(site).run())
+    keep_learned(site)
 
 
 async def cancel_all(site: Site, reason: str) -> None:
@@ -173,7 +174,6 @@ async def _decision(site: Site) -> Decision:
     core, memory = site.core, site.memory
     memory.unreachable = site.remote_folder.problem if site.remote_folder is not None else ""
     memory.unreachable_because = doubt(site)
-    keep_learned(site)
     async with core.deciding:
         return await asyncio.to_thread(decide, core.snapshot(site.name, core.now()))
 

@@ -170,7 +170,7 @@ class _Step:
         demand = within_together(self._snapshot, found.demand)
         why = why_not_for(self._snapshot.here, demand, self._snapshot.now)
         if why:
-            return msgspec.structs.replace(demand, most=0, why_most=why)
+            return msgspec.structs.replace(demand, most=0, why_most=why, withheld=True)
         return one_trial_at_a_time(self._snapshot.here, demand)
 
     def _issue(self, wanted: Issue, divided: str, share: float) -> str:

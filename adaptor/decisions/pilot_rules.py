@@ -31,7 +31,7 @@ CUT_OFF = 900.0
 OVERDUE = 900.0
 """Seconds beyond its expected start for which a request may be queued although there is room for it."""
 LIMITED = 20.0
-"""Seconds for which a limit must keep a request waiting before a smaller one is tried."""
+"""Seconds for which a limit of several jobs must keep a request waiting before a smaller one is tried."""
 _DOUBLINGS = 4
 _NAMED = 5  # nodes that a remark names
 
@@ -77,8 +77,9 @@ def why_too_large(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> Withdraw
     several jobs keeps waiting while none of ours runs that could end: a smaller one may be within it."""
     if pilot.state is not PilotState.QUEUED or pilot.leaving or pilot.node:
         return None
-    since = pilot.limited_since
-    if not pilot.never and (since is None or snapshot.now - since < max(LIMITED, site.poll)):
+    since, spent = pilot.limited_since, pilot.wait.hold is Hold.SPENT
+    patience = 0.0 if spent else max(LIMITED, site.poll)
+    if not pilot.never and (since is None or snapshot.now - since < patience):
         return None
     last = _is_smallest(snapshot, site, pilot)
     if pilot.never:
@@ -87,7 +88,7 @@ def why_too_large(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> Withdraw
     if last or any(other.state is PilotState.RUNNING for other in site.requests):
         return None
     why = f"{pilot.wait.said}; a smaller request may be within it"
-    kept = KEPT if pilot.wait.hold is Hold.SPENT else KEPT_IN_LIMITS
+    kept = KEPT if spent else KEPT_IN_LIMITS
     return WithdrawStuck(pilot.id, why, pilot.wait.remedy, kept, last)
 
 

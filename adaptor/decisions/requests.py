@@ -90,7 +90,7 @@ def one_trial_at_a_time(site: SiteFacts, demand: Demand) -> Demand:
         same = pilot.shape is not None and pilot.shape[0] == demand.task
         if trial is not None and same and pilot.started is None and not pilot.leaving:
             why = f"pilot {pilot.id} shows first whether such a request starts: {trial.why}"
-            return msgspec.structs.replace(demand, most=0, why_most=why)
+            return msgspec.structs.replace(demand, most=0, why_most=why, withheld=True)
     if untried and len(untried) == max(1, len(site.rules.limits.partitions)):
         most = max(each.p for each in untried.values())
         if demand.most is None or most < demand.most:
@@ -100,15 +100,10 @@ def one_trial_at_a_time(site: SiteFacts, demand: Demand) -> Demand:
 
 
 def per_processor(rules: SiteRules, queue: QueueState | None, task: TaskSize) -> PerProcessor:
-    """What a request for such tasks may hold with each processor that it asks for.
-
-    Where each of its tasks lies alone on its node, or on its core, each is rounded up.
-    """
+    """What a request for such tasks may hold with each processor that it asks for."""
     unit = unit_of(rules, queue, task)
     gpus = task.nodes * task.gpus_for(unit.tasks) / unit.processors if task.gpus else 0.0
-    if rules.granularity > 1 or task.nodes > 1:  # whole nodes are not rounded up
-        return PerProcessor(gpus)
-    return PerProcessor(gpus, round_up(unit.each, rules.given_together) / unit.each)
+    return PerProcessor(gpus, rules.held_each)
 
 
 def tariff_for(ledger: Statements, site: SiteFacts, task: TaskSize) -> Tariff:

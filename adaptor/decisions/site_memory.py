@@ -23,7 +23,7 @@ from adaptor.crafting.submissions import Submissions
 from adaptor.decisions.actions import WAITS, End, Remark, SubmitRequest, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.failures.shape_backoffs import ShapeBackoffs
-from adaptor.decisions.failures.size_memory import SizeMemory
+from adaptor.decisions.failures.size_memory import KeptSizes, SizeMemory
 from adaptor.decisions.failures.tried_sizes import KEPT
 from adaptor.decisions.held_off import why_failed
 from adaptor.decisions.pilot_rules import covering_processors
@@ -45,6 +45,11 @@ _OF_ITS_OWN = frozenset({PilotState.COMPLETED, PilotState.FAILED, PilotState.VAN
 """Ends without a cause from outside."""
 
 
+WITHDRAWN, WITHDRAWN_EACH = 1000, 20
+"""Requests that are withdrawn in an hour at most where nothing is configured: in all, or for each that may
+be in the system. Many narrow pilots are withdrawn as tasks finish in others; more than this helps no bag."""
+
+
 class SiteMemory:
     def __init__(
         self,
@@ -57,10 +62,11 @@ class SiteMemory:
         submitted: Iterable[float] = (),
         withdrawn: Iterable[float] = (),
         jobs: RunShares | None = None,
+        sizes: Iterable[KeptSizes] = (),
     ) -> None:
-        """`waits`, `nodes` and `jobs`: what was learned before; `limits_known`: False where the limits
-        only stand for some that could not be asked yet; `submitted` and `withdrawn`: when requests were
-        sent and withdrawn before."""
+        """`waits`, `nodes`, `jobs` and `sizes`: what was learned before; `limits_known`: False where the
+        limits only stand for some that could not be asked yet; `submitted` and `withdrawn`: when requests
+        were sent and withdrawn before."""
         self.settings = settings
         self.name = settings.name
         self.rules = settings.rules
@@ -85,11 +91,12 @@ class SiteMemory:
         """Pilots in a row that the scheduler took and did not start."""
         self.fruitless = ShapeBackoffs(first=60, most=3600, tolerated=2)
         """Pilots in a row that never ran a task."""
-        self.sizes = SizeMemory()  # of formal requests that the scheduler did not take, or never starts
+        self.sizes = SizeMemory(sizes)  # of formal requests that the scheduler did not take, or never starts
         self._backoffs = (self.refusals, self.stuck, self.fruitless)
         self.submissions = Submissions(settings.rules.max_submissions, submitted)
         """Of formal requests, in the last hour."""
-        self._withdrawals = Submissions(settings.rules.max_withdrawals, withdrawn)
+        most = max(WITHDRAWN, WITHDRAWN_EACH * settings.rules.limits.in_system)
+        self._withdrawals = Submissions(settings.rules.max_withdrawals or most, withdrawn)
         """Of queued formal requests, in the last hour."""
         self._submitting: dict[int, SubmitRequest] = {}
         """By `id`: requests that are decided and not yet submitted."""
@@ -105,7 +112,7 @@ class SiteMemory:
 
     def know_limits(self, limits: Limits) -> None:
         """The scheduler has said what its limits are."""
-        if limits != self.rules.limits:
+        if self.limits_known and limits != self.rules.limits:
             self.sizes.forget()
         self.rules, self.limits_known = msgspec.structs.replace(self.rules, limits=limits), True
 
@@ -296,7 +303,14 @@ class SiteMemory:
         known = self.pilots.get(pilot.id)
         if known is not None and known is not pilot:
             self.pilots[pilot.id] = pilot
+            if pilot.held is not None and known.held is None and not pilot.node:
+                self._learn_rounding(pilot.held / billed(self.rules, pilot.request).p)
         return pilot
+
+    def _learn_rounding(self, held: float) -> None:
+        """A pilot holds this number of processors for each that it asked for."""
+        if held > self.rules.held_each:
+            self.rules = msgspec.structs.replace(self.rules, held_each=held)
 
     def know_pilots(self, pilots: Iterable[Pilot]) -> None:
         """These are in the system."""

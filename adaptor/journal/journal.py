@@ -357,6 +357,17 @@ class Journal:
                 "INSERT OR REPLACE INTO starts_seen (site, judged) VALUES (?, ?)", (site, _pack(judged))
             )
 
+    def tried_sizes(self, site: str) -> bytes | None:
+        """As `keep_tried_sizes` got it. Raises JournalError."""
+        with database.guarded(self.path):
+            row = self.connection.execute("SELECT tried FROM tried_sizes WHERE site = ?", (site,)).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def keep_tried_sizes(self, site: str, tried: bytes) -> None:
+        """Keep which sizes of requests the scheduler of a site did not take, as msgpack."""
+        with self.transaction() as db:
+            db.execute("INSERT OR REPLACE INTO tried_sizes (site, tried) VALUES (?, ?)", (site, tried))
+
     def keep_local_runs(self, site: str, runs: Iterable[Ran]) -> None:
         """Keep what local jobs of a site ran of their limits: the newest `KEPT`."""
         with self.transaction() as db:

@@ -185,6 +185,10 @@ CREATE TABLE starts_seen (                  -- how the newest forecasts of other
     site    TEXT PRIMARY KEY,
     judged  BLOB NOT NULL                   -- msgpack of JudgedStart, the oldest first
 );
+CREATE TABLE tried_sizes (                  -- which sizes of requests a scheduler did not take
+    site   TEXT PRIMARY KEY,
+    tried  BLOB NOT NULL                    -- as msgpack
+);
 CREATE TABLE notice (                       -- messages about bags: each is sent at most once
     bag     INTEGER NOT NULL,
     event   TEXT NOT NULL,                  -- end, pause, failure

@@ -31,7 +31,8 @@ from backends.scripts import with_prologue
 _log = logging.getLogger(__name__)
 
 _KEPT_JOBS = 200
-"""Of ended jobs the newest are remembered, whenever they ended: the time of day may have been set since."""
+"""Of ended jobs at least this number, the newest, and twice as many as may be in the system are remembered,
+whenever they ended: the time of day may have been set since."""
 
 
 class LocalBackend(Backend):
@@ -67,10 +68,14 @@ class LocalBackend(Backend):
             try:
                 self._advance(lock)
                 ended = [entry.job.id for entry in self._entries() if entry.ended is not None]
-                self._store.forget(ended[:-_KEPT_JOBS])
+                self._store.forget(ended[: -self._kept()])
             except SchedulerError as error:  # it is in the queue anyway
                 _log.warning("after the submission of local job %d: %s", id, error)
         return str(id)
+
+    def _kept(self) -> int:
+        limits = self._site.limits
+        return max(_KEPT_JOBS, 2 * max(limits.max_pilots or 0, limits.max_pending_requests or 0))
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         with self._store.locked() as lock:

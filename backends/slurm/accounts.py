@@ -75,16 +75,25 @@ class GroupLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Running jobs: GrpJobs; of a user in an account, MaxJobs."""
     submitted: Used = Used()
     """Jobs queued or running: GrpSubmitJobs."""
-    minutes: Used = Used()
-    """Minutes of processors in all: GrpTRESMins=cpu."""
-    run_minutes: Used = Used()
-    """Minutes that running jobs may still take, together: GrpTRESRunMins=cpu."""
+    minutes: Mapping[str, Used] = {}
+    """Used since the last reset, by what is counted: GrpTRESMins of `cpu`, `node`, `mem` and `billing`, which
+    concern every job; `wall` is GrpWall."""
+    run_minutes: Mapping[str, Used] = {}
+    """What running jobs may still take, together: GrpTRESRunMins."""
     job_processors: float = math.inf
     """Processors of one job on one node: MaxTRESPerNode=cpu."""
     job_minutes: float = math.inf
     """Processors times minutes of one job: MaxTRESMins=cpu."""
 
 
+_SPENT = {
+    "cpu": ("GrpTRESMins=cpu", "GrpCPUMinutesLimit"),
+    "node": ("GrpTRESMins=node", "GrpNodeMinutes"),
+    "mem": ("GrpTRESMins=mem", "GrpMemMinutes"),
+    "billing": ("GrpTRESMins=billing", "GrpBillingMinutes"),
+    "wall": ("GrpWall", "GrpWallLimit"),
+}
+"""By what every job uses: the key of sacctmgr, and Slurm's word for jobs that wait, behind Assoc or QOS."""
 _PAIR = re.compile(r"(N|[0-9.]+)(?:\(([0-9.]+)\))?")
 _WORD = re.compile(r"(\w+)=(\S*)")
 
@@ -104,7 +113,8 @@ def _group(line: str) -> GroupLimits:
     values: dict[str, str] = {}
     for key, value in _WORD.findall(line):
         values.setdefault(key, value)
-    tres, minutes = _counted(values["GrpTRES"]), _counted(values["GrpTRESMins"])
+    tres = _counted(values["GrpTRES"])
+    minutes = {**_counted(values["GrpTRESMins"]), "wall": _used(values.get("GrpWall", ""))}
     jobs = _used(values["GrpJobs"])
     name = _name(values.get("QOS", ""))
     account, user = values.get("Account", ""), _name(values.get("UserName", ""))
@@ -122,8 +132,8 @@ def _group(line: str) -> GroupLimits:
         nodes=tres.get("node", Used()),
         jobs=jobs,
         submitted=_used(values["GrpSubmitJobs"]),
-        minutes=minutes.get("cpu", Used()),
-        run_minutes=_counted(values["GrpTRESRunMins"]).get("cpu", Used()),
+        minutes=minutes,
+        run_minutes=_counted(values["GrpTRESRunMins"]),
         job_processors=_counted(values.get("MaxTRESPN", "")).get("cpu", Used()).limit,
         job_minutes=_counted(values.get("MaxTRESMinsPJ", "")).get("cpu", Used()).limit,
     )
@@ -137,7 +147,7 @@ def _name(text: str) -> str:
 def _counted(text: str) -> dict[str, Used]:
     """`cpu=6(2),mem=N(0)`, by the name before the sign."""
     pairs = (item.partition("=") for item in text.split(",") if item)
-    return {name: _used(value) for name, _, value in pairs if name in ("cpu", "node")}
+    return {name: _used(value) for name, _, value in pairs if name in _SPENT}
 
 
 def _used(text: str) -> Used:
@@ -180,13 +190,15 @@ def below(groups: Iterable[GroupLimits], account: str) -> frozenset[str]:
 def used_up(groups: Iterable[GroupLimits]) -> str:
     """Why no job of ours starts until a limit is raised or its period begins again; empty: jobs can."""
     for group in groups:
-        if group.minutes.limit <= group.minutes.used:
-            limit, used = group.minutes.limit, group.minutes.used
-            word = "QOS" if group.qos else "Assoc"
+        for name, minutes in group.minutes.items():
+            if minutes.limit > minutes.used:
+                continue
+            key, reason = _SPENT[name]
+            what = "processor minutes" if name == "cpu" else "minutes"
             return (
-                f"{group.source} has used up its {limit:g} processor minutes (GrpTRESMins=cpu={limit:g}, "
-                f"{used:g} used): Slurm starts none of its jobs ({word}GrpCPUMinutesLimit); ask its "
-                "coordinator for more, or set `account` or `qos` of this site to another"
+                f"{group.source} has used up its {minutes.limit:g} {what} ({key}={minutes.limit:g}, "
+                f"{minutes.used:g} used): Slurm starts none of its jobs ({'QOS' if group.qos else 'Assoc'}"
+                f"{reason}); ask its coordinator for more, or set `account` or `qos` of this site to another"
             )
         for key, limit in (
             ("GrpTRES=cpu", group.processors.limit),

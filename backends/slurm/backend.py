@@ -21,11 +21,11 @@ from backends.machines.here import HERE
 from backends.observed.backend import BatchBackend
 from backends.observed.remembered import Unchanged
 from backends.scripts import render
-from backends.slurm.accounts import shared_bounds, used_up
+from backends.slurm.accounts import shared_bounds
 from backends.slurm.checking import unknown_answers
 from backends.slurm.donation import donatable, node_reports
 from backends.slurm.jobs import OwnSlurmJobs, remaining_nodes
-from backends.slurm.limits import bounded_groups, ceilings, groups_of, look_for
+from backends.slurm.limits import bounded_groups, ceilings, look_for, why_closed
 from backends.slurm.nodes import (
     KnownNode,
     Look,
@@ -43,11 +43,13 @@ from backends.slurm.questions import SharedCluster, SlurmReading
 from backends.slurm.queue import SlurmSeen, queue_state
 from backends.slurm.rows import NodeRow, Partition, find_partition
 from backends.slurm.submitting import (
+    OWN_LOG,
     accepted_id,
     arguments_of,
     changes,
     check_changed,
     donated_options,
+    keeps_backslashes,
     minutes_of,
     own_reservation,
     step_gres,
@@ -126,6 +128,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             index="" if order.pilots == 1 else "SLURM_ARRAY_TASK_ID",
             gres=step_gres(command[1:]),
             shares=str(self._known_site().memory_shares),
+            log=":" if self._escapes(order) else OWN_LOG,
         )
         return accepted_id(self._submit(command, script, text))
 
@@ -205,11 +208,11 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         )
 
     def _allowed_now(self, site: PartitionNodes, seen: SlurmReading) -> Allowed:
-        """Raises PartitionClosed: what the account or the QOS may use is used up."""
+        """Raises PartitionClosed: the account or the QOS may use nothing of the partition (any more)."""
         terms, partition = self._shared.terms(), seen.partitions.get(site.name)
         if partition is None:
             return Allowed()
-        if reason := used_up(groups_of(terms, self._site, partition)):
+        if reason := why_closed(terms, self._site, partition):
             raise PartitionClosed(reason)
         groups = bounded_groups(terms, self._site, site)
         bounds = shared_bounds(groups, seen.jobs, seen.job_details.found, terms.user)
@@ -243,15 +246,19 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         ours = find_site(seen.nodes, self._site.partition, look).ours
         return [row for row in rows if row.node in ours]
 
+    def _escapes(self, order: PilotOrder) -> bool:
+        return "\\" not in str(order.directory) or keeps_backslashes(self._shared.settings)
+
     def _arguments(self, order: PilotOrder) -> list[str]:
         """Raises SubmitRefused: Slurm would take it and never start it."""
+        escapes = self._escapes(order)
         if order.node:
-            return arguments_of(
-                order, donation_terms(self._site), donated_options(order, self._gpus_on(order))
-            )
+            options = donated_options(order, self._gpus_on(order))
+            return arguments_of(order, donation_terms(self._site), options, escapes=escapes)
         shape = self._shape(order)
         names = [node.name for node in self._known_site().machines]
-        return arguments_of(order, self._site, [*shape.options(), *where_options(self._site, names)])
+        options = [*shape.options(), *where_options(self._site, names)]
+        return arguments_of(order, self._site, options, escapes=escapes)
 
     def _shape(self, order: PilotOrder) -> SlurmShape:
         """Raises SubmitRefused: Slurm would take it and never start it."""

@@ -17,8 +17,8 @@ from backends.base import PilotOrder, SchedulerError
 from backends.ceilings import Ceilings
 from backends.commands import Commands
 from backends.findings import Finding, check_service, check_sizes, check_whole_nodes, error, ok, warning
-from backends.slurm.accounts import SlurmTerms, used_up
-from backends.slurm.limits import bounded_groups, find_association, groups_of
+from backends.slurm.accounts import SlurmTerms
+from backends.slurm.limits import bounded_groups, find_association, groups_of, why_closed
 from backends.slurm.nodes import MEBIBYTE, PartitionNodes, is_known
 from backends.slurm.placing.exclusivity import KNOWN, NODE, NOTHING
 from backends.slurm.placing.restriction import licenses_of, odd_arguments, restriction_of
@@ -222,14 +222,17 @@ def check_shared(
     """What account and QOS let jobs hold together, what of it is left, and the unit of requests."""
     partition = terms.partitions[nodes.name]
     groups = groups_of(terms, site, partition)
-    if reason := used_up(groups):
+    if reason := why_closed(terms, site, partition):
         yield error(reason)
     for group in bounded_groups(terms, site, nodes):
         yield ok(f"at most {group.most:g} processors at the same time ({group.source})")
     for each in groups:
-        if not math.isinf(each.minutes.limit):
-            used, limit = each.minutes.used, each.minutes.limit
-            yield ok(f"{each.source}: {used:g} of {limit:g} processor minutes are used (GrpTRESMins)")
+        for name, minutes in each.minutes.items():
+            if not math.isinf(minutes.limit):
+                of = f"{minutes.used:g} of {minutes.limit:g}"
+                key = "GrpWall" if name == "wall" else "GrpTRESMins"
+                what = {"cpu": "processor minutes", "wall": "minutes"}.get(name, f"minutes of {name}")
+                yield ok(f"{each.source}: {of} {what} are used ({key})")
     if nodes.processor_step > 1:
         yield ok(f"Slurm gives {nodes.processor_step} processors at once: requests are multiples of them")
     if nodes.most_memory is not None:
@@ -290,7 +293,7 @@ def _kinds(nodes: PartitionNodes) -> Iterator[tuple[str, TaskSize]]:
     ours = [node for node in nodes.machines if node.ours and node.processors]
     shares = [node.memory // node.processors for node in ours if node.memory]
     if shares and nodes.memory_counted:
-        memory = max(1, min(shares) // MEBIBYTE) * MEBIBYTE
+        memory = max(1, min(*shares, nodes.most_memory or shares[0]) // MEBIBYTE) * MEBIBYTE
         yield f" with {format_size(memory)} for each processor", TaskSize(memory=memory)
     for type in sorted({type for node in ours for type, _ in node.gpus}):
         kind = f"{type} GPU".strip()

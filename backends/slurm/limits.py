@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.ceilings import Bound, Ceilings
-from backends.slurm.accounts import Group, GroupLimits, SlurmTerms, below, concerning
+from backends.slurm.accounts import Group, GroupLimits, SlurmTerms, Used, below, concerning, used_up
 from backends.slurm.nodes import Look, PartitionNodes, memory_terms, node_terms
 from backends.slurm.parse import Association, QosAllowance
 from backends.slurm.placing.gres import NodeDetail
@@ -30,12 +30,12 @@ def ceilings(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> Ceil
         bounds.append(Bound(partition.max_nodes * size, f"MaxNodes of {name}"))
     per_node = [Bound(each.value * size, each.source) for each in _bounds(allowances, "nodes")]
     shared = [Bound(group.most, group.source) for group in bounded_groups(terms, site, nodes)]
-    minutes = [*_minutes(groups), *_bounds(allowances, "minutes")]
+    minutes = [*_minutes(groups, partition.billing), *_bounds(allowances, "minutes")]
     of_nodes = _of_own_nodes(nodes, partition)
     return Ceilings(
         requests=min(_requests(allowances, groups), default=Bound(math.inf, "no limit")),
         processors=min([*bounds, *_bounds(allowances, "processors"), *per_node, *of_nodes, *shared]),
-        seconds=min([_partition_time(partition), *_bounds(allowances, "seconds")]),
+        seconds=min([_partition_time(partition), *_bounds(allowances, "seconds"), *_wall(groups)]),
         whole=min([partition.processors, *(int(bound.value) for bound in of_nodes)]),
         node=largest,
         least=max([Bound(1, "no limit"), *(Bound(each.least, each.source) for each in allowances)]),
@@ -72,6 +72,34 @@ def groups_of(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> list
     mine = find_association(terms.associations, site, partition.name)
     account = site.account or (mine.account if mine else "")
     return concerning(terms.groups, account, terms.user, partition.name, _qos_names(site, mine, partition))
+
+
+def why_closed(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> str:
+    """Why no request of the site starts in a partition at present; empty: some do."""
+    return _why_kept_out(terms, site, partition) or used_up(groups_of(terms, site, partition))
+
+
+def _why_kept_out(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> str:
+    """Of an account or a QOS whose jobs the partition does not take."""
+    mine, name = find_association(terms.associations, site, partition.name), f"partition {partition.name}"
+    if mine is None:
+        return ""
+    account, qos = mine.account, site.qos or mine.default_qos or "normal"
+    if partition.only_qos and qos not in partition.only_qos:
+        there = ", ".join(sorted(partition.only_qos))
+        return f"{name} takes no jobs of QOS {qos} (AllowQos={there}): set `qos` of this site to one of these"
+    if qos in partition.no_qos:
+        return f"{name} takes no jobs of QOS {qos} (DenyQos): set `qos` of this site to another"
+    known = [each for each in partition.only_accounts if account in below(terms.groups, each)]
+    if partition.only_accounts and not known:
+        there = ", ".join(sorted(partition.only_accounts))
+        return (
+            f"{name} takes no jobs of account {account} (AllowAccounts={there}): set `account` of this site "
+            "to one of these"
+        )
+    if account in partition.no_accounts:
+        return f"{name} takes no jobs of account {account} (DenyAccounts): set `account` to another"
+    return ""
 
 
 def bounded_groups(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> list[Group]:
@@ -120,16 +148,27 @@ def _requests(allowances: Iterable[QosAllowance], groups: Iterable[GroupLimits])
     return [bound for bound in found if not math.isinf(bound.value)]
 
 
-def _minutes(groups: Iterable[GroupLimits]) -> Iterator[Bound]:
-    """Processors times minutes that one more job may take."""
+def _minutes(groups: Iterable[GroupLimits], billing: float) -> Iterator[Bound]:
+    """Processors times minutes that one more job may take. `billing`: of each processor."""
     for group in groups:
-        source = group.source
-        left = group.minutes.left  # with `safe`, what running jobs may still take is set aside
-        sure = left - group.run_minutes.used
-        yield Bound(sure if sure >= 1 else left, f"GrpTRESMins of {source}")
-        run = group.run_minutes
-        yield Bound(run.left if run.left >= 1 else run.limit, f"GrpTRESRunMins of {source}")
-        yield Bound(group.job_minutes, f"MaxTRESMins of {source}")
+        for name, size in (("cpu", 1.0), ("billing", billing)):
+            total, run = (each.get(name, Used()) for each in (group.minutes, group.run_minutes))
+            if size:
+                yield Bound(_left(total, run.used) / size, f"GrpTRESMins={name} of {group.source}")
+                left = run.left if run.left >= 1 else run.limit
+                yield Bound(left / size, f"GrpTRESRunMins={name} of {group.source}")
+        yield Bound(group.job_minutes, f"MaxTRESMins of {group.source}")
+
+
+def _left(total: Used, set_aside: float = 0.0) -> float:
+    """With `safe`, what running jobs may still take is set aside."""
+    sure = total.left - set_aside
+    return sure if sure >= 1 else total.left
+
+
+def _wall(groups: Iterable[GroupLimits]) -> list[Bound]:
+    found = ((group.minutes.get("wall", Used()), group.source) for group in groups)
+    return [Bound(60 * _left(wall), f"GrpWall of {source}") for wall, source in found if wall.left >= 1]
 
 
 def _of_own_nodes(nodes: PartitionNodes, partition: Partition) -> list[Bound]:

@@ -394,6 +394,18 @@ def _reservation(line: str) -> ReservationRow:
     return ReservationRow(name=values["ReservationName"], start=start, end=end, nodes=nodes)
 
 
+def _named(names: str) -> frozenset[str]:
+    """Empty where all are named."""
+    return frozenset() if names.upper() in ("", "ALL", "(NULL)") else frozenset(names.split(","))
+
+
+def _billing(weights: str) -> float:
+    """For each processor: 1 where nothing is said."""
+    pairs = (item.partition("=") for item in weights.lower().split(",") if item)
+    found = {name: value for name, _, value in pairs}
+    return finite(found.get("cpu", "0")) if found else 1.0
+
+
 def _most(text: str) -> float:
     return math.inf if text in ("", "UNLIMITED") else float(parse_count(text))
 
@@ -421,4 +433,9 @@ def _partition(line: str) -> Partition:
         node_processors=_most(values.get("MaxCPUsPerNode", "")),
         socket_processors=_most(values.get("MaxCPUsPerSocket", "")),
         min_nodes=max(1, parse_count(values.get("MinNodes", "1"))),
+        only_accounts=_named(values.get("AllowAccounts", "")),
+        only_qos=_named(values.get("AllowQos", "")),
+        no_accounts=_named(values.get("DenyAccounts", "")),
+        no_qos=_named(values.get("DenyQos", "")),
+        billing=_billing(values.get("TRESBillingWeights", "")),
     )

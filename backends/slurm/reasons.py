@@ -140,7 +140,7 @@ def never(state: str, reason: str) -> str:
         problem = "it could not be started and is held"
     if not problem and state in HELD_STATES:
         problem = "Slurm holds it until a person releases it"
-    said = state if word in ("", "None") else word
+    said = state if word in ("", "None") else f"{word}{_details(reason)}"
     return f"{problem} ({said})" if problem else ""
 
 
@@ -199,6 +199,7 @@ _REFUSED: tuple[tuple[Remedy, tuple[str, ...]], ...] = (
         Remedy.OTHER,
         (
             *("Invalid account", "Invalid qos", "Invalid partition", "not permitted", "ermission denied"),
+            *("Invalid user", "Invalid group", "Invalid host", "Invalid node name"),
             *("Access", "temporarily", "Required node not available", "Invalid license"),
             *(
                 "Invalid wckey",
@@ -234,4 +235,11 @@ def refused_remedy(said: str) -> Remedy:
 
 
 def _words(reason: str) -> list[str]:
-    return [word.strip() for word in reason.strip("()").split(",")]
+    plain = reason.strip("()").partition(" (")[0]
+    return [word.strip() for word in plain.split(",")]
+
+
+def _details(reason: str) -> str:
+    """What some sentences add in brackets: `… to use this partition (batch allows a,b not c)`."""
+    _, bracket, details = reason.strip("()").partition(" (")
+    return f"{bracket}{details})" if bracket else ""

@@ -108,6 +108,13 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     socket_processors: float = math.inf
     min_nodes: int = 1
     """Of one job."""
+    only_accounts: frozenset[str] = frozenset()
+    """Whose jobs it takes, with those of accounts below them; empty: of all."""
+    only_qos: frozenset[str] = frozenset()
+    no_accounts: frozenset[str] = frozenset()
+    no_qos: frozenset[str] = frozenset()
+    billing: float = 1.0
+    """Counted for each processor; 0: what is counted follows from other things."""
 
 
 def find_partition(partitions: Iterable[Partition], name: str | None) -> Partition | None:

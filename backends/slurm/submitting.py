@@ -6,7 +6,7 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from adaptor.config.schema import SiteConfig
 from adaptor.units import folded
@@ -56,19 +56,22 @@ def tag_in(comment: str) -> str:
 DONATED_WAITS = 2  # minutes for which a pilot on a donated node stays in the queue at most
 
 
-def arguments_of(order: PilotOrder, site: SiteConfig, shape: Sequence[str]) -> list[str]:
+def arguments_of(
+    order: PilotOrder, site: SiteConfig, shape: Sequence[str], *, escapes: bool = True
+) -> list[str]:
     """The arguments of sbatch, without the script.
 
     Args:
         site: for a pilot on a donated node as `backends.donation.donation_terms` says.
         shape: which processors, memory and GPUs are asked for, and where.
+        escapes: see `log_of`.
     """
     arguments = [
         "--parsable",
         f"--job-name={job_name(order)}",
         f"--time={minutes_of(order)}",
         *([] if order.request.least is None else [f"--time-min={least_minutes(order)}"]),
-        f"--output={log_of(order)}",
+        f"--output={log_of(order, escapes=escapes)}",
         # Of an array, Slurm's own words on all its jobs; each job has a file for the rest (`array.template`).
         *([] if order.pilots == 1 else [f"--array=0-{order.pilots - 1}", "--open-mode=append"]),
         f"--chdir={order.directory}",
@@ -129,16 +132,30 @@ def least_minutes(order: PilotOrder) -> int:
     return math.ceil((order.request.least or 0) / 60)
 
 
-def log_of(order: PilotOrder) -> str:
+def log_of(order: PilotOrder, *, escapes: bool = True) -> str:
     """The file for what Slurm and the script say, as `sbatch --output` takes it.
 
     sbatch replaces `%` and a letter. In a path with a backslash, as in homes of `DOMAIN\\user`, it replaces
     nothing, and takes each backslash for the mark of the character behind it.
+
+    Args:
+        escapes: whether a backslash can be one (`keeps_backslashes`); else the script writes its own log.
     """
     folder = str(order.directory)
     if "\\" in folder:
-        return folder.replace("\\", "\\\\") + "/slurm.out"
+        return folder.replace("\\", "\\\\") + "/slurm.out" if escapes else "/dev/null"
     return f"{folder.replace('%', '%%')}/slurm-{'%j' if order.pilots == 1 else '%A'}.out"
+
+
+OWN_LOG = 'exec >>"$ADAPTOR_DIRECTORY/slurm.out" 2>&1'
+"""In the script of a pilot whose log Slurm cannot write."""
+
+
+def keeps_backslashes(settings: Mapping[str, str]) -> bool:
+    """Whether the path of an output can have a backslash: 26.05.5 takes all of them out, however many there
+    are, and makes another folder; 22.05 and 24.11 take two for one."""
+    release = settings.get("SLURM_VERSION", "").split(".")[:2]
+    return not (all(map(str.isdecimal, release)) and [*map(int, release)] >= [26, 5])
 
 
 def donated_options(order: PilotOrder, gpus: int) -> list[str]:

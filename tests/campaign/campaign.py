@@ -89,7 +89,7 @@ def _play(plan: Plan, scene: Scene, root: Path, say: Say) -> tuple[Played, list[
 def _play_on_stage(plan: Plan, scene: Scene, root: Path, say: Say) -> tuple[Played, list[Finding], int]:
     with stage(scene, root) as world:
         play = Play(plan, world, say, scene.submit_options)
-        with LimitsWatch(world.sites) as watch:
+        with LimitsWatch(world.sites, scene.most) as watch:
             found = _findings(play, world, say)
         found += watch.findings
         if found:

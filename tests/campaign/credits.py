@@ -19,10 +19,15 @@ from tests.campaign.verifying import Finding, Wrong
 _Journal = sqlite3.Connection
 
 
-def check_credits(journal: Path, records: Iterable[Held]) -> list[Finding]:
-    """After all pilots have ended and the daemon has stopped."""
+def check_credits(
+    journal: Path, records: Iterable[Held], rewound: Iterable[tuple[float, float]] = ()
+) -> list[Finding]:
+    """After all pilots have ended and the daemon has stopped.
+
+    `rewound`: times of which the scheduler has forgotten what it recorded.
+    """
     with closing(sqlite3.connect(journal)) as db:
-        return [*charged(db), *_budgets(db), *_by_records(db, records)]
+        return [*charged(db), *_budgets(db), *_by_records(db, records, list(rewound))]
 
 
 def charged(db: _Journal) -> Iterator[Finding]:
@@ -67,7 +72,9 @@ def _budgets(db: _Journal) -> Iterator[Finding]:
                 )
 
 
-def _by_records(db: _Journal, records: Iterable[Held]) -> Iterator[Finding]:
+def _by_records(
+    db: _Journal, records: Iterable[Held], rewound: list[tuple[float, float]]
+) -> Iterator[Finding]:
     """The times that were charged are those of the scheduler, to a second, and so are the processors."""
     known = {held.tag: held for held in records}
     pilots = db.execute("SELECT id, tag, state, p, started, ended FROM pilot").fetchall()
@@ -77,6 +84,8 @@ def _by_records(db: _Journal, records: Iterable[Held]) -> Iterator[Finding]:
         held = known.get(tag)
         if held is None or state == "vanished":
             continue  # it never came into the queue, or the scheduler has lost it in a crash of its own
+        if any(since <= ended and (started or ended) <= until for since, until in rewound):
+            continue
         ours = ended - started if started is not None else 0.0
         if abs(ours - held.seconds) > 1:
             text = f"is counted for {ours:.0f} s; the scheduler has {held.seconds:.0f} s"

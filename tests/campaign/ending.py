@@ -28,6 +28,11 @@ def check_end(plan: Plan, world: World) -> Iterator[Finding]:
     )
     for pilot in _left(lambda: _pilots(world)):
         yield Finding(Wrong.LEAKED, f"pilot {pilot} is left in the journal")
+    for cluster in world.sites:
+        for job in cluster.touched():
+            yield Finding(
+                Wrong.TOUCHED, f"{cluster.name}: job {job} of the user's own does not wait any more"
+            )
     results = world.lab.results(BAG)
     world.forget_daemon()
     world.lab.run("daemon", "stop")
@@ -39,7 +44,7 @@ def check_end(plan: Plan, world: World) -> Iterator[Finding]:
     records = [held for cluster in world.sites for held in cluster.records()]
     if not records:
         yield Finding(Wrong.OTHER, "the scheduler has no record of any pilot")
-    yield from check_credits(world.lab.state / "journal.sqlite", records)
+    yield from check_credits(world.lab.state / "journal.sqlite", records, world.rewound)
     yield from (Finding(Wrong.OTHER, trouble) for trouble in world.troubles)
     yield from _journal_is_whole(world)
     yield from _log_is_clean(world)

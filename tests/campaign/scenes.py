@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.campaign.limits import MINUTES, PENDING, PROCESSORS
+from tests.campaign.limits import MINUTES, PENDING, PILOTS, PROCESSORS
 from tests.campaign.local_jobs import LocalJobs, runtime_directory
 from tests.campaign.schedulers.cluster import Cluster
 from tests.campaign.schedulers.on_openpbs import OpenPbsCluster
-from tests.campaign.schedulers.on_slurm import SlurmCluster
+from tests.campaign.schedulers.on_slurm import ACCOUNTS, SlurmCluster
 from tests.campaign.small_disk import DiskMaker, failing_disk, quota_disk, small_disk
 from tests.campaign.world import World
 from tests.clusters import openpbs as pbs
-from tests.clusters import slurm, slurm_accounting
+from tests.clusters import slurm, slurm_accounting, slurm_conf
 from tests.clusters.openpbs import ThrowawayOpenPbs
 from tests.clusters.openpbs_conf import ClusterOptions as PbsOptions
 from tests.clusters.processes import free_ports
@@ -33,7 +33,11 @@ REMEMBER = 86400
 """Seconds for which Slurm keeps its records: the credits are counted again from them."""
 
 _SITE = f"""\
-    limits: {{max_pending_requests: {PENDING}, max_proc: {PROCESSORS}, max_tr: {MINUTES}m}}
+    limits:
+      max_pending_requests: {PENDING}
+      max_pilots: {PILOTS}
+      max_proc: {PROCESSORS}
+      max_tr: {MINUTES}m
     initial_tr: 30s
     pad: 10s
     idle_timeout: 6
@@ -54,6 +58,8 @@ class Scene:
     build: Callable[[ExitStack, Lab], World]
     processors: int = NODES * CPUS
     submit_options: tuple[str, ...] = ()
+    most: int = PILOTS
+    """Requests in the system of each site."""
     disk: DiskMaker = small_disk
     """Makes those of the state directory and of the output."""
     scheduler: Callable[[], str | None] = slurm.available
@@ -66,6 +72,18 @@ def plain(stack: ExitStack, lab: Lab) -> World:
 
 def accounting(stack: ExitStack, lab: Lab) -> World:
     return _over_tcp(stack, lab, _slurm(stack, "hpc", accounting=True, min_job_age=2))
+
+
+def limits(stack: ExitStack, lab: Lab) -> World:
+    terms = {"accounts": ACCOUNTS, "extra": slurm_conf.ACCOUNTS.extra}
+    return _over_tcp(stack, lab, _slurm(stack, "hpc", accounting=True, **terms))
+
+
+def few_requests(stack: ExitStack, lab: Lab) -> World:
+    world = plain(stack, lab)
+    assert lab.config is not None
+    lab.configure(lab.config.read_text().replace(f"      max_pilots: {PILOTS}\n", ""))
+    return world
 
 
 def openpbs(stack: ExitStack, lab: Lab) -> World:
@@ -121,6 +139,7 @@ SCENES = {
     scene.name: scene
     for scene in (
         Scene("plain", "workers connect to the daemon", plain),
+        Scene("few-requests", "few wide requests, not many pilots", few_requests, most=PENDING),
         Scene("spool", "messages pass as files", spool),
         Scene("ssh", "the cluster is reached over ssh, its workers through a tunnel", ssh),
         Scene("two-sites", "one cluster here, one over ssh", two_sites, processors=32 + 16),
@@ -133,6 +152,12 @@ SCENES = {
             "accounting",
             "slurmdbd has the records, and Slurm forgets",
             accounting,
+            scheduler=slurm_accounting.available,
+        ),
+        Scene(
+            "limits",
+            "limits of the account and the QOS change",
+            limits,
             scheduler=slurm_accounting.available,
         ),
         Scene("openpbs", "workers connect to the daemon", openpbs, scheduler=pbs.unavailable),

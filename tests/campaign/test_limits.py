@@ -25,4 +25,4 @@ FINE = Job("7", "adaptor-abc.1", 16, 6.0)
     ],
 )
 def test_a_look_at_the_queue_is_judged(jobs: list[Job], findings: int) -> None:
-    assert len(list(exceeded("hpc", jobs))) == findings
+    assert len(list(exceeded("hpc", jobs, 3))) == findings

@@ -24,6 +24,7 @@ class Wrong(Enum):
     LEAKED = "leaked"
     CHARGED = "wrong charges"
     LIMIT = "limits exceeded"
+    TOUCHED = "jobs of the user's own touched"
     OTHER = "other findings"
 
 

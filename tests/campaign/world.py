@@ -43,6 +43,8 @@ class World:
         self.state_disk: SmallDisk | None = None
         self.output_disk: SmallDisk | None = None
         self.spool_disk: SmallDisk | None = None
+        self.rewound: list[tuple[float, float]] = []
+        """From when to when a controller forgot what it had known."""
         self.claimed: set[str] = set()
         """What is hit at present."""
         self.chores: list[Callable[[], object]] = []

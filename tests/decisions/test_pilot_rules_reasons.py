@@ -73,8 +73,12 @@ def test_a_limit_is_met_by_a_smaller_request_where_none_of_ours_can_end() -> Non
     (found,) = withdrawn(WAITING)
     assert "AssocGrpCpuLimit" in found.reason
     assert (found.remedy, found.kept, found.last) == (Remedy.NARROWER, KEPT_IN_LIMITS, False)
-    spent = pilot(WAITING, wait=Wait("used up", Hold.SPENT, Remedy.SMALLER))
+
+
+def test_no_end_of_a_job_brings_minutes_back_so_a_smaller_request_is_tried_at_once() -> None:
+    spent = pilot(WAITING, wait=Wait("used up", Hold.SPENT, Remedy.SMALLER), limited_since=NOW)
     assert withdrawn(spent)[0].kept == KEPT
+    assert withdrawn(spent, pilot(RUNNING, id=9, processors=4)) == []
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
+import msgspec
 import pytest
 
-from adaptor.decisions.site_memory import SLACK
+from adaptor.decisions.site_memory import SLACK, WITHDRAWN
 from adaptor.model import Allowed, SharedBound
 from adaptor.reports import JobState
 from adaptor.scheduling.state import Meter
@@ -61,3 +62,41 @@ def test_pilots_that_bags_share_have_none(site: FakeSite) -> None:
 )
 def test_work_is_paid_until_the_unit_ends_less_what_it_takes_to_leave(now: float, until: float) -> None:
     assert Meter(started=1000.0, unit=600.0, spare=60.0).paid_until(now) == until
+
+
+def test_sizes_that_were_refused_are_not_asked_for_again_after_a_restart(site: FakeSite) -> None:
+    site.backend.refuses = lambda order: order.request.tr > 100
+    site.submit_bag(8)
+    steps(site)
+    refused = {(order.request.p, order.request.tr) for order in site.backend.orders}
+    assert refused
+    site.backend.orders.clear()
+    site.restart()
+    steps(site, 2)
+    again = [(order.request.p, order.request.tr) for order in site.backend.orders]
+    assert again
+    assert not refused.intersection(again)
+
+
+def test_the_budget_holds_what_pilots_get_beyond_what_they_ask_for(site: FakeSite) -> None:
+    """Which is known as soon as one has started."""
+    submit_budgeted(site, 4, 100)
+    steps(site)
+    order = site.backend.orders[0]
+    assert site.state.memory.rules.held_each == 1
+    site.backend.say(order.tag, JobState.RUNNING)
+    report = site.backend.reports[order.tag]
+    site.backend.reports[order.tag] = msgspec.structs.replace(report, held=2 * order.request.p)
+    steps(site)
+    assert site.state.memory.rules.held_each == 2
+
+
+def test_the_withdrawals_of_an_hour_are_bounded_where_nothing_is_configured(site: FakeSite) -> None:
+    memory, now = site.state.memory, time.time()
+    assert memory.rules.max_withdrawals is None
+    for _ in range(WITHDRAWN):
+        memory._withdrawals.note(now)
+    site.submit_bag(8)
+    steps(site)
+    assert not site.state.memory._rules_now(time.time()).may_withdraw
+    assert site.state.memory._rules_now(now + 3601).may_withdraw

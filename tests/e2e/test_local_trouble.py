@@ -5,12 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
-import msgspec
 import psutil
 import pytest
 
 from adaptor.decisions.pilot_rules import UNREACHED
-from adaptor.protocol.access import read_access, worker_access, write_access
 from tests.e2e.lab import Lab, exactly_one_result_each, keys_of, site, sites
 from tests.living import until
 
@@ -128,13 +126,18 @@ def test_a_site_that_cannot_be_reached_leaves_the_bag_to_the_others(lab: Lab) ->
     assert {request["site"] for request in lab.ask("report", "1")["requests"]} == {"here"}
 
 
-@pytest.mark.skip(reason="the daemon writes a changed access file again: another way to hide it is needed")
+ELSEWHERE = """
+(umask 077; sed 's#"addresses": *[[][^]]*[]]#"addresses":["tcp://127.0.0.1:9"]#' \
+    "$ADAPTOR_ACCESS" > "$ADAPTOR_DIRECTORY/access.json")
+export ADAPTOR_ACCESS="$ADAPTOR_DIRECTORY/access.json"
+"""
+"""A prologue after which a worker calls where nobody listens: the daemon would mend its own access file."""
+
+
+@pytest.mark.nightly
 def test_workers_that_cannot_reach_the_daemon_are_told_of_within_a_minute(lab: Lab) -> None:
-    lab.configure(site("local", (1, 1, "1h")))
+    lab.configure(site("local", (1, 1, "1h"), prologue=ELSEWHERE))
     lab.bag(["true"])
-    lab.run("daemon", "start")
-    path = lab.state / worker_access("here")
-    write_access(path, msgspec.structs.replace(read_access(path), addresses=("tcp://127.0.0.1:9",)))
     lab.submit("tasks.bag")
 
     def said() -> list[str]:

@@ -69,6 +69,22 @@ def test_a_thousand_tasks_in_forty_pilots_survive_what_befalls_daemon_and_pilots
     until(lambda: not elements(openpbs), "no pilot is left in the queue")
 
 
+def test_a_pilot_that_is_deleted_in_the_queue_while_no_daemon_runs_is_lost_soon(
+    openpbs: ThrowawayOpenPbs, lab: Lab
+) -> None:
+    """It holds no place in the queue for ten minutes."""
+    lab.begin(narrow("pbs"), ["true"] * 5 + [lab.hold()] * 60)
+    until(lambda: len(in_state(lab, "running")) == 16, "all processors are taken")
+    waits = until(lambda: in_state(lab, "queued"), "more pilots wait")[-1]
+    lab.kill_daemon()
+    openpbs.run(["qdel", waits["job"]])
+    lab.run("daemon", "start")
+    until(lambda: state_of(lab, waits["id"]) in ("vanished", "cancelled", "withdrawn"), "its end is seen")
+    lab.release()
+    lab.wait(timeout=400)
+    exactly_one_result_each(lab, 1, 65)
+
+
 @pytest.mark.timeout(1500)
 def test_ten_thousand_tasks_in_five_hundred_pilots_run_once_each(openpbs: ThrowawayOpenPbs, lab: Lab) -> None:
     """The executions and the jobs are counted from outside."""

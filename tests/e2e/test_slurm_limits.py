@@ -57,10 +57,10 @@ def ended(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def pilots_of(slurm: ThrowawaySlurm) -> dict[str, tuple[int, int]]:
     """Processors and nodes of each pilot that ran, by its job, as Slurm says."""
-    fields = "JobID:0|,NumCPUs:0|,NumNodes:0|,StartTime:0|,Name:0"
-    said = slurm.run(["squeue", "-h", "-a", "-t", "all", "-O", fields])
+    fields = "JobArrayID:0|,NumCPUs:0|,NumNodes:0|,NodeList:0|,Name:0"
+    said = slurm.run(["squeue", "-h", "-a", "-r", "-t", "all", "-O", fields])
     rows = (line.split("|") for line in said.splitlines() if "adaptor-" in line)
-    return {job: (int(cpus), int(nodes)) for job, cpus, nodes, start, _ in rows if start != "N/A"}
+    return {job: (int(cpus), int(nodes)) for job, cpus, nodes, where, _ in rows if where.strip()}
 
 
 def run_bag(
@@ -107,11 +107,15 @@ def test_a_bag_runs_in_what_slurm_gives(
 ) -> None:
     slurm = request.getfixturevalue(rig)
     ran = run_bag(slurm, lab, monkeypatch, partition, *options, **keys)
-    asked = [pilot["p"] for pilot in lab.pilots() if pilot["started"]]
+    started = [pilot for pilot in lab.pilots() if pilot["started"]]
     each = 2 if keys.get("extra_args") else 1  # a processor is a core of two
-    assert sorted(p * each for p in asked) == sorted(cpus for cpus, _ in ran)
-    assert max(cpus for cpus, _ in ran) <= most
-    assert partition != "wide" or {nodes for _, nodes in ran} == {2}
+    assert [pilot["held"] for pilot in started] == [pilot["p"] * each for pilot in started]
+    held = sorted(pilot["held"] for pilot in started)
+    assert all(
+        cpus <= most for cpus, most in zip(sorted(cpus for cpus, _ in ran), held, strict=True)
+    )  # some give nodes back in the end
+    assert held[-1] <= most
+    assert partition != "wide" or max(nodes for _, nodes in ran) == 2
 
 
 def limit(slurm: ThrowawaySlurm, *words: str) -> None:
@@ -138,6 +142,68 @@ def test_a_bag_stays_within_the_jobs_that_a_qos_lets_run(
         run_bag(accounts, lab, monkeypatch, "batch")
     finally:
         limit(accounts, "qos", "normal", "set", "MaxJobsPerUser=-1")
+
+
+LIMITS = (
+    ("account lab", "GrpTRES=node=1"),
+    ("account lab", "GrpTRESRunMins=cpu=20"),
+    ("account lab", "GrpTRESRunMins=billing=20"),
+    ("account lab", "GrpTRESMins=billing=500"),
+    ("account lab", "GrpWall=500"),
+    ("account lab", "GrpSubmitJobs=1"),
+    ("account lab", "MaxWallDurationPerJob=1"),
+    ("account lab", "MaxTRESPerJob=cpu=2"),
+    ("qos normal", "MinTRESPerJob=cpu=4"),
+    ("qos normal", "MaxTRESPerNode=cpu=2"),
+    ("qos normal", "MaxTRESPerUser=node=1"),
+    ("qos normal", "MaxSubmitJobsPerAccount=1"),
+    ("qos normal", "GrpTRES=cpu=5"),
+    ("qos normal", "MaxTRESMinsPerJob=cpu=4"),
+)
+
+
+@pytest.mark.parametrize(("whose", "bound"), LIMITS, ids=[bound for _, bound in LIMITS])
+def test_a_bag_runs_within_a_limit_by_few_requests(
+    accounts: ThrowawaySlurm, lab: Lab, monkeypatch: pytest.MonkeyPatch, whose: str, bound: str
+) -> None:
+    limit(accounts, *whose.split(), "set", bound)
+    try:
+        assert run_bag(accounts, lab, monkeypatch, "batch")
+    finally:
+        limit(accounts, *whose.split(), "set", f"{bound.rpartition('=')[0]}=-1")
+    assert len(lab.pilots()) <= 2 * TASKS, "none is made again and again"
+
+
+@pytest.mark.parametrize(
+    ("closed", "opened", "words"),
+    [
+        ("AllowQos=other", "AllowQos=ALL", "takes no jobs of QOS normal (AllowQos=other)"),
+        ("DenyQos=normal", "DenyQos=", "takes no jobs of QOS normal (DenyQos)"),
+        ("DenyAccounts=phys", "DenyAccounts=", "takes no jobs of account phys (DenyAccounts)"),
+    ],
+)
+def test_a_partition_that_takes_no_such_jobs_gets_none_and_is_named(
+    accounts: ThrowawaySlurm,
+    lab: Lab,
+    monkeypatch: pytest.MonkeyPatch,
+    closed: str,
+    opened: str,
+    words: str,
+) -> None:
+    monkeypatch.setenv("SLURM_CONF", str(accounts.conf))
+    accounts.run(["sacctmgr", "-i", "add", "qos", "other"], check=False)
+    accounts.run(["scontrol", "update", "partition=batch", closed])
+    try:
+        lab.configure(site("slurm", initial_tr="10s", idle_timeout=5))
+        lab.bag(["sleep 1"] * TASKS)
+        lab.submit("tasks.bag")
+        assert words in lab.run("site", "check", expect=1).stdout
+        until(lambda: words in flat(lab.run("why", "1").stdout), "why says it")
+        assert not lab.pilots()
+    finally:
+        accounts.run(["scontrol", "update", "partition=batch", opened])
+    lab.wait(timeout=120)
+    exactly_one_result_each(lab, 1, TASKS)
 
 
 def test_minutes_that_are_used_up_are_named_everywhere(
@@ -171,3 +237,21 @@ def used_minutes(slurm: ThrowawaySlurm) -> float:
 
 def flat(text: str) -> str:
     return " ".join(text.split())
+
+
+def test_an_account_that_is_removed_midway_is_named_and_waited_for(
+    accounts: ThrowawaySlurm, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run_bag(accounts, lab, monkeypatch, "batch")
+    user = getpass.getuser()
+    accounts.run(["sacctmgr", "-i", "delete", "user", user, "account=phys"])
+    try:
+        before = len(lab.pilots())
+        lab.submit("tasks.bag")
+        until(lambda: "Invalid account" in flat(lab.run("why", "2").stdout), "why has the words of Slurm")
+        assert len(lab.pilots()) - before <= TASKS, "the same request is not made again and again"
+        until(lambda: "bag 2: done" not in lab.run("status", "2").stdout, "no end is promised any more")
+    finally:
+        accounts.run(["sacctmgr", "-i", "add", "user", user, "account=phys", "DefaultAccount=phys"])
+    lab.wait(2, timeout=240)
+    exactly_one_result_each(lab, 2, TASKS)

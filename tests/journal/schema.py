@@ -24,6 +24,7 @@ from adaptor.api import TaskInput
 from adaptor.api.grants import Grant
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.entries import Entry
+from adaptor.decisions.failures.size_memory import KeptSizes
 from adaptor.donation.idleness import Idleness
 from adaptor.forecast.starts_seen import JudgedStart
 from adaptor.journal import database
@@ -36,7 +37,18 @@ ROOT = Path(__file__).parents[2]
 JOURNALS = ROOT / "fixtures" / "journals"
 STATES = ROOT / "fixtures" / "states"
 SHAPES = JOURNALS / "shapes.json"
-PACKED: list[Any] = [BagSpec, TaskInput, OwnNeeds, Guard, Entry, Idleness, JudgedStart, KindRecord, Grant]
+PACKED: list[Any] = [
+    BagSpec,
+    TaskInput,
+    OwnNeeds,
+    Guard,
+    Entry,
+    Idleness,
+    JudgedStart,
+    KindRecord,
+    Grant,
+    KeptSizes,
+]
 """What columns hold as msgpack."""
 _RELEASE = re.compile(r"^## \[(\d+\.\d+\.\d+)\]", re.MULTILINE)
 

@@ -17,8 +17,6 @@ class Hole(msgspec.Struct, frozen=True):
     processors: int
     duration: float
     """Seconds until others need them; may be `math.inf`."""
-    width: int = 0
-    """Of each of its pilots; 0: as narrow as can be."""
 
 
 def holes(profile: Profile, now: float) -> list[Hole]:
@@ -53,14 +51,3 @@ def merged(found: Sequence[Hole], most: int, longest: float) -> list[Hole]:
         long, short = classes[place : place + 2]
         classes[place : place + 2] = [Hole(long.processors + short.processors, short.duration)]
     return classes
-
-
-def without(found: Sequence[Hole], taken: Hole) -> list[Hole]:
-    """The holes that a pilot leaves: it takes processors of the shortest that last long enough."""
-    left, wanted = list[Hole](), taken.processors
-    for hole in reversed(found):
-        took = min(wanted, hole.processors) if hole.duration >= taken.duration else 0
-        wanted -= took
-        if took < hole.processors:
-            left.append(Hole(hole.processors - took, hole.duration))
-    return left[::-1]

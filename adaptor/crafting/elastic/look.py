@@ -11,7 +11,7 @@ import msgspec
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.choosing import Wanted, by_partition, rules_for, situation_in
 from adaptor.crafting.coverage import slots_left, time_left
-from adaptor.crafting.elastic.holes import Hole, holes, merged, without
+from adaptor.crafting.elastic.holes import Hole, holes, merged
 from adaptor.crafting.elastic.walltimes import MOST_ROUNDS, SURE, needed, queued_walltimes
 from adaptor.crafting.fits import RequestShape, RequestUnit, unit_of
 from adaptor.crafting.profile import Profile
@@ -22,9 +22,7 @@ from adaptor.model import CraftedRequest, PilotState
 from adaptor.units import counted, format_duration, round_down, round_up
 
 CLASSES = 8  # lengths of pilots for the holes of one look: each is a submission
-RECTANGLES = 8
-"""If narrow pilots would need more pilots than are left, one of this number of pilots goes to a hole."""
-PART = 2  # the queued pilots of a demand hold together at most one part of the machine divided by this
+PART = 2  # where a pilot for each processor is too many, holes get those that are left divided by this
 SURPLUS = 20  # queued pilots are withdrawn when one in this number has no task to wait for
 
 
@@ -39,10 +37,8 @@ class Look:
         runtime = max(1.0, self._need.hole)
         unbounded = msgspec.structs.replace(demand, runtime=runtime, most=None)  # `_most` bounds all together
         self._shapes = {
-            place.name: RequestShape.for_demand(
-                rules_for(place.rules, unbounded, place.name),
-                place.queue,
-                unbounded,
+            place.name: _in_pilots(
+                RequestShape.for_demand(rules_for(place.rules, unbounded, place.name), place.queue, unbounded)
             )
             for place in self._places
         }
@@ -61,6 +57,9 @@ class Look:
         risk = at_risk(view, demand, running)
         self._todo = max(0, demand.waiting + demand.coming + risk - idle - starting)
         self._covered = sum(slots[pilot.id] for pilot in self._queued)
+        self._coming: set[int] = set()
+        usable = [place for place in self._places if self._todo and self._shapes[place.name].widest]
+        self._free = {place.name: self._free_in(place) for place in usable}
         self._left = wanted.allowed
         self._most = math.inf if demand.most is None else demand.most
         self._funds = demand.funds
@@ -96,11 +95,11 @@ class Look:
             if pilot.request.tr < shortest and pilot.job is not None:
                 lasts, needs = format_duration(pilot.request.tr), format_duration(shortest)
                 self._withdraw(pilot, f"{lasts} is too short: every waiting task needs {needs}")
-        surplus = self._covered - self._todo
+        surplus = self._covered - self._todo - self._starting
         if surplus * SURPLUS < self._covered:
             return
-        for pilot in reversed(self._queued.copy()):
-            if pilot.job is not None and self._slots[pilot.id] <= surplus:
+        for pilot in self._youngest():
+            if self._slots[pilot.id] <= surplus:
                 surplus -= self._slots[pilot.id]
                 self._withdraw(
                     pilot, f"other pilots are queued for the {counted(self._todo, 'task')} that may need one"
@@ -108,85 +107,86 @@ class Look:
 
     def _withdraw(self, pilot: PilotView, reason: str, *, recraft: bool = False) -> None:
         self._queued.remove(pilot)
+        self._coming.discard(pilot.id)
         self._covered -= self._slots[pilot.id]
         self.withdrawn.append(Withdraw(pilot.id, reason, recraft=recraft))
 
+    def _youngest(self) -> list[PilotView]:
+        """The queued pilots that may be withdrawn, the youngest first; those about to start may not."""
+        return [
+            pilot
+            for pilot in reversed(self._queued)
+            if pilot.job is not None and pilot.id not in self._coming
+        ]
+
     # --- what starts now -----------------------------------------------------------------------------
+
+    @property
+    def _starting(self) -> int:
+        """Tasks for which queued pilots are about to start."""
+        return sum(self._slots[pilot] for pilot in self._coming)
 
     def _in_holes(self) -> Iterator[CraftedRequest]:
         """Pilots that start now, in the longest holes first; queued ones make room for them."""
-        left = self._todo
+        left = self._todo - self._starting
         for place in self._places:
             shape, unit = self._shapes[place.name], self._shapes[place.name].unit
             if left <= 0 or not shape.widest:
                 continue
-            free = holes(self._profile(place), self._view.now)
+            free = self._free[place.name]
             longest = self._longest(shape, sum(hole.processors for hole in free))
             found = [
                 Hole(hole.processors // unit.processors, tr)
-                for hole in self._without_coming(place, free)
+                for hole in free
                 if (tr := self._tr(shape, hole.duration, longest)) and hole.processors >= unit.processors
             ]
             classes = merged(found, CLASSES, longest)
             units = min(sum(hole.processors for hole in classes), math.ceil(left / unit.tasks))
-            if not self._demand.alone and units > self._left + len(self._queued):
-                classes = self._rectangles(classes, left, shape)
+            width = self._width_in_holes(shape, units)
+            # A much narrower pilot is worth more in the queue.
+            classes = [hole for hole in classes if 2 * hole.processors >= width]
             paid, longest_paid = self._paid(shape, min(units, sum(hole.processors for hole in classes)))
+            more = 0
             for hole in classes:
-                each = hole.width or 1
                 units = min(hole.processors, math.ceil(left / unit.tasks), paid)
                 paid -= units
-                while units > 0 and self._left > 0 and left > 0:
-                    p = min(units, each) * unit.processors
-                    if p > self._most:
-                        break
-                    tr = int(min(hole.duration, longest_paid))
-                    yield self._made(place, p, tr, self._view.now, "fits a slot that is free now")
-                    units -= min(units, each)
+                while units > 0 and left > 0:
+                    p = min(units, width) * unit.processors
+                    if self._left <= 0 or p > self._most:
+                        more += 1
+                    else:
+                        tr = int(min(hole.duration, longest_paid))
+                        yield self._made(place, p, tr, self._view.now, "fits a slot that is free now")
+                    units -= min(units, width)
                     left -= shape.slots(p)
-            self._make_room(left, classes, unit)
+            self._make_room(more)
 
-    def _rectangles(self, classes: Sequence[Hole], left: int, shape: RequestShape) -> list[Hole]:
-        """The holes as few wide pilots, those first that run most tasks.
+    def _width_in_holes(self, shape: RequestShape, units: int) -> int:
+        """Units of a pilot for a hole: one, if each unit of the holes can have a pilot of its own."""
+        if self._demand.alone or units <= self._left + len(self._queued):
+            return 1
+        wide = math.ceil(units / max(1, self._left // PART))
+        return min(wide, _widest(shape))
 
-        One that is much narrower than pilots have to be with so few of them gets none: its place is worth
-        more in the queue.
+    def _width(self, shape: RequestShape) -> int:
+        """Units of a pilot with which all that the site allows have a slot for each task.
+
+        Slots that the machine does not have are of use only where its own would run fewer than half of the
+        tasks, one after another.
         """
-        unit, widest = shape.unit, shape.widest // shape.unit.processors
-        least = self._wide(shape, min(left, self._todo)) // 2
-        rest, found = list(classes), list[Hole]()
-        for _ in range(max(1, self._left // RECTANGLES)):
-            best, most = None, 0.0
-            width = 0
-            for hole in rest:
-                width += hole.processors
-                p = min(width, widest, math.ceil(left / unit.tasks))
-                each = max(1.0, self._need.mean or shape.runtime)
-                rounds = max(1.0, (hole.duration - shape.rules.pad) / each)
-                if p >= max(1, least) and (value := min(left, p * unit.tasks * rounds)) > most:
-                    best, most = Hole(p, hole.duration, p), value
-            if best is None:
-                break
-            found.append(best)
-            left -= best.processors * unit.tasks
-            rest = without(rest, best)
-        return found
+        units = math.ceil(self._todo / shape.unit.tasks)
+        machine = shape.site_processors // shape.unit.processors
+        rounds = max(1.0, min(MOST_ROUNDS, shape.rules.longest_task / max(1.0, self._need.mean)))
+        useful = min(units, max(machine, math.ceil(2 * units / rounds)))
+        return max(1, min(math.ceil(useful / shape.rules.limits.in_system), _widest(shape)))
 
-    def _wide(self, shape: RequestShape, slots: int) -> int:
-        """Units of a pilot with which all that the site allows have a slot for each task, or hold the half of
-        the machine."""
-        unit = shape.unit
-        units = min(math.ceil(slots / unit.tasks), _part(shape))
-        return math.ceil(units / shape.rules.limits.in_system)
-
-    def _make_room(self, left: int, classes: Sequence[Hole], unit: RequestUnit) -> None:
-        """Withdraw as many of the youngest queued pilots as find a hole instead, if a limit is used up."""
-        if not self._view.rules.may_withdraw or (self._left > 0 and self._most >= unit.processors):
+    def _make_room(self, wanted: int) -> None:
+        """Withdraw the youngest queued pilots for as many that would start now, if a limit is used up."""
+        if not self._view.rules.may_withdraw or self._demand.withheld:
             return
         why = self._demand.why_most if self._left > 0 else f"{self._wanted.limits.in_system_key} is used up"
-        for pilot in self._queued[: -1 - min(left, sum(hole.processors for hole in classes)) : -1]:
-            if pilot.job is not None:
-                self._withdraw(pilot, f"a slot is free now for another one: {why}", recraft=True)
+        for pilot in self._youngest()[:wanted]:
+            self._withdraw(pilot, f"a slot is free now for another one: {why}", recraft=True)
 
     def _profile(self, place: Place) -> Profile:
         ours = {pilot.queued_as for pilot in self._view.pilots if pilot.state is not PilotState.RUNNING}
@@ -194,7 +194,7 @@ class Look:
         queue = msgspec.structs.replace(place.queue, pending=pending)
         return Availability(queue).profile(self._shapes[place.name].chunk)
 
-    def _without_coming(self, place: Place, found: Sequence[Hole]) -> Iterator[Hole]:
+    def _free_in(self, place: Place) -> list[Hole]:
         """The holes without those that queued pilots fit: the scheduler is about to start these."""
         queued = [
             pilot
@@ -202,14 +202,17 @@ class Look:
             if pilot.partition == place.name and pilot.request.tr >= self._need.hole
         ]
         queued.sort(key=lambda pilot: -pilot.request.tr)
-        for hole in found:
+        left = list[Hole]()
+        for hole in holes(self._profile(place), self._view.now):
             processors = hole.processors
             for pilot in queued.copy():
                 if pilot.request.tr <= hole.duration and pilot.request.p <= processors:
                     queued.remove(pilot)
+                    self._coming.add(pilot.id)
                     processors -= pilot.request.p
             if processors:
-                yield Hole(processors, hole.duration)
+                left.append(Hole(processors, hole.duration))
+        return left
 
     def _paid(self, shape: RequestShape, units: int) -> tuple[int, float]:
         """Of this number of units, those for which the funds last, and their longest walltime then: all of
@@ -248,8 +251,10 @@ class Look:
             return
         shape = self._shapes[place.name]
         unit = shape.unit
-        units = math.ceil(min(math.ceil(uncovered / unit.tasks), _part(shape)) / self._left)
-        each = 1 if self._demand.alone else min(units, shape.widest // unit.processors)
+        each = 1
+        if not self._demand.alone:
+            narrow = math.ceil(uncovered / unit.tasks / self._left)
+            each = min(narrow, self._width(shape))
         count = min(self._left, math.ceil(uncovered / max(1, each * unit.tasks)))
         paid, longest_paid = self._paid(shape, count * each)
         count = paid // each
@@ -298,9 +303,17 @@ class Look:
         return self._shapes[new.partition].slots(new.request.p)
 
 
-def _part(shape: RequestShape) -> int:
-    """Units that the pilots in the queue may hold together."""
-    return max(1, shape.site_processors // PART // shape.unit.processors)
+def _in_pilots(shape: RequestShape) -> RequestShape:
+    """In units of the narrowest pilot that the scheduler takes."""
+    unit = shape.unit
+    count = math.ceil(shape.least / unit.processors)
+    wide = RequestUnit(count * unit.processors, count * unit.tasks, unit.each)
+    return msgspec.structs.replace(shape, unit=wide) if count > 1 else shape
+
+
+def _widest(shape: RequestShape) -> int:
+    """Units of the widest pilot."""
+    return shape.widest // shape.unit.processors
 
 
 def at_risk(view: PlanningView, demand: Demand, pilots: Sequence[PilotView]) -> int:

@@ -5,6 +5,10 @@ Pure: times are epoch seconds, and arguments.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import msgspec
+
 from adaptor.decisions.failures.tried_sizes import SizeAt, TriedSizes
 from adaptor.decisions.pilots import Pilot
 from adaptor.model import Request
@@ -12,11 +16,28 @@ from adaptor.reports import Remedy
 from adaptor.resources import TaskSize
 
 
+class KeptSizes(msgspec.Struct, frozen=True):
+    """What a journal keeps of it."""
+
+    task: TaskSize
+    partition: str
+    tried: TriedSizes
+
+
 class SizeMemory:
     """It outlives the bags that it learned from."""
 
-    def __init__(self) -> None:
-        self._tried: dict[SizeAt, TriedSizes] = {}
+    def __init__(self, kept: Iterable[KeptSizes] = ()) -> None:
+        """`kept`: by an earlier daemon."""
+        self._tried: dict[SizeAt, TriedSizes] = {(each.task, each.partition): each.tried for each in kept}
+        self._taken = dict(self._tried)
+
+    def take_new(self) -> tuple[KeptSizes, ...] | None:
+        """All of it, if it has changed since the last call."""
+        if self._tried == self._taken:
+            return None
+        self._taken = dict(self._tried)
+        return tuple(KeptSizes(*place, tried) for place, tried in self._tried.items())
 
     def at(self, now: float) -> dict[SizeAt, TriedSizes]:
         """All of it, without what counts no longer."""

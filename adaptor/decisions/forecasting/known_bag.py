@@ -14,8 +14,8 @@ from adaptor.crafting.choosing import rules_for
 from adaptor.crafting.coverage import slots_in
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand, Largest, SiteRules
-from adaptor.decisions.held_off import why_held_off
-from adaptor.decisions.pilots import Pilot, limited
+from adaptor.decisions.held_off import why_held_off, why_not_for
+from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import (
     charges_whole_units,
     end_takes,
@@ -145,7 +145,7 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
         earlier=bag.earlier.get(site.name),
         ended_after=bag.spec.ended_after,
         pilots=tuple(pilots),
-        open=bag.spec.allocation != "transparent" and not (why_held_off(site, now) or _is_limited(site)),
+        open=bag.spec.allocation != "transparent" and not _fails(site, demand) and not _all_held(site, owner),
         next_request=site.submissions.again if site.submissions.left == 0 else now,
         late=site.waits.lateness(site.rules.limits.max_proc, now),
         wait_shares=site.waits.shares,
@@ -179,10 +179,20 @@ def _rules(site: SiteFacts, demand: Demand) -> SiteRules:
     return rules_for(site.rules, msgspec.structs.replace(demand, largest=(("", most),)), "")
 
 
-def _is_limited(site: SiteFacts) -> bool:
-    """Whether requests wait in every partition for a limit that new ones would meet too."""
-    names = limited(site.requests)
-    return bool(names) and all(name in names for name in site.rules.limits.partitions or [""])
+def _fails(site: SiteFacts, demand: Demand) -> bool:
+    """Whether the last request for such tasks failed: until one succeeds no end rests on the next."""
+    at_any_time = 0.0
+    return bool(why_held_off(site, at_any_time) or why_not_for(site, demand, at_any_time))
+
+
+def _all_held(site: SiteFacts, owner: int | None) -> bool:
+    """Whether each queued request for such a bag waits for a reason of its own: no other takes its place."""
+    queued = [
+        pilot
+        for pilot in site.requests
+        if pilot.bag == owner and pilot.state is PilotState.QUEUED and not pilot.leaving
+    ]
+    return bool(queued) and all(pilot.wait.hold is Hold.ITS_OWN for pilot in queued)
 
 
 def _known_pilot(

@@ -140,11 +140,12 @@ class OwnPbsJobs:
         """The jobs of arrays. Of one without a record of its own, PBS shows what its array has.
 
         Such a job waits, was deleted before it started, or has lost its record: then nothing is known of its
-        end.
+        end, and it is among the `unknown`, as is one that was deleted between two daemons.
         """
         records = [record for part in chunks(arrays) for record in self._details(part, "-t")]
         jobs = [own_element(record) for record in records if is_element(record.id)]
         found = [job for job in jobs if job.state not in _ENDED or job.hosts or job.id in self._unstarted]
+        self.unknown |= {job.id for job in jobs} - {job.id for job in found}
         # One that was deleted stays among them: questions before a cancel or a change ask for it, too.
         self._unstarted = frozenset(
             job.id for job in found if job.state in WAITING or (job.state in _ENDED and not job.hosts)

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config.schema import SiteConfig
+from adaptor.config.schema import LimitsConfig, SiteConfig
 from adaptor.reports import JobReport, JobState, OwnJob
 from backends.base import SchedulerError, SubmitRefused
 from backends.local.backend import LocalBackend
@@ -187,6 +187,15 @@ def test_old_jobs_are_forgotten_and_their_ids_are_not_used_again(
     assert site.reopened().submit(site.order("true")) == "6"
 
 
+@pytest.mark.parametrize(("pilots", "kept"), [(None, 200), (500, 1000)])
+def test_more_ended_jobs_are_remembered_than_may_be_in_the_system(
+    tmp_path: Path, pilots: int | None, kept: int
+) -> None:
+    """Which may all end between two looks."""
+    site = SiteConfig(backend="local", limits=LimitsConfig(max_pilots=pilots))
+    assert LocalBackend(site, tmp_path)._kept() == kept
+
+
 STUBBORN = """
 trap '' TERM
 setsid sh -c 'setsid sh -c "trap : TERM; echo \\$\\$ > $ADAPTOR_DIRECTORY/fled; sleep 100; sleep 100" &' &
@@ -289,7 +298,7 @@ def test_a_job_that_is_being_ended_holds_its_processors(site: LocalSite) -> None
 SUBMITTER = """
 import sys
 from pathlib import Path
-from adaptor.config.schema import SiteConfig
+from adaptor.config.schema import LimitsConfig, SiteConfig
 from adaptor.model import Request
 from adaptor.resources import TaskSize
 from adaptor.units import Duration

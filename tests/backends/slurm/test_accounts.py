@@ -24,7 +24,7 @@ from backends.slurm.accounts import (
     shared_bounds,
     used_up,
 )
-from backends.slurm.limits import bounded_groups, ceilings, node_bound
+from backends.slurm.limits import bounded_groups, ceilings, node_bound, why_closed
 from backends.slurm.nodes import PartitionNodes, find_site
 from backends.slurm.parse import Association, QosAllowance
 from backends.slurm.placing.job_details import JobDetail
@@ -65,13 +65,14 @@ SITE = SiteConfig(backend="slurm", partition="batch")
 def test_accounts_as_recorded(groups: list[GroupLimits]) -> None:
     found = {(each.account, each.user): each for each in groups if each.account}
     assert sorted(found) == [("lab", ""), ("phys", ""), ("phys", "nobody"), ("root", "")]
-    assert (found["lab", ""].processors, found["lab", ""].minutes) == (Used(6, 0), Used(200, 0))
+    assert (found["lab", ""].processors, found["lab", ""].minutes["cpu"]) == (Used(6, 0), Used(200, 0))
+    assert {*found["lab", ""].minutes} == {"cpu", "mem", "node", "billing", "wall"}
     assert found["phys", ""].parent == "lab"
     own = found["phys", "nobody"]
     assert (own.processors, own.nodes, own.jobs) == (Used(4, 0), Used(3, 0), Used(3, 0))
     assert own.job_minutes == 10
     (qos,) = [each for each in groups if each.qos]
-    assert (qos.qos, qos.run_minutes, qos.processors.limit) == ("normal", Used(1000, 0), math.inf)
+    assert (qos.qos, qos.run_minutes["cpu"], qos.processors.limit) == ("normal", Used(1000, 0), math.inf)
 
 
 @pytest.mark.parametrize(
@@ -134,20 +135,82 @@ def test_limits_of_a_qos_bound_requests(recorded: Recorded, nodes: PartitionNode
 def test_minutes_that_are_left_bound_one_request(
     recorded: Recorded, nodes: PartitionNodes, minutes: Used, run: Used, expected: float
 ) -> None:
-    group = GroupLimits(source="account phys", account="phys", minutes=minutes, run_minutes=run)
-    assert ceilings(terms(recorded, [group]), SITE, nodes).work.value == expected
+    for name in ("cpu", "billing"):  # as long as a partition counts nothing else
+        kinds = {"minutes": {name: minutes}, "run_minutes": {name: run}}
+        group = GroupLimits(source="account phys", account="phys", **kinds)
+        known = ceilings(terms(recorded, [group]), SITE, nodes)
+        assert known.work.value == expected
+        assert name in known.work.source
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [("", 60.0), ("CPU=2.0,Mem=0.25G", 30.0), ("Mem=0.25G,GRES/gpu=2", math.inf), ("cpu=0", math.inf)],
+)
+def test_what_a_partition_bills_for_a_processor(
+    recorded: Recorded, nodes: PartitionNodes, weights: str, expected: float
+) -> None:
+    group = GroupLimits(source="account phys", account="phys", minutes={"billing": Used(60, 0)})
+    found = terms(recorded, [group])
+    (line,) = [
+        line
+        for line in recorded("plain/partitions.txt").splitlines()
+        if line.startswith("PartitionName=batch ")
+    ]
+    (batch,) = parse.parse_partitions(f"{line} TRESBillingWeights={weights}" if weights else line)
+    found = msgspec.structs.replace(found, partitions={"batch": batch})
+    assert ceilings(found, SITE, nodes).work.value == expected * 60
+
+
+@pytest.mark.parametrize(
+    ("words", "qos", "reason"),
+    [
+        ("AllowAccounts=ALL AllowQos=ALL", None, ""),
+        ("AllowAccounts=lab AllowQos=normal", None, ""),  # phys is below lab
+        ("AllowAccounts=phys,bio DenyQos=short", None, ""),
+        ("AllowQos=short,long", "short", ""),
+        ("AllowQos=short,long", None, "takes no jobs of QOS normal (AllowQos=long, short)"),
+        ("DenyQos=normal", None, "takes no jobs of QOS normal (DenyQos)"),
+        ("AllowAccounts=bio,root2", None, "takes no jobs of account phys (AllowAccounts=bio, root2)"),
+        ("DenyAccounts=phys", None, "takes no jobs of account phys (DenyAccounts)"),
+    ],
+)
+def test_whom_a_partition_takes(
+    recorded: Recorded, groups: list[GroupLimits], words: str, qos: str | None, reason: str
+) -> None:
+    keys = dict(word.split("=") for word in words.split())
+    (line,) = [
+        line
+        for line in recorded("plain/partitions.txt").splitlines()
+        if line.startswith("PartitionName=batch ")
+    ]
+    kept = [word for word in line.split() if word.partition("=")[0] not in keys]
+    (batch,) = parse.parse_partitions(" ".join([*kept, words]))
+    site = SiteConfig(backend="slurm", partition="batch", qos=qos)
+    found = why_closed(terms(recorded, groups), site, batch)
+    assert reason in found
+    assert bool(found) is bool(reason)
+
+
+def test_the_time_that_a_group_has_left_bounds_a_request(recorded: Recorded, nodes: PartitionNodes) -> None:
+    group = GroupLimits(source="account phys", account="phys", minutes={"wall": Used(100, 70)})
+    known = ceilings(terms(recorded, [group]), SITE, nodes)
+    assert (known.seconds.value, known.seconds.source) == (1800, "GrpWall of account phys")
 
 
 @pytest.mark.parametrize(
     ("group", "words"),
     [
         (GroupLimits(source="account a"), ""),
-        (GroupLimits(source="account a", minutes=Used(2, 1)), ""),
+        (GroupLimits(source="account a", minutes={"cpu": Used(2, 1), "wall": Used()}), ""),
         (
-            GroupLimits(source="account a", minutes=Used(2, 2)),
-            "account a has used up its 2 processor minutes",
+            GroupLimits(source="account a", minutes={"cpu": Used(2, 2)}),
+            "account a has used up its 2 processor minutes (GrpTRESMins=cpu=2, 2 used)",
         ),
-        (GroupLimits(source="QOS q", qos="q", minutes=Used(0, 0)), "QOSGrpCPUMinutesLimit"),
+        (GroupLimits(source="QOS q", qos="q", minutes={"cpu": Used(0, 0)}), "QOSGrpCPUMinutesLimit"),
+        (GroupLimits(source="a", minutes={"billing": Used(60, 61)}), "AssocGrpBillingMinutes"),
+        (GroupLimits(source="a", minutes={"mem": Used(60, 61)}), "AssocGrpMemMinutes"),
+        (GroupLimits(source="a", minutes={"wall": Used(60, 60)}), "(GrpWall=60, 60 used)"),
         (GroupLimits(source="account a", jobs=Used(0, 0)), "account a may run nothing (GrpJobs=0)"),
         (GroupLimits(source="account a", processors=Used(0, 0)), "may run nothing (GrpTRES=cpu=0)"),
     ],

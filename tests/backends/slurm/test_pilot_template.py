@@ -23,7 +23,7 @@ GOLDEN = Path(__file__).parents[3] / "fixtures" / "slurm" / "pilot.sh"
 
 def golden_script() -> str:
     command = ["sbatch", "--parsable", "--job-name=adaptor-x-7"]
-    return script(TEMPLATE, command, minutes="11", shrinks="false", shares="1", gres="gpu:a100: 0 1")
+    return script(TEMPLATE, command, minutes="11", shrinks="false", shares="1", log=":", gres="gpu:a100: 0 1")
 
 
 def test_the_script_is_as_it_was_read_and_found_good() -> None:
@@ -64,6 +64,7 @@ def run(tmp_path: Path, fake: Fake) -> Callable[..., subprocess.CompletedProcess
                 worker=["/bin/sh", "-c", worker],
                 gres=gres,
                 shares=shares,
+                log=":",
             )
         )
         job = {"SLURM_JOB_ID": "9", "SLURM_JOB_CPUS_PER_NODE": "4,2", "SLURM_JOB_NODELIST": "n[1-2]"}

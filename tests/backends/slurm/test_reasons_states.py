@@ -91,6 +91,8 @@ def test_an_unknown_word_is_no_end(word: str) -> None:
         "(launch failed requeued held)",
         "(user env retrieval failed requeued held)",
         "Job's QOS not permitted to use this partition",
+        "(Job's QOS not permitted to use this partition (batch allows a,short not normal))",
+        "Job's account not permitted to use this partition (batch denies phys including phys)",
         "DependencyNeverSatisfied",
         "ReservationInvalid",
     ],
@@ -199,6 +201,7 @@ def test_what_would_help_a_request_that_never_starts(reason: str, remedy: Remedy
         ("sbatch: error: Requested time limit is invalid (missing or exceeds some limit)", Remedy.SHORTER),
         ("sbatch: error: Requested node configuration is not available", Remedy.NARROWER),
         ("sbatch: error: Invalid account or account/partition combination specified", Remedy.OTHER),
+        ("sbatch: error: Batch job submission failed: Invalid user id", Remedy.OTHER),
         ("sbatch: error: lab policy: ask the helpdesk", Remedy.SMALLER),
     ],
 )

@@ -23,6 +23,7 @@ from backends.slurm.submitting import (
     changes,
     check_changed,
     donated_options,
+    keeps_backslashes,
     log_of,
     own_reservation,
     step_gres,
@@ -71,6 +72,22 @@ def test_all_of_an_order_is_asked_for() -> None:
 def test_a_log_below_a_folder_with_a_backslash_has_a_name_that_sbatch_leaves_alone() -> None:
     order = msgspec.structs.replace(ORDER, directory=Path("/home/DOMAIN\\user/100%"))
     assert log_of(order) == "/home/DOMAIN\\\\user/100%/slurm.out"
+    assert log_of(order, escapes=False) == "/dev/null"
+
+
+@pytest.mark.parametrize(
+    ("version", "keeps"),
+    [
+        ("22.05.8", True),
+        ("24.11.5", True),
+        ("26.05.5", False),
+        ("26.11.0-rc1", False),
+        ("", True),
+        ("x.y", True),
+    ],
+)
+def test_which_release_keeps_backslashes_in_a_path(version: str, keeps: bool) -> None:
+    assert keeps_backslashes({"SLURM_VERSION": version}) is keeps
 
 
 @pytest.mark.parametrize(("tr", "minutes"), [(1, 1), (60, 1), (61, 2), (3600, 60)])

@@ -19,7 +19,7 @@ It raises NoVictimError where nothing can be hit now; then it is tried again lat
 """
 ON_SLURM = (
     "plain", "spool", "ssh", "two-sites", "donation-scheduler", "donation-agents", "budget", "quota",
-    "failing-disk", "accounting",
+    "failing-disk", "accounting", "limits", "few-requests",
 )  # fmt: skip
 ON_OPENPBS = ("openpbs", "openpbs-spool")
 EVERYWHERE = (*ON_SLURM, *ON_OPENPBS)

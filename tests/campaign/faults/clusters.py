@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from functools import partial
 
@@ -10,12 +11,20 @@ from tests.campaign.faults.processes import frozen
 from tests.campaign.schedulers.cluster import Cluster
 from tests.campaign.world import World
 
+FORGETFUL = ("plain", "spool", "few-requests", "budget", "quota", "openpbs")
+"""Scenes whose records are the controller's."""
+UNSAVED = 6.0
+"""Seconds of which slurmctld may know nothing after SIGKILL."""
+ASKED_HERE = (*FORGETFUL[:-1], "limits", "accounting")
+"""Scenes of Slurm whose commands run on this machine."""
+
 
 @fault("controller: kill -9", lasts=(2, 20))
 def controller_killed(world: World, draw: float) -> Iterator[str]:
     cluster = choose(world.sites, draw)
     with claim(world, f"controller {cluster.name}"):
         cluster.stop_controller(kill=True)
+        _unsaved(world)
         yield cluster.name
         cluster.start_controller()
 
@@ -34,6 +43,37 @@ def controller_frozen(world: World, draw: float) -> Iterator[str]:
     cluster = choose(world.sites, draw)
     with claim(world, f"controller {cluster.name}"), frozen(present(cluster.controller())):
         yield cluster.name
+
+
+@fault("controller: restored from a backup", scenes=FORGETFUL, lasts=(5, 25))
+def controller_restored(world: World, draw: float) -> Iterator[str]:
+    """Jobs of the user's own get the numbers of the pilots since."""
+    cluster = choose(world.sites, draw)
+    with claim(world, f"controller {cluster.name}"):
+        since = time.time()
+        cluster.back_up()
+        yield cluster.name
+        cluster.restore()
+        world.rewound.append((since, time.time()))
+
+
+@fault("scheduler: wrong answers", weight=3, scenes=ASKED_HERE, lasts=(3, 20))
+def answers_wrong(world: World, draw: float) -> Iterator[str]:
+    cluster = world.sites[0]
+    with claim(world, f"answers {cluster.name}"):
+        command, answer = cluster.answer_wrongly(draw)
+        yield f"{cluster.name} {command}: {answer}"
+        cluster.answer_rightly(command)
+
+
+@fault("account: limited", weight=4, scenes=("limits",), lasts=(5, 30))
+def account_limited(world: World, draw: float) -> Iterator[str]:
+    cluster = world.sites[0]
+    with claim(world, f"account {cluster.name}"):
+        _answering(world, cluster)
+        of, limit = cluster.limit_account(draw)
+        yield f"{cluster.name} {of}: {limit}"
+        world.chores.append(partial(cluster.lift_limit, of, limit))
 
 
 @fault("node daemon: kill -9", lasts=(1, 15))
@@ -121,12 +161,18 @@ def site_stopped(world: World, draw: float) -> Iterator[str]:
     nodes = cluster.nodes
     with claim(world, f"controller {cluster.name}", *(f"node {cluster.name} {node}" for node in nodes)):
         cluster.stop_controller(kill=True)
+        _unsaved(world)
         for node in nodes:
             cluster.stop_node(node)
         yield cluster.name
         for node in nodes:
             cluster.start_node(node)
         cluster.start_controller()
+
+
+def _unsaved(world: World) -> None:
+    """slurmctld writes what it knows every few seconds: killed, it has not seen the last ends."""
+    world.rewound.append((time.time() - UNSAVED, time.time()))
 
 
 def _nodes(world: World) -> list[tuple[Cluster, str]]:

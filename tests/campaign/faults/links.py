@@ -8,7 +8,7 @@ from tests.campaign.faults.catalog import NoVictimError, claim, fault, present
 from tests.campaign.world import World
 
 SPOOLED = ("spool", "openpbs-spool")
-OVER_TCP = ("plain", "budget", "quota", "failing-disk", "accounting", "openpbs")
+OVER_TCP = ("plain", "few-requests", "budget", "quota", "failing-disk", "accounting", "limits", "openpbs")
 OVER_SSH = ("ssh", "two-sites")
 
 

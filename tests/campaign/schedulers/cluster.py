@@ -10,6 +10,8 @@ import psutil
 
 PATIENCE = 10.0
 """Seconds for a command of the scheduler; a fault may keep it from answering."""
+MINE, ELEMENTS = "mine", 8
+"""The name of held arrays of the user's own, and the jobs in each."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,33 @@ class Cluster(abc.ABC):
         raise NotImplementedError
 
     def connect(self, node: str) -> None:
+        raise NotImplementedError
+
+    def back_up(self) -> None:
+        """Keep what the controller knows now."""
+        raise NotImplementedError
+
+    def restore(self) -> None:
+        """Have the controller know what was kept; then give the numbers of jobs that it does not know any
+        more to held jobs of the user's own."""
+        raise NotImplementedError
+
+    def touched(self) -> list[str]:
+        """Of these jobs of the user's own, those that do not wait any more."""
+        return []
+
+    def answer_wrongly(self, draw: float) -> tuple[str, str]:
+        """From now on; gives the command, and what it answers. `draw`: from 0 to 1, which."""
+        raise NotImplementedError
+
+    def answer_rightly(self, command: str) -> None:
+        raise NotImplementedError
+
+    def limit_account(self, draw: float) -> tuple[str, str]:
+        """Gives what was limited, and how, as `lift_limit` takes it. `draw`: from 0 to 1, which."""
+        raise NotImplementedError
+
+    def lift_limit(self, of: str, limit: str) -> None:
         raise NotImplementedError
 
     def stop_accounting(self) -> None:

@@ -2,19 +2,56 @@
 
 from __future__ import annotations
 
+import getpass
 import re
+import shutil
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 
 import psutil
 
-from tests.campaign.schedulers.cluster import PATIENCE, Cluster, Held, Job, is_ours, minutes
+from backends.arrays import tag_of
+from tests.campaign.schedulers.cluster import (
+    ELEMENTS,
+    MINE,
+    PATIENCE,
+    Cluster,
+    Held,
+    Job,
+    is_ours,
+    minutes,
+)
 from tests.clusters.processes import step_processes
 from tests.clusters.slurm import ThrowawaySlurm
+from tests.clusters.wrong_answers import ANSWERS, WrongAnswers
 
 DONATED_PARTITION = "scavenger"
-_QUEUE = ("squeue", "-h", "-o", "%j|%i|%T|%C|%l|%P")
+_QUEUE = ("squeue", "-h", "-r", "-o", "%j|%i|%T|%C|%l|%P")
 _SHOW = ("scontrol", "--oneliner", "show", "job")
+USER = getpass.getuser()
+ACCOUNTS = (
+    *(f"add account {name} Description=x Organization=x parent={above}"
+      for name, above in (("lab", "root"), ("phys", "lab"))),
+    f"add user {USER} account=phys DefaultAccount=phys",
+)  # fmt: skip
+LIMITS = (
+    ("account lab", "GrpTRES=cpu=6"),
+    ("account lab", "GrpTRES=node=1"),
+    ("account lab", "GrpTRESRunMins=cpu=20"),
+    ("account lab", "GrpTRESRunMins=billing=20"),
+    ("account lab", "GrpTRESMins=cpu=0"),
+    ("account lab", "GrpWall=0"),
+    ("account lab", "GrpJobs=2"),
+    ("account lab", "GrpSubmitJobs=5"),
+    (f"user {USER}", "MaxTRESMinsPerJob=cpu=3"),
+    (f"user {USER}", "MaxWallDurationPerJob=2"),
+    ("qos normal", "MaxTRESPerUser=cpu=6"),
+    ("qos normal", "MaxJobsPerUser=3"),
+    ("qos normal", "MaxSubmitJobsPerUser=4"),
+    ("qos normal", "MaxWall=1"),
+)
+"""Of whom, and what: `-1` lifts each."""
 _ACCOUNTED = "JobName,JobID,Start,End,AllocCPUS"
 _SACCT = ("sacct", "-a", "-X", "-D", "-n", "-P", "-S", "now-2days", "-o", _ACCOUNTED)
 
@@ -24,7 +61,9 @@ class SlurmCluster(Cluster):
         self.name, self.slurm = name, slurm
         self.nodes = slurm.options.node_names
         self.site = "    backend: slurm\n    partition: batch\n"
-        self.environment = slurm.env
+        self._answers = WrongAnswers(slurm.root / "front")
+        self.environment = {**slurm.env, "PATH": self._answers.path}
+        self._mine: set[str] = set()
 
     def start_controller(self) -> None:
         self.slurm.start_controller()
@@ -66,6 +105,53 @@ class SlurmCluster(Cluster):
             return list(accounted(self._run(*_SACCT)))
         return list(remembered(self._run(*_SHOW)))
 
+    def back_up(self) -> None:
+        self.slurm.stop_controller()
+        shutil.rmtree(self._backup, ignore_errors=True)
+        shutil.copytree(self._state, self._backup)
+        self.slurm.start_controller()
+
+    def restore(self) -> None:
+        last = self.slurm.last_job()
+        self.slurm.stop_controller(kill=True)
+        shutil.rmtree(self._state)
+        shutil.copytree(self._backup, self._state)
+        self.slurm.start_controller()
+        hold = ["--parsable", "--hold", f"--array=0-{ELEMENTS - 1}", f"--job-name={MINE}"]
+        while self.slurm.last_job() < last:
+            number = self._run("sbatch", *hold, "-o/dev/null", "--wrap", "sleep 60").strip()
+            self._mine |= {f"{number}_{index}" for index in range(ELEMENTS)}
+        self.slurm.stop_controller()  # which writes down what it knows
+        self.slurm.start_controller()
+
+    def touched(self) -> list[str]:
+        rows = self._run("squeue", "-h", "-r", "-t", "PD", "-n", MINE, "-o", "%i").split()
+        return sorted(self._mine.difference(rows))
+
+    def answer_wrongly(self, draw: float) -> tuple[str, str]:
+        program, answer = ANSWERS[int(draw * len(ANSWERS))]
+        self._answers.begin(program, answer)
+        return program, answer
+
+    def answer_rightly(self, command: str) -> None:
+        self._answers.end(command)
+
+    def limit_account(self, draw: float) -> tuple[str, str]:
+        of, limit = LIMITS[int(draw * len(LIMITS))]
+        self._run("sacctmgr", "-i", "modify", *of.split(), "set", limit)
+        return of, limit
+
+    def lift_limit(self, of: str, limit: str) -> None:
+        self._run("sacctmgr", "-i", "modify", *of.split(), "set", f"{limit.rpartition('=')[0]}=-1")
+
+    @property
+    def _state(self) -> Path:
+        return self.slurm.root / "state"
+
+    @property
+    def _backup(self) -> Path:
+        return self.slurm.root / "backup"
+
     def stop_accounting(self) -> None:
         self.slurm.stop_accounting()
 
@@ -81,9 +167,10 @@ class SlurmCluster(Cluster):
 
 
 def queued(text: str) -> Iterator[Job]:
-    """Our requests in an output of `squeue -h -o %j|%i|%T|%C|%l|%P`."""
+    """Our requests in an output of `squeue -h -r -o %j|%i|%T|%C|%l|%P`."""
     for line in text.splitlines():
-        tag, id, state, processors, limit, partition = line.rsplit("|", 5)
+        name, id, state, processors, limit, partition = line.rsplit("|", 5)
+        tag = _tag(name, id)
         if is_ours(tag):
             donated = partition == DONATED_PARTITION
             yield Job(id, tag, int(processors), minutes(limit), donated, state == "COMPLETING")
@@ -93,7 +180,8 @@ def remembered(text: str) -> Iterator[Held]:
     """Of an output of `scontrol --oneliner show job`, which has the processors only that a job had last."""
     for line in text.splitlines():
         job = dict(re.findall(r"(\w+)=(\S+)", line))
-        tag, start, end = (job.get(key, "Unknown") for key in ("JobName", "StartTime", "EndTime"))
+        name, start, end = (job.get(key, "Unknown") for key in ("JobName", "StartTime", "EndTime"))
+        tag = _tag(name, f"_{job.get('ArrayTaskId', '')}")
         if is_ours(tag) and "Unknown" not in (start, end):
             yield Held(tag, _between(start, end), None)
 
@@ -102,12 +190,18 @@ def accounted(text: str) -> Iterator[Held]:
     """Of the rows of sacct: one for each size that a job had, the first one first."""
     rows: dict[tuple[str, str], list[list[str]]] = {}
     for line in text.splitlines():
-        tag, id, *row = line.rsplit("|", 4)
-        rows.setdefault((tag, id), []).append(row)
+        name, id, *row = line.rsplit("|", 4)
+        rows.setdefault((_tag(name, id), id), []).append(row)
     for (tag, _), sizes in rows.items():
         start, end = sizes[0][0], sizes[-1][1]
         if is_ours(tag) and not {"Unknown", "None"} & {start, end}:
             yield Held(tag, _between(start, end), int(sizes[0][2]))
+
+
+def _tag(name: str, id: str) -> str:
+    """Of a job, or of the element of an array that `12_3` is."""
+    index = id.partition("_")[2]
+    return tag_of(name, int(index)) if index.isdecimal() else name
 
 
 def _between(start: str, end: str) -> float:

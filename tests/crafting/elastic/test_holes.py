@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.elastic.holes import Hole, holes, merged, without
+from adaptor.crafting.elastic.holes import Hole, holes, merged
 from adaptor.crafting.profile import Profile
 
 
@@ -30,11 +30,6 @@ def test_the_lengths_that_differ_least_become_one() -> None:
     assert merged(found, 2, 1e6) == [Hole(3, 990.0), Hole(4, 10.0)]
     assert merged(found, 2, 5.0) == merged(found, 2, 0.0), "beyond what is of use lengths do not count"
     assert merged(found, 0, 1e6) == [Hole(7, 10.0)]
-
-
-def test_a_pilot_takes_the_shortest_holes_that_are_long_enough() -> None:
-    found = [Hole(4, 1000.0), Hole(4, 100.0), Hole(4, 10.0)]
-    assert without(found, Hole(6, 100.0)) == [Hole(2, 1000.0), Hole(4, 10.0)]
 
 
 @given(

@@ -22,7 +22,7 @@ from adaptor.crafting.situation import (
     Withdraw,
     Withhold,
 )
-from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
+from adaptor.model import Allowed, Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize
 
 LIMITS = Limits(max_pending_requests=4, max_pilots=200, max_proc=64, max_tr=36_000)
@@ -111,12 +111,33 @@ def test_where_few_are_allowed_they_are_wide() -> None:
     assert max(p for p, _, _ in found) > 8
 
 
+def test_tasks_whose_pilots_are_about_to_start_get_no_others() -> None:
+    """Where something unknown keeps them waiting, others would be made and withdrawn at each look."""
+    ours = [queued(id) for id in range(1, 13)]
+    pending = tuple(PendingJob(each.queued_as, 1, 36_000.0) for each in ours)
+    assert not asked(view(*ours, waiting=12, pending=pending))
+    assert asked(view(*ours, waiting=20, pending=pending)) == {(1, 36_000, True): 8}
+
+
+@pytest.mark.parametrize("allowed", [Allowed(min_proc=4), Allowed(min_proc=3, min_parts=4)])
+@pytest.mark.parametrize("task", [1, 2])
+def test_no_pilot_is_narrower_than_the_scheduler_takes(allowed: Allowed, task: int) -> None:
+    seen = view(waiting=80, task=TaskSize(processors=task), times=KNOWN, processors=32)
+    assert seen.queue is not None
+    queue = msgspec.structs.replace(seen.queue, allowed=allowed)
+    found = asked(msgspec.structs.replace(seen, queue=queue))
+    width = 4 * task if allowed.min_parts > 1 else 4
+    assert {p for p, _, now in found if now} == {width}
+    assert all(p % width == 0 for p, _, _ in found)
+    assert sum(p * count for (p, _, now), count in found.items() if now) == 32
+
+
 def test_below_the_tasks_pilots_are_wider_in_the_queue() -> None:
     rules = msgspec.structs.replace(RULES, limits=msgspec.structs.replace(LIMITS, max_pilots=50))
     full = (RunningJob("1", 640, 7200.0),)
     found = asked(view(waiting=1000, running=full, rules=rules, processors=640, times=KNOWN))
     assert sum(found.values()) <= 50
-    assert max(p for p, _, _ in found) == 7, "half of the machine over fifty pilots"
+    assert max(p for p, _, _ in found) == 13, "the machine over fifty pilots"
 
 
 def test_a_hole_that_queued_pilots_fit_gets_no_other_one() -> None:
@@ -151,12 +172,62 @@ def test_queued_pilots_make_room_for_a_hole_where_a_limit_is_used_up(most: int |
     assert withdrawn == [200, 199, 198, 197]
 
 
+def test_queued_pilots_make_no_room_where_the_scheduler_lets_nothing_start() -> None:
+    """What a limit keeps waiting would wait again in the place of those that were withdrawn."""
+    ours = [queued(id) for id in range(1, 5)]
+    seen = view(*ours, waiting=4, most=0)
+    demand = msgspec.structs.replace(seen.demands[0], withheld=True)
+    assert not [
+        each
+        for each in plan(msgspec.structs.replace(seen, demands=(demand,)))
+        if isinstance(each, Withdraw | Issue)
+    ]
+
+
 def test_queued_pilots_without_a_task_are_withdrawn_youngest_first() -> None:
     ours = [queued(id) for id in range(1, 21)]
     full = (RunningJob("1", 64, 7200.0),)
     decided = plan(view(*ours, waiting=15, running=full, times=KNOWN))
     assert [each.pilot for each in decided if isinstance(each, Withdraw)] == [20, 19, 18, 17, 16]
     assert asked(view(*ours, waiting=20, running=full, times=KNOWN)) == {}
+
+
+def test_pilots_for_holes_stay_until_the_scheduler_starts_them() -> None:
+    older = [queued(id) for id in range(1, 101)]
+    busy, later = (RunningJob("1", 54, 7200.0),), (PendingJob("2", 60, 36_000.0, 7200.0),)
+    first = asked(view(*older, running=busy, pending=later, times=KNOWN))
+    assert [(p, starts) for p, _, starts in first.elements()] == [(1, True)] * 6
+    tr = next(iter(first))[1]
+    seen = view(
+        *older, *(queued(id, tr=tr) for id in range(101, 107)), running=busy, pending=later, times=KNOWN
+    )
+    assert not [each for each in plan(seen) if isinstance(each, Issue | Withdraw)]
+
+
+def test_pilots_that_are_about_to_start_go_where_running_ones_have_a_slot_for_each_task() -> None:
+    idle = PilotView(
+        id=9, job="ours9", state=PilotState.RUNNING, request=Request(8, 36_000), started=0.0, ends=36_000.0
+    )
+    decided = plan(view(queued(1), queued(2), idle, waiting=5, times=KNOWN))
+    assert {each.pilot for each in decided if isinstance(each, Withdraw)} == {1, 2}
+
+
+def test_few_pilots_share_a_large_hole() -> None:
+    limits = msgspec.structs.replace(LIMITS, max_pilots=100, max_proc=512)
+    busy = (RunningJob("1", 312, 36_000.0),)
+    found = asked(view(waiting=1000, running=busy, rules=SiteRules(limits=limits), processors=512))
+    now = Counter(p for p, _, starts in found.elements() if starts)
+    assert now == {4: 50}
+    assert max(p for p, _, starts in found.elements() if not starts) <= 6
+
+
+def test_the_last_pilot_that_is_left_is_as_narrow_as_the_others() -> None:
+    limits = msgspec.structs.replace(LIMITS, max_pilots=100)
+    full = (RunningJob("1", 64, 7200.0),)
+    ours = [queued(id) for id in range(1, 100)]
+    found = asked(view(*ours, waiting=1000, running=full, rules=SiteRules(limits=limits)))
+    assert sum(found.values()) == 1
+    assert all(p <= 2 for p, _, _ in found)
 
 
 def test_where_nothing_waits_no_pilot_stays_queued() -> None:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from adaptor.backoff import Holdoff
 from adaptor.crafting.situation import EarlierTasks
+from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.forecasting.known_bag import known_bag
 from adaptor.decisions.snapshot import BagAhead
+from adaptor.reports import Hold, Wait
+from adaptor.resources import TaskSize
 from adaptor.scheduling.facts import facts_of
+from tests.daemon.budgeted_site import steps
 from tests.daemon.fake_site import FakeSite
 
 EARLIER = EarlierTasks(kind="fit.py", tasks=12, mean=300.0, factor=3.0, low=200.0, high=400.0)
@@ -38,4 +44,35 @@ def test_the_first_guess(
     assert known.sites[0].rule == core.broker.state.learner(bag.id, "here").rule
     assert known.sites[0].rule.factor == core.terms["here"].growth_factor
     assert known.sites[0].heuristic == snapshot.sites["here"].heuristic
+    site.journal.close()
+
+
+def test_no_pilot_is_foreseen_while_requests_for_such_tasks_fail(tmp_path: Path) -> None:
+    site = FakeSite(tmp_path / "state")
+    core = site.state.core
+    bag = core.broker.state.bags[site.submit_bag(5)]
+    ahead = BagAhead(facts_of(core.broker.state, bag), alone=False)
+    snapshot = core.snapshot("here", core.now())
+    assert known_bag(snapshot, ahead).sites[0].open
+    shape = TaskSize(), None
+    for until in (snapshot.now + 3600, snapshot.now - 1):  # the next one is not better for being due
+        failed = Holdoff(failures=1, until=until, reason="its QOS wants more")
+        here = msgspec.structs.replace(snapshot.here, stuck=ShapeHoldoffs(by_shape={(shape, ""): failed}))
+        failing = msgspec.structs.replace(snapshot, sites={"here": here})
+        assert not known_bag(failing, ahead).sites[0].open
+    site.journal.close()
+
+
+def test_no_pilot_is_foreseen_while_all_that_are_queued_are_held(tmp_path: Path) -> None:
+    """By a person, an administrator or a submit plugin."""
+    site = FakeSite(tmp_path / "state")
+    core = site.state.core
+    bag = core.broker.state.bags[site.submit_bag(5)]
+    steps(site)
+    for held in (False, True):
+        for pilot in list(site.state.pilots.values()):
+            wait = Wait("it is held (JobHeldUser)", Hold.ITS_OWN) if held else Wait()
+            site.state.memory.change(pilot, wait=wait)
+        ahead = BagAhead(facts_of(core.broker.state, bag), alone=False)
+        assert known_bag(core.snapshot("here", core.now()), ahead).sites[0].open is not held
     site.journal.close()

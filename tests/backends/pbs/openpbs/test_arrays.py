@@ -110,6 +110,19 @@ def test_a_job_that_was_deleted_in_the_queue_is_told_from_one_whose_record_is_go
         assert (job_state(job), job.start) == (JobState.CANCELLED, None), question
 
 
+def test_a_job_that_was_deleted_in_the_queue_while_no_daemon_ran_is_gone(
+    answers: Callable[..., None],
+) -> None:
+    answers(RUNS, DELETED)
+    reports = PbsBackend(SiteConfig(backend="pbs", dialect="openpbs")).jobs(
+        ["3[0].srv", "3[3].srv"], "adaptor-x.hpc."
+    )
+    assert {(report.id, report.state) for report in reports} == {
+        ("3[0].srv", JobState.RUNNING),
+        ("3[3].srv", JobState.GONE),
+    }
+
+
 def test_a_job_of_an_array_is_not_changed() -> None:
     backend = PbsBackend(SiteConfig(backend="pbs"))
     with pytest.raises(ChangeRefused, match="no single job of an array"):
