@@ -300,8 +300,6 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     """File mode mask of its tasks: that of the process that submits it; None: the worker's."""
     script: BatchScript | None = None
     """What its tasks run a copy of; None: their commands say all."""
-    runtimes: dict[str, float] = {}
-    """By site: the runtime assumed of a task before any has finished, where a quote has sampled it."""
     interpreter: Interpreter | None = None
     """What runs its calls; None: it has commands only."""
 
@@ -318,10 +316,6 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         if self.gpus is None:
             return size
         return msgspec.structs.replace(size, gpus=self.gpus.count, gpu_type=self.gpus.type)
-
-    def expected_at(self, site: str) -> float | None:
-        """Seconds that a task is taken to run at a site before any has finished; None: unknown."""
-        return self.runtimes.get(site, self.time)
 
     @property
     def ended_after(self) -> float:

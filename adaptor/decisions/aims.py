@@ -165,7 +165,9 @@ def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: P
     if not charges_whole_units(ledger, site):
         return msgspec.structs.replace(demand, whole=0)
     ends = ends_with_units(bag, ledger, site)
-    seconds = (paced.advice.units + SPARE_UNITS if ends else 1) * host_terms(ledger, site).unit
+    unit = host_terms(ledger, site).unit
+    least = math.ceil((demand.shortest + site.rules.pad) / unit)  # a shorter one is of no use to any task
+    seconds = (max(paced.advice.units + SPARE_UNITS, least) if ends else 1) * unit
     tr = round_up(math.ceil(seconds), site.rules.time_resolution)
     if demand.longest is not None:
         tr = min(tr, demand.longest)
@@ -185,7 +187,7 @@ def _terms(ledger: Statements, site: SiteFacts, bag: BagFacts) -> HostTerms:
 def _hint(site: SiteFacts, bag: BagFacts) -> float | None:
     """Seconds of a task by its user, or by earlier bags of its kind; None: nothing is known."""
     earlier = bag.earlier.get(site.name)
-    return bag.spec.expected_at(site.name) or (earlier.mean if earlier else None)
+    return bag.spec.time or (earlier.mean if earlier else None)
 
 
 def _within_share(memory: Memory, site: SiteFacts, bag: BagFacts, hosts: int) -> int:

@@ -117,7 +117,7 @@ def check_holds_a_request(
     needed, site, request = min(_first_requests(spec, sites, assumed, ledger))
     if amount < needed:
         known_as = "its --time" if spec.time is not None else "initial_tr"
-        if site in earlier and spec.expected_at(site) is None:
+        if site in earlier and spec.time is None:
             known_as = f"what earlier tasks of {earlier[site].kind} took"
         raise UsageError(
             f"a budget of {format_credits(amount)} credits holds no request: the smallest, {request.p} × "

@@ -57,12 +57,12 @@ def questions_of(snapshot: Snapshot, statuses: Mapping[str, SiteStatus]) -> list
 def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
     """By the tasks that finished at a site and those that run there.
 
-    Before any has finished: as sampled for a quote or expected by the user, else by the tasks at all sites,
+    Before any has finished: as expected by the user, else by the tasks at all sites,
     else as in earlier bags of its kind, else as the site's initial_tr says.
     """
     here = bag.learned[site]
     earlier = bag.earlier[site].mean if site in bag.earlier else None
-    told = here.mean or bag.spec.expected_at(site)
+    told = here.mean or bag.spec.time
     guess = told or earlier or here.estimate
     # The first tasks to finish are short ones: without those that run, a site not used yet would look fast.
     at = [site] if told or here.learned.finished else list(bag.learned)
@@ -174,7 +174,7 @@ def explicit_offer(ledger: Statements, site: SiteFacts, size: TaskSize, task: Ta
         task=task,
         charging_unit=float(tariff.charging_unit),
         startup=site.rules.pad,
-        grace=float(tariff.grace),
+        spare=site.rules.pad + tariff.grace,
     )
 
 

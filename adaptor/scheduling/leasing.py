@@ -86,7 +86,7 @@ def lacks_time(state: SchedulingState, worker: Worker, now: float) -> bool:
     return all(
         (known or bag.sizes.time(task) is not None) and state.needs(bag, site, task) > left
         for bag, line in lines_of(bags)
-        for known in [bag.spec.expected_at(site) or state.learner_of(bag, site, line).mean is not None]
+        for known in [bag.spec.time or state.learner_of(bag, site, line).mean is not None]
         for task in line.waiting.head(reach(state, bag, line, site))
     )
 

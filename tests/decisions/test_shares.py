@@ -179,8 +179,8 @@ def test_runtimes_are_those_of_the_site_else_of_the_others_else_assumed(two: Fak
     for _ in range(12):
         state.learner(no_time_at_all.id, "far").finished(0.0)
     assert time_at("far", no_time_at_all).mean == pytest.approx(1e-3)
-    sampled = two.submit_bag(40, runtimes={"near": 7.0})
-    assert time_at("near", sampled).mean == 7
+    hinted = two.submit_bag(40, time=7.0)
+    assert time_at("near", hinted).mean == 7
 
 
 def question(bag: int, now: float, waiting: int) -> Question:

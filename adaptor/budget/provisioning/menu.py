@@ -40,7 +40,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     cost: Estimate
     """B_e of the slides, in credits; each site charges its own units."""
     reserved: float = 0.0
-    """Credits that its requests reserve beyond the cost, for start-ups and late ends; most are given back."""
+    """Credits that its requests reserve beyond the cost, with one for a long last task; most come back."""
 
 
 def menu(tasks: int, offers: Sequence[SiteOffer], sampled: int, factor: float = 1.0) -> list[Line]:
@@ -117,12 +117,13 @@ def _line(
         )
         for seconds in (low, high)
     ]
-    reserved = sum(processors[site] * offer.cost(offer.startup + offer.grace) for site, offer in used.items())
+    reserved = sum(processors[site] * offer.cost(offer.spare) for site, offer in used.items())
+    last_request = max(offer.cost(offer.spare + last) for offer in used.values())
     return Line(
         name=name,
         budget=budget,
         processors=dict(processors),
         seconds=Estimate(low, found.seconds, high),
         cost=Estimate(min(costs[0], found.cost), found.cost, max(costs[1], found.cost)),
-        reserved=reserved,
+        reserved=reserved + last_request,
     )

@@ -145,8 +145,8 @@ class SampleTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds; begun units are charged whole."""
     processors: int
     """The most that we can hold at a time."""
-    grace: float = 0.0
-    """Seconds that a request reserves beyond its work and start-up."""
+    spare: float = 0.0
+    """Seconds that each request reserves beyond its work: pad and grace."""
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -155,8 +155,6 @@ class Quote(msgspec.Struct, frozen=True):
     lines: list[Line]
     rest: list[int]
     """The places of the tasks that no sample has finished."""
-    runtimes: dict[str, float]
-    """By site: the longest runtime in its sample, seconds."""
 
 
 def sample_places(tasks: int, sites: Sequence[str], seed: int) -> dict[str, list[int]]:
@@ -203,9 +201,8 @@ def quote(
             task=known[site],
             charging_unit=terms[site].charging_unit,
             startup=sample.startup,
-            grace=terms[site].grace,
+            spare=terms[site].spare,
         )
         for site, sample in sampled.items()
     ]
-    longest = {site: max(sample.runtimes.values()) for site, sample in sampled.items()}
-    return Quote(menu(len(rest), offers, len(done)), rest, longest)
+    return Quote(menu(len(rest), offers, len(done)), rest)

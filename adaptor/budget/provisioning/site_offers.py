@@ -34,8 +34,8 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds; begun units are charged whole."""
     startup: float = 0.0
     """Seconds, charged, before the first task of a pilot can start."""
-    grace: float = 0.0
-    """Seconds that a request reserves beyond its work and start-up; it is charged where a pilot ends late."""
+    spare: float = 0.0
+    """Seconds that each request reserves beyond its work: pad and grace; most of it comes back."""
     wait: float = 0.0
     """Seconds, not charged, until a processor that is requested now is there: the queue of the site."""
     held: tuple[HeldSlots, ...] = ()

@@ -88,8 +88,19 @@ def _go_on(rest: api.BagInput, lines: list[Line], choose: int, config: str | Non
     """Submit the rest, within the line's ranges; the new bag's number."""
     if not 1 <= choose <= len(lines):
         raise UsageError(f"--choose: no line {choose}; the lines are 1 to {len(lines)}")
-    line = lines[choose - 1]
-    spec = msgspec.structs.replace(rest.spec, deadline=time.time() + line.seconds.high)
-    chosen = msgspec.structs.replace(rest, spec=spec, budget=line.cost.high + line.reserved)
+    chosen = by_line(rest, lines[choose - 1], time.time())
     answer = ask_daemon(api.Submit(chosen, key=new_key()), config, timeout=SUBMIT_TIMEOUT)
     return answer.bag
+
+
+def by_line(bag: api.BagInput, line: Line, now: float) -> api.BagInput:
+    """The bag as the line says: at its sites, on no more slots, within the upper ends of its ranges."""
+    slots = sum(line.processors.values())
+    spec = msgspec.structs.replace(
+        bag.spec,
+        sites=tuple(line.processors),
+        deadline=now + line.seconds.high,
+        max_running=min(slots, bag.spec.max_running or slots),
+        prefer=bag.spec.prefer or (None if line.name == "cheapest" else "fast"),
+    )
+    return msgspec.structs.replace(bag, spec=spec, budget=line.cost.high + line.reserved)

@@ -141,7 +141,7 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
         task=bag.spec.task,
         rule=there.rule,
         learned=msgspec.structs.replace(there.learned, cut={}),
-        hint=bag.spec.expected_at(site.name),
+        hint=bag.spec.time,
         earlier=bag.earlier.get(site.name),
         ended_after=bag.spec.ended_after,
         pilots=tuple(pilots),

@@ -40,7 +40,7 @@ class Daemon:
     def __call__(self, question: object, timeout: float = 0.0) -> Any:
         match question:
             case api.GetSites():
-                return [SimpleNamespace(name="here", max_in_system=1, max_proc=8, processors=8)]
+                return [SimpleNamespace(name="here", max_in_system=1, max_proc=8, processors=8, pad=30.0)]
             case api.GetCredits():
                 return SimpleNamespace(
                     prices=[SimpleNamespace(site="here", explicit=10.0, gpu=0.0, charging_unit=1, grace=0)]

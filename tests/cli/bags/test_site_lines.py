@@ -17,6 +17,7 @@ def test_sites_with_limits_requests_and_problems(cli: Cli, serve: Serve) -> None
         max_in_system=3,
         max_proc=None,
         max_tr=3600,
+        pad=30.0,
         queued=1,
         running=2,
         processors=16,
@@ -40,8 +41,15 @@ def test_sites_with_limits_requests_and_problems(cli: Cli, serve: Serve) -> None
 
 def test_it_fits_a_terminal_of_80_columns(cli: Cli, serve: Serve) -> None:
     gpus = [GpuTotals(type="", total=2, free=0), GpuTotals(type="a100", total=8, free=8)]
-    common = {"heuristic": "adaptive", "max_in_system": 64, "max_proc": 16_384, "max_tr": 259_200.0}
+    common = {
+        "heuristic": "adaptive",
+        "max_in_system": 64,
+        "max_proc": 16_384,
+        "max_tr": 259_200.0,
+        "pad": 30.0,
+    }
     common |= {
+        "pad": 30.0,
         "queued": 12,
         "running": 52,
         "processors": 16_384,
