@@ -38,8 +38,9 @@ def quote(bag: api.BagInput, choose: int | None, sample: bool, config: str | Non
     Otherwise a sample of its tasks runs first. With several sites, seven tasks run on each, to
     compare the sites. The sampled tasks are done and paid for, once: another quote of the same bag goes
     on from their results. On a terminal the command asks for a line; --choose names it beforehand.
-    The rest is then submitted with the upper ends of the line's ranges as budget and deadline; what its
-    requests reserve beyond their work is added to the budget, and most of it is given back.
+    The rest is then submitted for the line's sites and number of processors, with the upper ends of its
+    ranges as budget and deadline; what its requests reserve beyond their work is added to the budget, and
+    most of it is given back.
 
     \b
     Example:

@@ -45,7 +45,6 @@ def test_the_rest_is_quoted_by_what_the_samples_have_shown() -> None:
     far = SiteSample(dict.fromkeys(range(7), 60.0) | {8: 90.0}, startup=0.0)
     found = quote(20, 1, {"near": near, "far": far}, {"near": NEAR, "far": FAR})
     assert found.rest == [7, *range(9, 20)]
-    assert found.runtimes == {"near": 60.0, "far": 90.0}
     assert list(found.lines[0].processors) == ["near"], "the cheaper site"
 
 

@@ -72,7 +72,7 @@ def test_it_has_a_line_for_each_partition(cli: Cli, serve: Serve) -> None:
     short = PartitionView(name="short", queued=1, running=2, held=5, processors=8, **common)  # type: ignore[arg-type]
     long = PartitionView(name="long", closed="partition long is down", **common)  # type: ignore[arg-type]
     whole = {"backend": "slurm", "heuristic": "static", "queued": 1, "running": 2, "processors": 16}
-    whole |= {"observed": None, "problem": "", **common}
+    whole |= {"observed": None, "problem": "", "pad": 30.0, **common}
     views = [
         SiteView(name="hpc", partitions=[short, long], **whole),  # type: ignore[arg-type]
         SiteView(name="old", **whole),  # type: ignore[arg-type]
