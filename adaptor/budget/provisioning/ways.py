@@ -103,8 +103,8 @@ def least_cost(ways: Sequence[Way], offers: Sequence[SiteOffer], tasks: float) -
     still to be bought.
 
     It is a knapsack of alike items: the ways of a group of processors on their convex hull, by credits per
-    further task, are the best except for the last processors. Changes of one or two mend those. Where much more
-    is held than the tasks need, it is tried without the processors that do most.
+    further task, are the best except for the last processors. Changes of one or two mend those. Where much
+    more is held than the tasks need, it is tried without the processors that do most.
 
     Processors are paid for as long as the ways say: of those that are charged by the second, a part of one
     may be held, which is one that is held for a part of the time.
