@@ -24,6 +24,7 @@ from adaptor.daemon.observing import (
     note_pilot,
     note_pilots,
 )
+from adaptor.daemon.resting import goes_by_the_clock, look_after
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of
 from adaptor.daemon.submitting import change_request, intend, intend_change, reshape, submit
@@ -46,7 +47,6 @@ from adaptor.decisions.questions import (
     Submit,
     Together,
 )
-from adaptor.decisions.resting import goes_by_the_clock, look_after
 from adaptor.decisions.step import Step
 from adaptor.reports import OwnJob
 from backends.donation import nodes_at_once

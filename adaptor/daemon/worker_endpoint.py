@@ -61,7 +61,7 @@ _ROUND_TRIPS = 6
 
 
 def _look_in(site: Site, seconds: float, pilot: int) -> bool:
-    """Look at a site in so many seconds if the pilot is still there; False: a poll comes earlier."""
+    """Look at a site after `seconds` if the pilot is still there; False: a poll comes earlier."""
     if seconds >= site.memory.settings.poll:
         return False
     asyncio.get_running_loop().call_later(seconds, _look_for, site, pilot)

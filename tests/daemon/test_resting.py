@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from adaptor.daemon.resting import goes_by_the_clock, look_after
 from adaptor.daemon.step import step
-from adaptor.decisions.resting import goes_by_the_clock, look_after
 from adaptor.model import PilotState
 from tests.daemon.fake_site import FakeSite
 
