@@ -1,4 +1,5 @@
-"""`python -m bench.login_node`: what a daemon costs a login node, on a throwaway Slurm: idle, and with a bag.
+"""`python -m bench.login_node`: what a daemon costs a login node, on a throwaway Slurm: idle, with a bag, and
+with many small ones.
 
 CPU seconds are those of the daemon and of the commands that it ran; a day is what the minutes that were
 watched come to.
@@ -7,6 +8,7 @@ watched come to.
 from __future__ import annotations
 
 import argparse
+import statistics
 import time
 
 import msgspec
@@ -27,6 +29,8 @@ sites:
 _DAY = 86_400.0
 _TASK = 10
 """Seconds of a task of the bag."""
+_EVERY = 72
+"""Seconds from one small bag to the next: 50 an hour."""
 
 
 class UsageMeter(msgspec.Struct, frozen=True):
@@ -38,7 +42,7 @@ class UsageMeter(msgspec.Struct, frozen=True):
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.login_node", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=5.0, help="to watch, idle and with a bag")
+    parser.add_argument("--minutes", type=float, default=5.0, help="to watch each: idle, a bag, small bags")
     minutes = parser.parse_args().minutes
     with ThrowawaySlurm() as cluster, private_place(_CONFIG, cluster.env) as place:
         place.adaptor("daemon", "start")
@@ -49,6 +53,18 @@ def main() -> None:
         place.adaptor("submit", str(bag))
         time.sleep(30)
         _show(f"with a bag of tasks of {_TASK} s on up to 16 processors", *_watched(place, minutes))
+        place.adaptor("cancel", "all")
+        time.sleep(60)
+        small = place.folder / "small.bag"
+        small.write_text("sleep 2\n" * 6)
+        first, took = _read(place), list[float]()
+        for _ in range(max(1, round(60 * minutes / _EVERY))):
+            begin = time.monotonic()
+            place.adaptor("run", str(small))
+            took.append(time.monotonic() - begin)
+            time.sleep(max(0.0, begin + _EVERY - time.monotonic()))
+        _show(f"with a bag of six tasks of 2 s each {_EVERY} s", first, _read(place))
+        print(f"  {statistics.median(took):.1f} s from the command to the end of a bag, at the median")
 
 
 def _watched(place: PrivateDaemon, minutes: float) -> tuple[UsageMeter, UsageMeter]:

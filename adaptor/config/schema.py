@@ -218,7 +218,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether a request always gets whole nodes; needs `processors_per_node`."""
     poll_interval: PositiveDuration | None = None
     """How often the queue is read; None: the backend's own choice. Events as new bags let it be read up to
-    twice as often."""
+    twice as often. While nothing happens, the pauses grow up to four times, and not beyond a minute."""
     read_history: bool = True
     """Whether the daemon asks the scheduler's records (`sacct`, `qstat -x`) once how long local jobs ran."""
     remember: bool = True

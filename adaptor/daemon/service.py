@@ -41,7 +41,7 @@ from adaptor.daemon.server import (
 )
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import first_limits, make_backends, stays_inside, terms_of, unknown_limits
-from adaptor.daemon.step import end_pilots
+from adaptor.daemon.step import end_pilots, poll
 from adaptor.daemon.step import run as run_site
 from adaptor.daemon.timers import Every, keep_synced, new_scheduler
 from adaptor.daemon.transports import set_up_transport
@@ -306,8 +306,8 @@ class Service:
     def _schedule(self) -> AsyncIOScheduler:
         scheduler = new_scheduler()
         for state in self.sites.values():
-            poll = Every(state.memory.settings.poll)
-            scheduler.add_job(_wake, poll, [state], id=f"look at {state.name}")
+            every = Every(state.memory.settings.poll)
+            scheduler.add_job(_poll, every, [state], id=f"look at {state.name}")
         scheduler.add_job(self._every_second, Every(1.0), id="silence and idleness")
         scheduler.add_job(self._try_journal, Every(5.0), id="journal")
         scheduler.add_job(self._measure, Every(60.0), id="rates")
@@ -476,6 +476,6 @@ class Service:
         self._meters.measure(self.core.now(), self.core.results)
 
 
-async def _wake(state: Site) -> None:
+async def _poll(state: Site) -> None:
     """A coroutine, so that it runs in the loop; plain functions get a thread of the scheduler's."""
-    state.wake.set()
+    poll(state)

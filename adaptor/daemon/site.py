@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -112,6 +113,9 @@ class Site:
         self.starts = StartsSeen(core.journal.starts_seen(name))  # how forecasts of starts held
         core.sites[name] = self.memory
         self.wake = core.wakes[name] = asyncio.Event()
+        self.polled = False  # whether it was woken by nothing but the time that has passed
+        self.looked = self.stirred = -math.inf
+        """Seconds of the loop's clock: when it was last stepped, and when something last happened here."""
         self._one_question = asyncio.Lock()
         self._unanswered_questions = 0
         self._ended_in_arrays: list[Path] = []  # the folders of the pilots that ended last, oldest first

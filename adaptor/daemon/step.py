@@ -24,6 +24,7 @@ from adaptor.daemon.observing import (
     note_pilot,
     note_pilots,
 )
+from adaptor.daemon.resting import goes_by_the_clock, look_after
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of
 from adaptor.daemon.submitting import change_request, intend, intend_change, reshape, submit
@@ -72,9 +73,30 @@ async def run(site: Site, may_step: Callable[[], bool]) -> None:
     while True:
         await site.wake.wait()
         site.wake.clear()
+        if not site.polled:
+            site.stirred = clock()
+        site.polled, site.looked = False, clock()
         if may_step():
             await step(site)
         await asyncio.sleep(max(kind.pause, pace.pause(clock())))
+
+
+def poll(site: Site) -> None:
+    """Wake a site, to be called each `poll` seconds; where nothing happens, it is looked at more rarely."""
+    now, usual = asyncio.get_running_loop().time(), site.memory.settings.poll
+    if _may_rest(site) and now < site.looked + look_after(usual, now - site.stirred) - usual / 2:
+        return  # the next call comes nearer to the time at which a look is due
+    if not site.wake.is_set():
+        site.polled = True
+        site.wake.set()
+
+
+def _may_rest(site: Site) -> bool:
+    """Whether looks at it that find nothing new may become rarer."""
+    core, kind = site.core, backend_type(site.config.backend)
+    if kind.on_this_machine or len(core.sites) > 1:  # other sites divide tasks by what is seen here
+        return False
+    return not goes_by_the_clock(site.memory, core.broker, core.ledger, core.now())
 
 
 async def step(site: Site) -> None:
@@ -93,6 +115,9 @@ def step_of(site: Site) -> Step:
     return Step(site.core, site.memory, site.core.now())
 
 
+_CHANGES_NOTHING = (Ask, Commit, Withhold, WithholdNodes, Explain, KeepForecast)
+
+
 async def drive(site: Site, steps: Steps, pool: ThreadPoolExecutor | None = None) -> None:
     """Answer the questions of a step. Raises JournalError.
 
@@ -101,6 +126,8 @@ async def drive(site: Site, steps: Steps, pool: ThreadPoolExecutor | None = None
     with contextlib.closing(steps):
         question = next(steps, None)
         while question is not None:
+            if not isinstance(question, _CHANGES_NOTHING):
+                site.stirred = asyncio.get_running_loop().time()
             reply = await _reply(site, question, pool)
             try:
                 question = steps.send(reply)

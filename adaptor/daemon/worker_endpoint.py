@@ -43,7 +43,10 @@ log = logging.getLogger(__name__)
 HEARTBEAT = 5.0  # seconds between a worker's reports, at most
 WORKER_PATIENCE = 300.0  # seconds that an idle worker waits for a silent daemon
 _DONATED_PATIENCE = 60.0  # the same on a donated node: without a daemon, nothing can free it
-LOOKS_FOR_AN_END = (1.0, 2.0, 5.0)
+STARTED_TOGETHER = 2.0
+"""Seconds after the first call from a pilot at which the site is looked at, where polls are rarer: pilots
+that started with it have called by then, so fewer tasks wait, and without any the queue is not read."""
+LOOKS_FOR_AN_END = (2.0, 5.0)
 """Seconds after the last worker of a pilot has left at which the site is looked at, where polls are rarer and
 the end was not seen yet: a scheduler needs a moment to note the end of the job, and its epilog longer."""
 _HANGS = (
@@ -57,7 +60,15 @@ _ROUND_TRIPS = 6
 """Round trips of a slow transport that are added to the timeout before a worker counts as lost."""
 
 
-def _look_for_its_end(site: Site, pilot: int) -> None:
+def _look_in(site: Site, seconds: float, pilot: int) -> bool:
+    """Look at a site after `seconds` if the pilot is still there; False: a poll comes earlier."""
+    if seconds >= site.memory.settings.poll:
+        return False
+    asyncio.get_running_loop().call_later(seconds, _look_for, site, pilot)
+    return True
+
+
+def _look_for(site: Site, pilot: int) -> None:
     if pilot in site.pilots:
         site.wake.set()
 
@@ -198,7 +209,7 @@ class WorkerEndpoint:
             self._core.hear_late(hello.unacknowledged, now)
             told = [result.key for result in hello.unacknowledged]
             return Orders(acknowledged=told, leave=f"pilot {hello.pilot} is not in the system any more")
-        if pilot.first_hello is None:
+        if pilot.first_hello is None and not _look_in(site, STARTED_TOGETHER, pilot.id):
             site.wake.set()
         before = pilot.state
         asked = (short.asked for short in hello.shortfalls if short.resource == "processors")
@@ -234,12 +245,10 @@ class WorkerEndpoint:
         pilot = site.pilots.get(worker.pilot)
         if pilot is not None and pilot.node and goodbye.why is Leaving.SIGNAL:
             site.memory.change(pilot, yielded=goodbye.took)
-        site.wake.set()
-        if not self._core.broker.of_pilot(worker.pilot):
-            loop = asyncio.get_running_loop()
-            for seconds in LOOKS_FOR_AN_END:
-                if seconds < site.memory.settings.poll:
-                    loop.call_later(seconds, _look_for_its_end, site, worker.pilot)
+        last = not self._core.broker.of_pilot(worker.pilot)
+        looks = [seconds for seconds in LOOKS_FOR_AN_END if last and _look_in(site, seconds, worker.pilot)]
+        if not looks or (pilot is not None and pilot.node):
+            site.wake.set()  # else the scheduler cannot know yet that the job ends
         told = goodbye.why is Leaving.TOLD and self._core.broker.has_work_in(worker.pilot, worker.site)
         if goodbye.why is Leaving.IDLE or told:
             self._background.start(self._release(site, worker))

@@ -75,6 +75,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             self._questions,
             whole_nodes=site.whole_nodes,
             remembers=lambda: min_job_age(self._shared.settings),
+            may_preempt=self._shared.may_preempt,
         )
         self._restriction = restriction_of(site)
         self._latest: PartitionNodes | None = None

@@ -56,17 +56,20 @@ class OwnSlurmJobs:
         *,
         whole_nodes: bool = False,
         remembers: Callable[[], float] = lambda: MIN_JOB_AGE,
+        may_preempt: Callable[[str], bool] = lambda _: True,
     ) -> None:
         """
         Args:
             whole_nodes: whether our requests ask for whole nodes.
             remembers: the seconds for which Slurm shows jobs that have ended.
+            may_preempt: whether jobs of a partition may get an order to make room.
         """
         self._questions = questions
         self._whole_nodes = whole_nodes
-        self._remembers = remembers
+        self._remembers, self._may_preempt = remembers, may_preempt
         self._waiting: dict[str, JobReport] = {}  # by id: those that waited by the last answer
         self._asked = -math.inf  # when that was asked for
+        self._left: dict[str, bool] = {}  # by id: whether a job that left by itself had the order to
         self._accounting_from = 0.0
         self._looked_back = False
 
@@ -186,10 +189,21 @@ class OwnSlurmJobs:
         return report
 
     def _preempted(self, rows: Iterable[QueueRow]) -> frozenset[str]:
-        """Which of these jobs left on an order: Slurm says completed or failed of them."""
-        if not any(job_state(row.state) in _LEFT_BY_THEMSELVES for row in rows):
-            return frozenset()
-        return self._questions.preempted()
+        """Which of these jobs left on an order: Slurm says completed or failed of them.
+
+        Each is asked for once, though Slurm shows it for minutes.
+        """
+        left = [
+            row.id
+            for row in rows
+            if job_state(row.state) in _LEFT_BY_THEMSELVES and any(map(self._may_preempt, row.partitions))
+        ]
+        known = {id: self._left[id] for id in left if id in self._left}
+        if len(known) < len(left):
+            ordered = self._questions.preempted()
+            known = {id: id in ordered for id in left}
+        self._left = known
+        return frozenset(id for id, told in known.items() if told)
 
     def _accounted(self, missing: Collection[str]) -> list[AccountingRow]:
         if time.monotonic() < self._accounting_from or (self._looked_back and not missing):

@@ -369,6 +369,12 @@ class SharedCluster(Reading[SlurmReading]):
         self.shrink_margin = shrink_margin(settings)
         self.most_in_array = most_in_array(settings)
 
+    def may_preempt(self, partition: str) -> bool:
+        """Whether jobs of a partition may get an order to make room, as far as known without a question."""
+        kind, known = self.settings.get("PreemptType", ""), self._terms.partitions.get(partition)
+        off = kind == "preempt/partition_prio" and known is not None and known.preempt_mode == "OFF"
+        return not off and kind != "preempt/none"
+
     def partitions(self) -> dict[str, Partition]:
         """All, by name. Raises SchedulerError: no answer."""
         return self.terms().partitions

@@ -6,6 +6,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from adaptor.config.loading import parse_config
@@ -13,6 +14,7 @@ from adaptor.config.policy import Policy, PolicyKeys
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon import step
 from adaptor.units import Duration
+from tests.daemon.fake_site import FakeSite
 
 LOOKS = step.BURST + 10
 SLURM = SiteConfig(backend="slurm")
@@ -32,7 +34,7 @@ def pauses_of(monkeypatch: pytest.MonkeyPatch, config: SiteConfig) -> list[float
 
     async def scene() -> None:
         memory = SimpleNamespace(settings=SimpleNamespace(poll=15.0))
-        site: Any = SimpleNamespace(config=config, memory=memory, wake=asyncio.Event())
+        site: Any = SimpleNamespace(config=config, memory=memory, wake=asyncio.Event(), polled=False)
         site.wake.set()
         monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: 1000.0)
         await step.run(site, lambda: True)
@@ -96,3 +98,83 @@ def test_nor_is_it_looked_at_more_often_while_pilots_end_with_the_daemon(
         patched.setattr(asyncio, "sleep", sleep)
         asyncio.run(step.end_pilots(core, [site]))
     assert done == ["cancel", 120.0, "look", "cancel", 120.0, "look", "cancel"]
+
+
+class Clock:
+    """That of the loop, as far as a poll reads it."""
+
+    def __init__(self, site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._site = site
+        monkeypatch.setattr(step.asyncio, "get_running_loop", lambda: SimpleNamespace(time=lambda: self.now))
+        self.now = 0.0
+
+    def looks(self, seconds: int, every: int = 15) -> list[float]:
+        """When polls wake the site from now on, which then finds nothing new."""
+        state, found = self._site.state, list[float]()
+        for _ in range(seconds // every):
+            self.now += every
+            step.poll(state)
+            if state.wake.is_set():
+                found.append(self.now)
+                state.looked, state.polled = self.now, False
+                state.wake.clear()
+        return found
+
+
+@pytest.fixture
+def resting(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> FakeSite:
+    """A site of Slurm, looked at each 15 s, whose only bag waits."""
+    site.submit_bag(1)
+    asyncio.run(step.step(site.state))
+    site.state.config = SLURM
+    site.state.memory.settings = msgspec.structs.replace(site.state.memory.settings, poll=15.0)
+    site.state.looked = site.state.stirred = 0.0
+    site.state.wake.clear()
+    return site
+
+
+def test_a_site_where_nothing_happens_is_looked_at_more_and_more_rarely(
+    resting: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(resting, monkeypatch)
+    assert clock.looks(120) == [15, 30, 45, 60, 75, 90, 105, 120]
+    late = clock.looks(3600)
+    assert late[-1] - late[-2] == 60, "once a minute in the end"
+    assert len(late) < 80
+
+
+def test_where_something_happens_polls_are_as_often_as_they_were(
+    resting: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(resting, monkeypatch)
+    clock.looks(3600)
+    resting.state.stirred = clock.now
+    assert clock.looks(60) == [3615, 3630, 3645, 3660]
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_a_site_is_looked_at_as_often_as_it_says_where_that_costs_nothing_or_time_decides(
+    resting: FakeSite, monkeypatch: pytest.MonkeyPatch, local: bool
+) -> None:
+    if local:
+        resting.state.config = SiteConfig(backend="local")
+    else:
+        resting.submit_bag(1, deadline=1e9)
+    clock = Clock(resting, monkeypatch)
+    clock.now = 3600.0
+    assert clock.looks(60) == [3615, 3630, 3645, 3660]
+
+
+def test_a_step_that_does_something_and_a_wake_of_its_own_count_as_events(site: FakeSite) -> None:
+    async def scene() -> tuple[float, float]:
+        state, now = site.state, asyncio.get_running_loop().time()
+        state.stirred = -1.0
+        await step.step(state)
+        idle = state.stirred
+        site.submit_bag(1)
+        await step.step(state)
+        return idle, state.stirred - now
+
+    idle, busy = asyncio.run(scene())
+    assert idle == -1.0
+    assert busy >= 0.0

@@ -285,15 +285,35 @@ def test_the_end_of_a_pilot_is_looked_for_when_its_last_worker_has_left(
     for name in ("w1", "w2"):
         say(site, hello(site.state.core.now() + 6000.0), worker=name)
 
-    async def wakes_after(worker: str) -> list[float]:
-        """When the site is woken after a goodbye, besides at once."""
+    async def wakes_after(worker: str) -> tuple[bool, list[float]]:
+        """Whether the site is woken by a goodbye at once, and when after it."""
         at, loop = list[float](), asyncio.get_running_loop()
         monkeypatch.setattr(loop, "call_later", lambda seconds, *_: at.append(seconds))
+        site.state.wake.clear()
         await endpoint_of(site).hear([(worker.encode(), encode(GOODBYE))])
+        return site.state.wake.is_set(), at
+
+    assert asyncio.run(wakes_after("w1")) == (True, [])
+    assert asyncio.run(wakes_after("w2")) == (False, [0.0, 0.01]), "polls do the rest"
+
+
+@pytest.mark.parametrize(("poll", "at_once", "later"), [(15.0, False, [2.0]), (1.0, True, [])])
+def test_pilots_that_start_together_are_looked_at_together(
+    site: FakeSite, monkeypatch: pytest.MonkeyPatch, poll: float, at_once: bool, later: list[float]
+) -> None:
+    memory = site.state.memory
+    memory.settings = msgspec.structs.replace(memory.settings, poll=poll)
+
+    async def scene() -> list[float]:
+        at, loop = list[float](), asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "call_later", lambda seconds, *_: at.append(seconds))
+        greeting = encode(hello(site.state.core.now() + 6000.0))
+        await endpoint_of(site).hear([(WORKER.encode(), greeting)] * 2)
         return at
 
-    assert asyncio.run(wakes_after("w1")) == []
-    assert asyncio.run(wakes_after("w2")) == [0.0, 0.01], "polls do the rest"
+    site.state.wake.clear()
+    assert asyncio.run(scene()) == later
+    assert site.state.wake.is_set() == at_once
 
 
 def test_an_end_that_was_seen_is_not_looked_for_again(site: FakeSite) -> None:
@@ -301,9 +321,9 @@ def test_an_end_that_was_seen_is_not_looked_for_again(site: FakeSite) -> None:
     hear(site, 6000.0)
     (pilot,) = site.state.pilots
     site.state.wake.clear()
-    worker_endpoint._look_for_its_end(site.state, pilot + 1)
+    worker_endpoint._look_for(site.state, pilot + 1)
     assert not site.state.wake.is_set()
-    worker_endpoint._look_for_its_end(site.state, pilot)
+    worker_endpoint._look_for(site.state, pilot)
     assert site.state.wake.is_set()
 
 

@@ -89,6 +89,58 @@ def test_a_job_that_left_when_told_to_make_room_was_preempted(fake: Fake, fake_s
     assert states == {"7": JobState.PREEMPTED, "8": JobState.COMPLETED, "9": JobState.PREEMPTED}
 
 
+def test_each_job_is_asked_for_once_whether_it_was_told_to_make_room(
+    fake: Fake, fake_squeue: Printing, tmp_path: Path
+) -> None:
+    asked, shown = tmp_path / "asked", tmp_path / "shown"
+    fake_squeue(
+        f"if [[ $* == *PreemptTime* ]]; then echo >> {asked}; echo '7  1795250399'; "
+        f'else printf "$(cat {shown})"; fi'
+    )
+    fake("sacct", "exit 1")
+    site = backend()
+
+    def states(**ends: str) -> list[JobState]:
+        shown.write_text("".join(line(id[1:], state, f"adaptor-{id}") for id, state in ends.items()))
+        return [report.state for report in site.jobs([], "adaptor-")]
+
+    assert states(_7="COMPLETED", _8="RUNNING") == [JobState.PREEMPTED, JobState.RUNNING]
+    assert states(_7="COMPLETED", _8="RUNNING") == [JobState.PREEMPTED, JobState.RUNNING]
+    assert asked.read_text() == "\n"
+    assert states(_7="COMPLETED", _8="COMPLETED") == [JobState.PREEMPTED, JobState.COMPLETED]
+    assert states(_7="PENDING", _8="COMPLETED") == [JobState.QUEUED, JobState.COMPLETED]
+    assert asked.read_text() == "\n\n"
+    assert states(_7="COMPLETED", _8="COMPLETED") == [JobState.PREEMPTED, JobState.COMPLETED]
+    assert asked.read_text() == "\n\n\n", "it ran again"
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode", "may"),
+    [
+        ("preempt/none", "CANCEL", False),
+        ("preempt/partition_prio", "OFF", False),
+        ("preempt/partition_prio", "REQUEUE", True),
+        ("preempt/qos", "OFF", True),
+        ("", "OFF", True),
+    ],
+)
+def test_where_slurm_preempts_no_job_none_is_asked_for(
+    fake: Fake, fake_squeue: Printing, tmp_path: Path, kind: str, mode: str, may: bool
+) -> None:
+    asked = tmp_path / "asked"
+    ended = line("7", "COMPLETED", "adaptor-7")
+    fake_squeue(f"if [[ $* == *PreemptTime* ]]; then echo >> {asked}; else printf '{ended}'; fi")
+    fake("sacct", "exit 1")
+    fake("sacctmgr", "exit 1")
+    settings = f"ClusterName = c\nPreemptType = {kind}"
+    rows = f"{FIXTURES}/22.05/partitions.txt | sed s/PreemptMode=OFF/PreemptMode={mode}/"
+    fake("scontrol", f"case $2 in config) echo '{settings}';; partition) cat {rows};; *) exit 1;; esac")
+    site = backend()
+    site._shared.terms()
+    assert [report.state for report in site.jobs([], "adaptor-")] == [JobState.COMPLETED]
+    assert asked.exists() == may
+
+
 def test_ended_jobs_that_squeue_forgot_are_asked_of_sacct_in_one_question(
     fake: Fake, fake_squeue: Printing, fake_sacct: Printing, tmp_path: Path
 ) -> None:
