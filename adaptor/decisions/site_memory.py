@@ -285,9 +285,15 @@ class SiteMemory:
             broker.own_pilot(id, bag)
         if self.donation is not None and submit.node:
             broker.use_node(id, self.donation.node_of(pilot))
-        elif submit.demand.largest_in(crafted.partition) is not None:
+        elif submit.demand.largest_in(crafted.partition) is not None or self._bounds_work:
             broker.state.suppose_at_most(self.name, crafted.request.tr - self.rules.pad)
         return pilot
+
+    @property
+    def _bounds_work(self) -> bool:
+        """Whether the scheduler bounds processors times time, so that a request is as long as it can be."""
+        allowed = self.seen.allowances if self.seen is not None else []
+        return any(min(each.max_work, each.work_left.work) < math.inf for each in allowed)
 
     def not_submitting(self, submits: Iterable[SubmitRequest]) -> None:
         """These requests have pilots from now on, or will have none."""

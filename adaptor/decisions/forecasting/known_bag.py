@@ -10,7 +10,7 @@ import msgspec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.provisioning.presets import preset_of
-from adaptor.crafting.choosing import rules_for
+from adaptor.crafting.choosing import bounded_rules
 from adaptor.crafting.coverage import slots_in
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand, Largest, SiteRules
@@ -176,7 +176,7 @@ def _rules(site: SiteFacts, demand: Demand) -> SiteRules:
     if len(largest) < max(1, len(partitions)):
         return site.rules
     most = Largest(max(each.p for each in largest.values()), max(each.tr for each in largest.values()))
-    return rules_for(site.rules, msgspec.structs.replace(demand, largest=(("", most),)), "")
+    return bounded_rules(site.rules, msgspec.structs.replace(demand, largest=(("", most),)), "")
 
 
 def _fails(site: SiteFacts, demand: Demand) -> bool:
