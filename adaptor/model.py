@@ -195,7 +195,7 @@ class Allowed(msgspec.Struct, frozen=True, kw_only=True):
     max_work: float = math.inf
     """Processors times seconds of one request."""
     work_left: WorkLeft = WorkLeft()
-    """Of all requests together that start beside those that run."""
+    """Of all requests together that start in addition to those that run."""
     min_proc: int = 1
     """Processors of one request at least."""
     min_parts: int = 1

@@ -45,8 +45,8 @@ OPTIONS = ClusterOptions(
     "bf_max_job_user=20,bf_max_job_test=100",
     extra=("PriorityType=priority/multifactor", "PriorityWeightAge=1000", "PriorityMaxAge=0-01:00:00"),
 )
-"""Holes of seconds count, as holes of minutes do on a cluster whose jobs run for hours. As on most sites, only
-some jobs of each user are looked at, and age gives priority."""
+"""Holes of seconds count, as holes of minutes do on a cluster whose jobs run for hours. As on most sites,
+only some jobs of each user are looked at, and age gives priority."""
 CONFIG = """
     sites:
       hpc:
