@@ -265,4 +265,4 @@ def bounded_rules(rules: SiteRules, demand: Demand, partition: str) -> SiteRules
         limits = msgspec.structs.replace(limits, max_proc=min(limits.max_proc, demand.most))
     if demand.longest is not None:
         limits = msgspec.structs.replace(limits, max_tr=min(limits.max_tr, demand.longest))
-    return msgspec.structs.replace(rules, limits=limits, least_tr=demand.whole or 0)
+    return msgspec.structs.replace(rules, limits=limits, least_tr=demand.least_tr)

@@ -145,7 +145,7 @@ def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:
         return [*decisions, Withhold(no_answer(view))]
     uncovered = [
         # If a bag requests hosts one by one, the rule that counts hosts has counted the tasks of the pilots.
-        demand.waiting if part is None and demand.whole is not None and demand.most else tasks
+        demand.waiting if part is None and demand.by_hosts and demand.most else tasks
         for tasks, demand in zip(cover.uncovered, view.demands, strict=True)
     ]
     served = [

@@ -63,7 +63,7 @@ def _may_change(view: PlanningView, pilot: PilotView) -> bool:
     if pilot.state is not PilotState.QUEUED or pilot.job is None or pilot.leaving or pilot.fixed:
         return False
     return any(
-        demand.shape == pilot.shape and demand.waiting and demand.whole is None for demand in view.demands
+        demand.shape == pilot.shape and demand.waiting and not demand.by_hosts for demand in view.demands
     )
 
 

@@ -25,7 +25,7 @@ def nobodys(view: PlanningView, needless: Collection[int], replanned: Collection
     keeping = [
         index
         for index, demand in enumerate(view.demands)
-        if (demand.waiting and (index in replanned or demand.whole is not None))
+        if (demand.waiting and (index in replanned or demand.by_hosts))
         or (index in replanned and _may_be_cut(view, demand))
     ]
     kept = pilots_by_demand(view, keeping)
@@ -44,7 +44,7 @@ def _may_be_cut(view: PlanningView, demand: Demand) -> bool:
         for pilot in view.pilots
         if pilot.state is PilotState.RUNNING and pilot.bag == demand.bag and not pilot.leaving
     ]
-    if not demand.running or not ends or demand.whole is not None:
+    if not demand.running or not ends or demand.by_hosts:
         return False
     return may_outlast(min(ends), demand.times, view.now, demand.running, view.rules)
 

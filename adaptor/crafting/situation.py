@@ -242,9 +242,10 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """Why not more than `most`, in one sentence with the numbers."""
     withheld: bool = False
     """Whether the scheduler lets nothing start for them now, so that withdrawing others makes no room."""
-    whole: int | None = None
-    """Least seconds of each request where its slot lasts that long; `most` then includes all pilots in the
-    system. None: no least time, and it does not."""
+    by_hosts: bool = False
+    """Whether hosts are bought one by one: `most` then includes all pilots in the system."""
+    least_tr: int = 0
+    """Least seconds of each request where its slot lasts that long."""
     together: int | None = None
     """The most of these tasks that may run at the same time, wherever they run; None: all of them."""
     priority: int = 0

@@ -12,10 +12,10 @@ from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.provisioning.a2ha import goes_on
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import (
-    SPARE_UNITS,
     Course,
     Paced,
     advise,
+    least_request,
     longest_before,
     needed_for_deadline,
     situation_of,
@@ -123,7 +123,7 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
         return demand
     if not demand.paced and _narrow_here(snapshot, bag):
         return msgspec.structs.replace(demand, funds=_funds(snapshot, bag, purse))
-    if demand.whole is None:
+    if not demand.by_hosts:
         demand = _for_a_unit(snapshot, demand)
     course = course or course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
     hosts = hosts_within(course, purse)
@@ -153,7 +153,8 @@ def _for_a_unit(snapshot: Snapshot, demand: Demand) -> Demand:
     if not charges_whole_units(snapshot.ledger, site):
         return demand
     unit = host_terms(snapshot.ledger, site).unit
-    return msgspec.structs.replace(demand, whole=round_up(math.ceil(unit), site.rules.time_resolution))
+    least = round_up(math.ceil(unit), site.rules.time_resolution)
+    return msgspec.structs.replace(demand, by_hosts=True, least_tr=least)
 
 
 def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: Paced) -> Demand:
@@ -163,15 +164,18 @@ def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: P
     """
     site, ledger = snapshot.here, snapshot.ledger
     if not charges_whole_units(ledger, site):
-        return msgspec.structs.replace(demand, whole=0)
+        return msgspec.structs.replace(demand, by_hosts=True)
     ends = ends_with_units(bag, ledger, site)
-    unit = host_terms(ledger, site).unit
-    least = math.ceil((demand.shortest + site.rules.pad) / unit)  # a shorter one is of no use to any task
-    seconds = (max(paced.advice.units + SPARE_UNITS, least) if ends else 1) * unit
-    tr = round_up(math.ceil(seconds), site.rules.time_resolution)
+    tr = least_request(
+        paced.advice.units,
+        host_terms(ledger, site).unit,
+        demand.shortest + site.rules.pad,
+        site.rules.time_resolution,
+        ends=ends,
+    )
     if demand.longest is not None:
         tr = min(tr, demand.longest)
-    return msgspec.structs.replace(demand, whole=tr, longest=tr if ends else demand.longest)
+    return msgspec.structs.replace(demand, by_hosts=True, least_tr=tr, longest=tr if ends else demand.longest)
 
 
 def _terms(ledger: Statements, site: SiteFacts, bag: BagFacts) -> HostTerms:

@@ -10,24 +10,23 @@ import msgspec
 from adaptor.budget.provisioning.a2ha import goes_on
 from adaptor.budget.provisioning.hosts import Hosts
 from adaptor.budget.provisioning.pacing import (
-    SPARE_UNITS,
     Course,
     Pace,
     advise,
+    least_request,
     longest_before,
     situation_of,
 )
 from adaptor.crafting.fits import width
 from adaptor.forecast.known import KnownAims, KnownSite
 from adaptor.forecast.supply import Moment
-from adaptor.units import round_up
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """What requests may be made at a site."""
 
     slots: int
-    whole: int = 0
+    least_tr: int = 0
     """Seconds that each lasts at least."""
     longest: int | None = None
     """Seconds that each lasts at most; None: only the limits of the site apply."""
@@ -52,9 +51,10 @@ class Buyer:
         if not site.whole_units or site.terms is None:
             return Bounds(slots=paced.advice.hosts, longest=longest)
         ends = site.end_takes is not None
-        seconds = (paced.advice.units + SPARE_UNITS if ends else 1) * site.terms.unit
-        whole = round_up(math.ceil(seconds), rules.time_resolution)
-        return Bounds(slots=paced.advice.hosts, whole=whole, longest=whole if ends else longest)
+        shortest = moment.learners[site.name].estimate + rules.pad
+        unit, resolution = site.terms.unit, rules.time_resolution
+        least = least_request(paced.advice.units, unit, shortest, resolution, ends=ends)
+        return Bounds(slots=paced.advice.hosts, least_tr=least, longest=least if ends else longest)
 
     def bought(self, slots: int) -> None:
         """This many slots were asked for."""

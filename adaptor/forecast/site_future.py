@@ -161,7 +161,7 @@ class SiteFuture:
             if bounds is not None:
                 left = bounds.slots - sum(pilot.slots for pilot in found)
                 p = min(p, math.ceil(left / self._unit.tasks) * self._unit.processors)
-                tr = max(tr, min(limits.max_tr, bounds.whole))
+                tr = max(tr, min(limits.max_tr, bounds.least_tr))
                 tr = tr if bounds.longest is None else min(tr, float(bounds.longest))
             made = max(moment.now, self.known.next_request)
             start = profile.earliest_start(p, tr, made) if p > 0 else math.inf
@@ -224,7 +224,8 @@ class SiteFuture:
             shortest=learner.estimate,
             bag=_BAG,
             most=None,
-            whole=bounds.whole if bounds is not None else None,
+            by_hosts=bounds is not None,
+            least_tr=bounds.least_tr if bounds is not None else 0,
             longest=bounds.longest if bounds is not None else None,
             times=TaskTimes(
                 finished=seen.finished,

@@ -291,6 +291,21 @@ def needed_for_deadline(course: Course) -> float:
     return min(needed, _FIRST * work_bound.samples(course.tasks)) if first else needed
 
 
+def least_request(units: int, unit: float, needed: float, resolution: int, *, ends: bool) -> int:
+    """Seconds that a request lasts at least where begun units are paid: one of them; where pilots end with
+    units, those that the bag plans to pay and one in which to go on.
+
+    Args:
+        units: that the bag plans to pay of each pilot.
+        unit: seconds of one.
+        needed: seconds of the shortest task in a pilot; no task would start in a shorter one.
+        resolution: seconds to whole multiples of which requests are rounded up.
+        ends: whether pilots end with units.
+    """
+    count = max(units + SPARE_UNITS, math.ceil(needed / unit)) if ends else 1
+    return round_up(math.ceil(count * unit), resolution)
+
+
 def longest_before(deadline: float, now: float, needed: float, unit: float, resolution: int) -> int | None:
     """Longest useful tr in seconds: its last task starts before the deadline. None: no request keeps one.
 

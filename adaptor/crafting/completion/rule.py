@@ -59,7 +59,7 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
     if useless:
         return Made([], places, "", [Withdraw(pilot.id, too_short(pilot, [demand])) for pilot in useless])
     kept = search.best()
-    if view.rules.may_withdraw and demand.whole is None and (better := _better(kept, search)):
+    if view.rules.may_withdraw and not demand.by_hosts and (better := _better(kept, search)):
         return Made([], places, "", [better])
     crafted = _crafted(search, kept)[: wanted.allowed]
     for request in crafted:
