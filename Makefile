@@ -36,7 +36,7 @@ help:
 	@echo "make gridengine a throwaway Grid Engine of 4 hosts, which it installs in /opt/gridengine (needs root)"
 	@echo "make install the adaptor command in $(BIN)"
 	@echo "make dist    wheels and source distributions in dist/"
-	@echo "make pex     dist/adaptor.pex: the adaptor and its libraries in one file; EXTRAS=quotes,web adds extras"
+	@echo "make pex     dist/adaptor.pex: the adaptor and its libraries in one file; EXTRAS=notify,web adds extras"
 	@echo "make reference the keys, options and commands of docs/reference/, from the code"
 	@echo "make docs    this documentation as pages and manual pages in build/docs"
 

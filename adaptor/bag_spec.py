@@ -300,10 +300,6 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     """File mode mask of its tasks: that of the process that submits it; None: the worker's."""
     script: BatchScript | None = None
     """What its tasks run a copy of; None: their commands say all."""
-    runtimes: dict[str, float] = {}
-    """By site: the runtime assumed of a task before any has finished, where a quote has sampled it."""
-    slots: dict[str, int] = {}
-    """By site: tasks that may run there at the same time, as chosen from a quote; empty: no quote."""
     interpreter: Interpreter | None = None
     """What runs its calls; None: it has commands only."""
 
@@ -321,10 +317,6 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
             return size
         return msgspec.structs.replace(size, gpus=self.gpus.count, gpu_type=self.gpus.type)
 
-    def expected_at(self, site: str) -> float | None:
-        """Seconds that a task is taken to run at a site before any has finished; None: unknown."""
-        return self.runtimes.get(site, self.time)
-
     @property
     def ended_after(self) -> float:
         """Seconds after which each of its tasks is ended; infinity: never, or after parts of a runtime."""
@@ -339,14 +331,14 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def aims(self) -> bool:
-        """True if a deadline, a preference or a quote constrains the requests."""
-        return self.deadline is not None or self.prefer is not None or bool(self.slots)
+        """True if a deadline or a preference constrains the requests."""
+        return self.deadline is not None or self.prefer is not None
 
     @property
     def paced(self) -> bool:
         """True if processors are requested in steps, as tasks finish; a fast bag gets what is free at
         once."""
-        return bool(self.slots) or (self.aims and self.prefer != "fast")
+        return self.aims and self.prefer != "fast"
 
     def with_order(self, *, budget: bool) -> BagSpec:
         """With the order that it has where its user names none.

@@ -9,7 +9,6 @@ from adaptor.errors import AdaptorError
 PURPOSES = {
     "executor": "adaptor.Executor",
     "mcp": "adaptor mcp",
-    "quotes": "choosing between sites",
     "web": "the live page",
 }
 """By extra: what needs it. `tests/test_extras.py` holds the names to pyproject.toml."""

@@ -38,13 +38,15 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_pilots: int = 0
     """Pilots in the system at any instant, for a heuristic that makes many narrow ones; they count instead of
     max_pending_requests. 0: max_pending_requests counts."""
+    max_work: float = math.inf
+    """Processors times seconds of one request."""
     partitions: Mapping[str, Limits] = {}
     """What holds in each partition of a site where requests choose one; the limits above are then those of
     all requests together, and the most that any partition allows."""
 
     def longest(self, queue: QueueState) -> int:
         """Seconds of one request that the scheduler lets be, however few processors it has."""
-        return int(min(self.max_tr, max(known.max_tr for known in queue.allowances)))
+        return int(min(self.max_tr, max(min(known.max_tr, known.max_work) for known in queue.allowances)))
 
     def within(self, queue: QueueState) -> Limits:
         """What the scheduler allows of them at the instant of a queue state, in each partition too."""
@@ -55,19 +57,29 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         }
         allowed = queue.allowances
         in_system, work = (max(getattr(known, key) for known in allowed) for key in ("in_system", "max_work"))
-        p = int(min(self.max_proc, max(known.max_proc for known in allowed)))
-        tr = self.longest(queue)
-        if p * tr > work:  # both lose the same share
-            p = max(1, int(p * math.sqrt(work / (p * tr))))
-            tr = min(tr, int(work / p))
         return msgspec.structs.replace(
             self,
             max_pending_requests=int(min(self.max_pending_requests, in_system)),
             max_pilots=int(min(self.max_pilots, in_system)),
-            max_proc=p,
-            max_tr=tr,
+            max_proc=int(min(self.max_proc, max(known.max_proc for known in allowed))),
+            max_tr=self.longest(queue),
+            max_work=work,
             partitions=each,
         )
+
+    def for_work(self, least: int, seconds: float) -> Limits:
+        """No request takes more than `max_work` then: processors and time lose the same share of it.
+
+        Args:
+            least: processors of a request at least.
+            seconds: of a request of use; it gets less only where `least` processors leave less.
+        """
+        p, tr = self.max_proc, self.max_tr
+        if p * tr <= self.max_work:
+            return self
+        p = max(1, min(int(p * math.sqrt(self.max_work / (p * tr))), int(self.max_work / max(1.0, seconds))))
+        p = min(self.max_proc, max(p, least))
+        return msgspec.structs.replace(self, max_proc=p, max_tr=min(tr, int(self.max_work / p)))
 
     @property
     def in_system(self) -> int:
@@ -162,6 +174,15 @@ class SharedBound(msgspec.Struct, frozen=True, kw_only=True):
     """For people: `GrpTRES of account lab`."""
 
 
+class WorkLeft(msgspec.Struct, frozen=True):
+    """What a limit on all that running jobs may still take leaves for others."""
+
+    work: float = math.inf
+    """Processors times seconds."""
+    source: str = ""
+    """For people: `GrpTRESRunMins=cpu of account lab`."""
+
+
 class Allowed(msgspec.Struct, frozen=True, kw_only=True):
     """What a scheduler lets the requests of a site have at the instant of a queue state."""
 
@@ -173,6 +194,8 @@ class Allowed(msgspec.Struct, frozen=True, kw_only=True):
     """Requests in the system, queued or running."""
     max_work: float = math.inf
     """Processors times seconds of one request."""
+    work_left: WorkLeft = WorkLeft()
+    """Of all requests together that start in addition to those that run."""
     min_proc: int = 1
     """Processors of one request at least."""
     min_parts: int = 1
@@ -362,3 +385,19 @@ REPORTED = (
     AttemptOutcome.SUPERSEDED,
 )
 """Outcomes that a worker has reported as the end of an attempt: no other result of it can follow."""
+
+
+_ROUNDING = 1e-6  # the smallest part of a credit, and less than any clock resolves of a second
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """A figure with the interval in which it lies with 90 % probability; `value` is as often too
+    high as too low."""
+
+    low: float
+    value: float
+    high: float
+
+    def holds(self, figure: float) -> bool:
+        """Whether the interval holds what the figure came to, up to a rounding error."""
+        return self.low - _ROUNDING <= figure <= self.high + _ROUNDING

@@ -7,7 +7,7 @@ import math
 import msgspec
 
 from adaptor.config.policy import Policy
-from adaptor.model import Allowed, Limits, SharedBound
+from adaptor.model import Allowed, Limits, SharedBound, WorkLeft
 
 POLITE = 4
 """Requests in the system where nothing else is configured: sites allow far more than is neighbourly."""
@@ -44,6 +44,8 @@ class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes of a request at least."""
     work: Bound = Bound(math.inf, "no limit")
     """Processors times seconds of a request."""
+    work_left: WorkLeft = WorkLeft()
+    """Of all requests that start now."""
 
     def allowed(self, together: tuple[SharedBound, ...] = ()) -> Allowed:
         """The same as a queue state says it."""
@@ -52,6 +54,7 @@ class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
             max_tr=self.seconds.value,
             in_system=self.requests.value,
             max_work=self.work.value,
+            work_left=self.work_left,
             min_proc=int(self.least.value),
             min_parts=self.parts,
             together=together,

@@ -84,9 +84,28 @@ def submit(
         raise SubmitUncertain(str(error)) from error
 
 
-def any_smaller(said: str) -> Remedy:  # noqa: ARG001
-    """What is not known to speak of anything else may speak of the size."""
-    return Remedy.SMALLER
+_OF_SIZE = re.compile(
+    r"(time ?limit|wall ?time|run ?time|\b(seconds?|minutes?|hours?|days?|long|longer|longest|shorter|cpus?"
+    r"|ncpus|cores?|processors?|nodes?|memory|mem|gpus?|tasks?|size|large|larger|small|smaller|wide|limits?"
+    r"|exceeds?|exceeded|max|maximum|min|minimum|resources?)\b)",
+    re.IGNORECASE,
+)
+_OF_TERMS = re.compile(
+    r"\b(accounts?|project|charge ?codes?|allocation|qos|wckey|queue|partition|reservation|licen[cs]es?"
+    r"|permission|permitted|denied|authori[sz]ed|user|group|member|credentials?|password|expired|e-?mail"
+    r"|options?|directives?|comment|--[a-z][-a-z]+)\b",
+    re.IGNORECASE,
+)
+
+
+def remedy_in_words(said: str) -> Remedy:
+    """Which other request may be taken, by what a hook or a submit plugin of a site says in its own words.
+
+    A sentence about accounts, queues, options or rights that names no size is no matter of size. All others
+    may be.
+    """
+    terms = _OF_TERMS.search(said) and not _OF_SIZE.search(said)
+    return Remedy.OTHER if terms else Remedy.SMALLER
 
 
 class Submitter(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +119,7 @@ class Submitter(msgspec.Struct, frozen=True, kw_only=True):
     never_arrived: tuple[str, ...]  # words of an answer after which the request is certainly not queued
     no_answer: tuple[str, ...] = ()  # words after which it may be, whatever else is said
     hint: str = ""
-    remedy: Callable[[str], Remedy] = any_smaller
+    remedy: Callable[[str], Remedy] = remedy_in_words
     """Which other request the scheduler might take, by what it said of one that it refuses."""
 
     def accepted_id(self, answer: CommandAnswer) -> str:

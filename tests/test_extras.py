@@ -50,10 +50,9 @@ def test_each_library_that_a_command_asks_for_comes_with_the_extra_that_the_mess
 
 
 def test_the_message_names_what_is_missing_and_how_to_get_it() -> None:
-    require_extra("quotes", "sys", "os")
+    require_extra("web", "sys", "os")
     with pytest.raises(AdaptorError) as error:
-        require_extra("quotes", "sys", "no_such_a", "no_such_b")
+        require_extra("web", "sys", "no_such_a", "no_such_b")
     assert str(error.value) == (
-        "choosing between sites needs no_such_a and no_such_b:"
-        " python -m pip install 'request-adaptor[quotes]'"
+        "the live page needs no_such_a and no_such_b: python -m pip install 'request-adaptor[web]'"
     )

@@ -14,6 +14,7 @@ from adaptor.model import (
     PILOT_TRANSITIONS,
     TASK_TRANSITIONS,
     FreeSlot,
+    Limits,
     PilotState,
     Request,
     TaskState,
@@ -102,3 +103,26 @@ def test_a_result_counts_wherever_the_task_stands(state: TaskState) -> None:
 def test_areas_and_ends() -> None:
     assert Request(p=4, tr=60).area == 240
     assert FreeSlot(start=10.0, duration=5.0, processors=2).end == 15.0
+
+
+@pytest.mark.parametrize(
+    ("least", "seconds", "expected"),
+    [
+        (1, 60, (4, 900)),  # both lose the same share
+        (1, 1800, (2, 1800)),
+        (1, 7200, (1, 3600)),
+        (8, 60, (8, 450)),
+        (32, 60, (16, 225)),
+    ],
+)
+def test_a_request_within_a_bound_on_processors_times_time(
+    least: int, seconds: float, expected: tuple[int, int]
+) -> None:
+    limits = Limits(max_pending_requests=1, max_proc=16, max_tr=3600, max_work=3600)
+    found = limits.for_work(least, seconds)
+    assert (found.max_proc, found.max_tr) == expected
+
+
+def test_a_bound_on_processors_times_time_that_does_not_bind() -> None:
+    limits = Limits(max_pending_requests=1, max_proc=16, max_tr=3600, max_work=16 * 3600)
+    assert limits.for_work(1, 60) == limits

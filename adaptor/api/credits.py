@@ -29,6 +29,7 @@ class SitePrice(msgspec.Struct, frozen=True, kw_only=True):
     donated: float  # of preemptible time on idle nodes
     charging_unit: int  # seconds; a begun one counts whole
     gpu: float = 0.0  # per GPU-hour of formal requests, besides the processors
+    grace: int = 0  # seconds that a pilot may run on beyond its request; they are reserved too
 
 
 class RemovedPilotView(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,9 +8,9 @@ import msgspec
 
 from adaptor.api.question import Bytes, KeyAccess, Question, Seconds, Time, TimeInterval, WholeSeconds
 from adaptor.bag_spec import BagSpec
-from adaptor.budget.provisioning.site_offers import Line
+from adaptor.budget.provisioning.menu import Line
 from adaptor.forecast.asked import AskedRequest
-from adaptor.forecast.estimate import Estimate
+from adaptor.model import Estimate
 
 
 class ForecastView(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     credits: Estimate | None  # for that work; None: no price and no budget is set
     choices: list[Line] = []
     """As a quote offers them, from the cheapest slots to the fastest. Empty: no price is set, nothing is
-    known of how long tasks take, or the extra `quotes` is not installed."""
+    known of how long tasks take."""
     known: bool = False  # whether earlier bags tell enough for a quote without a sample
     earlier: list[str] = []  # what earlier bags of the same kinds say, a sentence each
     problems: dict[str, str]  # by site: why its queue could not be read

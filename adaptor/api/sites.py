@@ -56,6 +56,7 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     max_in_system: int | None  # own pilots, queued and running; None: not known yet
     max_proc: int | None
     max_tr: Seconds | None
+    pad: Seconds  # of each request, beyond the work of its tasks
     queued: int  # own pilots queued, and running
     running: int
     processors: int | None  # in service at the site; None while its queue was never read

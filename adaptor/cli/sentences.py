@@ -10,8 +10,8 @@ import click
 from adaptor import api
 from adaptor.cli.printing import clock, duration, plural, printable
 from adaptor.forecast.calibration import ENOUGH
-from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.record import Record
+from adaptor.model import Estimate
 from adaptor.outputs.finding import Outputs, tail
 from adaptor.units import folded
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.fits import RequestShape
+from adaptor.crafting.fits import RequestShape, for_work
 from adaptor.crafting.queues import Place, with_crafted
 from adaptor.crafting.reasons import none_left, nothing_possible
 from adaptor.crafting.situation import (
@@ -205,10 +205,10 @@ def throughput(crafted: CraftedRequest, shape: RequestShape, start: float, now: 
 
 def _long_enough(places: list[Place], demand: Demand, reasons: dict[str, str]) -> set[str]:
     """Those whose longest request holds a task; where none does, those with the longest requests."""
-    longest = max((rules_for(place.rules, demand, place.name).limits.max_tr for place in places), default=0)
+    longest = max((rules_for(place, demand).limits.max_tr for place in places), default=0)
     able = set()
     for place in places:
-        rules = rules_for(place.rules, demand, place.name)
+        rules = rules_for(place, demand)
         need = demand.runtime + rules.pad
         if rules.limits.max_tr >= min(need, longest):
             able.add(place.name)
@@ -236,7 +236,7 @@ def within(crafted: list[CraftedRequest], demand: Demand) -> list[CraftedRequest
 
 def situation_in(place: Place, wanted: Wanted) -> CraftingSituation:
     """What a heuristic looks at in a place."""
-    rules = rules_for(place.rules, wanted.demand, place.name)
+    rules = rules_for(place, wanted.demand)
     part = min(wanted.allowed, place.allowed) if place.name else wanted.allowed
     return CraftingSituation(
         queue=place.queue,
@@ -249,7 +249,12 @@ def situation_in(place: Place, wanted: Wanted) -> CraftingSituation:
     )
 
 
-def rules_for(rules: SiteRules, demand: Demand, partition: str) -> SiteRules:
+def rules_for(place: Place, demand: Demand) -> SiteRules:
+    """The rules of a place with the demand's own bounds on p and tr there."""
+    return for_work(bounded_rules(place.rules, demand, place.name), place.queue, demand)
+
+
+def bounded_rules(rules: SiteRules, demand: Demand, partition: str) -> SiteRules:
     """The rules with the demand's own bounds on p and tr in a partition; empty: the site has only one."""
     limits, largest = rules.limits, demand.largest_in(partition)
     if largest is not None:

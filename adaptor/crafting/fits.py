@@ -259,6 +259,19 @@ def need_of(request: Request, rules: SiteRules, queue: QueueState, task: TaskSiz
     return msgspec.structs.replace(chunk, chunks=chunk.chunks * units)
 
 
+def for_work(rules: SiteRules, queue: QueueState | None, demand: Demand | CraftingSituation) -> SiteRules:
+    """The rules with limits as `Limits.for_work` makes them for such tasks. A wide request has no more than
+    what running jobs leave now, where that is a minute at least; narrow pilots share it."""
+    limits, left = rules.limits, queue.allowed.work_left.work if queue is not None else math.inf
+    if not limits.max_pilots and 60 <= left < limits.max_work:
+        limits = msgspec.structs.replace(limits, max_work=left)
+    if math.isinf(limits.max_work):
+        return rules
+    least = least_of(queue, unit_of(rules, queue, demand.task))
+    limits = limits.for_work(least, demand.runtime + rules.pad)
+    return msgspec.structs.replace(rules, limits=limits)
+
+
 TINY = 1e-6  # differences in seconds or shares below this are rounding errors
 
 
@@ -292,7 +305,7 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
         """`queue` is None where the size of the site is not known yet."""
         unit = unit_of(rules, queue, demand.task)
         return cls(
-            rules=rules,
+            rules=for_work(rules, queue, demand),
             site_processors=placeable(queue, demand.task) if queue else 0,
             task=demand.task,
             unit=unit,

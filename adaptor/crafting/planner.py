@@ -23,6 +23,7 @@ from adaptor.crafting.reasons import (
     no_answer,
     nothing_left,
     too_short,
+    work_held,
 )
 from adaptor.crafting.reshaping import reshaped
 from adaptor.crafting.serving import nobodys, pilots_by_demand
@@ -83,7 +84,7 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
     left, submissions = view.places_left, SubmissionCount(view.submissions_left, view.rules.most_in_array)
     kept: list[Decision] = []
     dropped, better = 0, False
-    for decision in wanted:
+    for decision in _within_work(view, wanted):
         if not isinstance(decision, Issue):
             submissions.interrupt()
         match decision:
@@ -105,6 +106,20 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
     elif better and not kept:
         kept.append(Withhold(better_one_waits(view)))
     return kept
+
+
+def _within_work(view: PlanningView, wanted: Iterable[Decision]) -> Iterator[Decision]:
+    """Without requests for which running and queued jobs leave too little of what all may take (`WorkLeft`);
+    where no pilot is there, one waits for it."""
+    area = 0
+    for decision in wanted:
+        if isinstance(decision, Issue):
+            new, partition = decision.crafted.request.area, decision.crafted.partition
+            if (area or view.pilots) and area + new > view.work_left(partition):
+                yield Withhold(work_held(view, partition), decision.demand)
+                continue
+            area += new
+        yield decision
 
 
 def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:

@@ -68,6 +68,15 @@ def hour_used_up(view: PlanningView, uncovered: int) -> str:
     )
 
 
+def work_held(view: PlanningView, partition: str) -> str:
+    """Why no further request is made in addition to those that run or are queued."""
+    queue = view.queue
+    source = queue.partitions.get(partition, queue).allowed.work_left.source if queue is not None else ""
+    return (
+        f"running and queued jobs may take all that {source} allows: no other request until some of it passed"
+    )
+
+
 def better_one_waits(view: PlanningView) -> str:
     """Why a pilot stays although a better request is known."""
     return (

@@ -190,7 +190,7 @@ class Largest(msgspec.Struct, frozen=True):
 
 
 class Funds(msgspec.Struct, frozen=True, kw_only=True):
-    """What a budget leaves for requests that are made now."""
+    """What a budget, or a limit of the scheduler, leaves for requests that are made now."""
 
     work: float
     """Processors times seconds."""
@@ -331,6 +331,15 @@ class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
         if self.submissions_left is None or (self.narrow and self.submissions_left):
             return self.places_left  # equal ones are one submission
         return min(self.places_left, self.submissions_left)
+
+    def work_left(self, partition: str) -> float:
+        """Processors times seconds that the scheduler lets requests in a partition take which are made now,
+        besides those that are queued."""
+        if self.queue is None:
+            return math.inf
+        left = self.queue.partitions.get(partition, self.queue).allowed.work_left.work
+        waiting = (pilot for pilot in self.pilots if pilot.state is not PilotState.RUNNING)
+        return left - sum(pilot.request.area for pilot in waiting) if left < math.inf else left
 
 
 class Issue(msgspec.Struct, frozen=True):

@@ -26,7 +26,7 @@ def static(situation: CraftingSituation) -> list[CraftedRequest]:
         return []
     tasks_each = math.ceil(remaining / allowed)
     processors = min(shape.widest, shape.processors_for(tasks_each))
-    request = Request(processors, situation.rules.limits.max_tr)
+    request = Request(processors, shape.rules.limits.max_tr)
     slots = shape.slots(processors)
     count = min(allowed, math.ceil(remaining / slots))
     reason = (

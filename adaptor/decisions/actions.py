@@ -82,15 +82,6 @@ class End(msgspec.Struct, frozen=True):
     """Whether to leave its node alone for a while."""
 
 
-class GiveBack(msgspec.Struct, frozen=True):
-    """Let a running pilot start no task that is not expected to end by then."""
-
-    pilot: int
-    reason: str
-    until: float
-    """Epoch seconds."""
-
-
 class WithholdNodes(msgspec.Struct, frozen=True):
     """No more donated nodes are used for now."""
 
@@ -152,7 +143,6 @@ Action = (
     | Reshape
     | WithdrawStuck
     | End
-    | GiveBack
     | GiveUp
     | Withhold
     | WithholdNodes

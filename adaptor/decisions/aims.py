@@ -43,15 +43,13 @@ from adaptor.decisions.requests import (
     shape_of,
     sites_of,
     slots_of,
-    slots_there,
     staying,
     unit_end,
 )
 from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
-from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.forecast import Forecast
-from adaptor.model import PilotState
+from adaptor.model import Estimate, PilotState
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.scheduling.facts import BagFacts
 from adaptor.units import counted, format_duration, format_instant, round_up
@@ -99,8 +97,6 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
         unit = host_terms(ledger, site).unit if charges_whole_units(ledger, site) else 0.0
         longest = longest_before(bag.spec.deadline, snapshot.now, needed, unit, site.rules.time_resolution)
         demand = msgspec.structs.replace(demand, longest=longest)
-    if bag.spec.slots:
-        return Aimed(_as_chosen(site, memory, bag, demand))
     if not bag.spec.paced:
         return Aimed(_within_money(snapshot, bag, demand))
     course = course_of(snapshot, bag, known_shortest(site, bag, demand))
@@ -169,7 +165,9 @@ def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: P
     if not charges_whole_units(ledger, site):
         return msgspec.structs.replace(demand, whole=0)
     ends = ends_with_units(bag, ledger, site)
-    seconds = (paced.advice.units + SPARE_UNITS if ends else 1) * host_terms(ledger, site).unit
+    unit = host_terms(ledger, site).unit
+    least = math.ceil((demand.shortest + site.rules.pad) / unit)  # a shorter one is of no use to any task
+    seconds = (max(paced.advice.units + SPARE_UNITS, least) if ends else 1) * unit
     tr = round_up(math.ceil(seconds), site.rules.time_resolution)
     if demand.longest is not None:
         tr = min(tr, demand.longest)
@@ -189,7 +187,7 @@ def _terms(ledger: Statements, site: SiteFacts, bag: BagFacts) -> HostTerms:
 def _hint(site: SiteFacts, bag: BagFacts) -> float | None:
     """Seconds of a task by its user, or by earlier bags of its kind; None: nothing is known."""
     earlier = bag.earlier.get(site.name)
-    return bag.spec.expected_at(site.name) or (earlier.mean if earlier else None)
+    return bag.spec.time or (earlier.mean if earlier else None)
 
 
 def _within_share(memory: Memory, site: SiteFacts, bag: BagFacts, hosts: int) -> int:
@@ -204,16 +202,6 @@ def _within_share(memory: Memory, site: SiteFacts, bag: BagFacts, hosts: int) ->
     if shares.urgent:
         return mine
     return max(0, min(mine, hosts - shares.slots_at_less(site.name)))
-
-
-def _as_chosen(site: SiteFacts, memory: Memory, bag: BagFacts, demand: Demand) -> Demand:
-    """At most the slots that were chosen from the quote (BaTS: the machine configuration)."""
-    chosen = memory.slots_by_quote(bag).get(site.name, 0)
-    there = slots_there(site, bag)
-    most = shape_of(site, demand).processors_for(max(0, chosen - there))
-    slots = counted(chosen, "slot")
-    why = f"bag {bag.id} has {slots} at {site.name} by its quote, {there} of them there or asked for"
-    return msgspec.structs.replace(demand, most=most, why_most=why)
 
 
 def _wanted(bag: BagFacts) -> str:

@@ -22,12 +22,10 @@ from adaptor.decisions.requests import (
     purse_of,
     shape_of,
     smallest,
-    tariff_for,
 )
 from adaptor.decisions.shares import shares_of
-from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.decisions.snapshot import Snapshot
 from adaptor.model import Request
-from adaptor.scheduling.facts import BagFacts
 from adaptor.units import counted, round_down
 
 
@@ -58,7 +56,7 @@ def within_budgets(
     least = smallest(shape, demand)
     per = per_processor(site.rules, site.queue, demand.task)
     whole = ledger.allowance(site.name, "explicit", payers, snapshot.now, per)
-    allowance = _site_part(snapshot, memory, ledger, demand, whole, least)
+    allowance = _site_part(memory, snapshot.site, demand, whole, least)
     useful = None
     if allowance.amount is not None and demand.funds.endless:
         allowance = _in_step(allowance, share, least)
@@ -73,53 +71,21 @@ def within_budgets(
     return msgspec.structs.replace(submit, per=per)
 
 
-def _site_part(
-    snapshot: Snapshot, memory: Memory, ledger: Ledger, demand: Demand, allowance: Allowance, least: Request
-) -> Allowance:
-    """Limit the site to its part of a quote's cost, so that the first site leaves the others theirs.
+def _site_part(memory: Memory, site: str, demand: Demand, allowance: Allowance, least: Request) -> Allowance:
+    """The site's fraction of what is left, by the cost of its share of the waiting tasks.
 
     The smallest request is within every part, so that what is left of a budget is never left over.
     """
-    bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
-    if bag is None or allowance.amount is None:
-        return allowance
-    slots = memory.slots_by_quote(bag)
-    if snapshot.site not in slots:
-        return _share_part(memory, snapshot.here, bag, allowance, least)
-    balance = ledger.budget_of(bag.id)
-    if balance is None:
-        return allowance
-    worth = {
-        name: count * tariff_for(ledger, snapshot.sites[name], demand.task).price("explicit")
-        for name, count in slots.items()
-        if name in snapshot.terms  # those that the configuration has no longer get nothing
-    }
-    part = balance.budget.amount - balance.used
-    held = sum(pilot.amount for pilot in ledger.open_pilots_of(bag.id) if pilot.site == snapshot.site)
-    mine = part * worth[snapshot.site] // max(1, sum(worth.values())) - held
-    some = 0 if held else allowance.tariff.reservation(allowance.kind, least.p, least.tr)
-    return _at_most(allowance, max(some, mine), snapshot.site)
-
-
-def _share_part(
-    memory: Memory, site: SiteFacts, bag: BagFacts, allowance: Allowance, least: Request
-) -> Allowance:
-    """The site's fraction of what is left, by the cost of its share of the waiting tasks."""
-    shares = shares_of(memory, bag.id)
+    shares = shares_of(memory, bag) if (bag := demand.bag) is not None else None
     total = sum(share.cost for share in shares.by_site.values()) if shares is not None else 0.0
     if shares is None or allowance.amount is None or not total:
         return allowance
-    mine = int(allowance.amount * shares.worth(site.name) / total)
     some = allowance.tariff.reservation(allowance.kind, least.p, least.tr)
-    return _at_most(allowance, max(some, mine), site.name)
-
-
-def _at_most(allowance: Allowance, amount: int, site: str) -> Allowance:
-    """The smaller of the allowance and the site's part of it."""
-    if allowance.amount is None or amount >= allowance.amount:
+    mine = max(some, int(allowance.amount * shares.worth(site) / total))
+    if mine >= allowance.amount:
         return allowance
     part = f"the part of {site} in {allowance.budget}"
-    return msgspec.structs.replace(allowance, amount=amount, budget=part)
+    return msgspec.structs.replace(allowance, amount=mine, budget=part)
 
 
 def _in_step(allowance: Allowance, share: float, least: Request) -> Allowance:

@@ -23,13 +23,11 @@ from adaptor.decisions.aims import aimed, within_together
 from adaptor.decisions.caps import TooDear, within_budgets
 from adaptor.decisions.donation import beside_donated, beside_held_nodes, use_and_leave
 from adaptor.decisions.forecasting.told import make_forecasts
-from adaptor.decisions.giving_back import give_back_surplus
 from adaptor.decisions.held_off import give_up_impossible, why_held_off, why_not_for
 from adaptor.decisions.memory import Memory, MemoryDraft
 from adaptor.decisions.offers import questions_of
 from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of, view_of
 from adaptor.decisions.pilot_rules import on_pilots
-from adaptor.decisions.replanning import keep_to_quotes
 from adaptor.decisions.requests import billed, one_trial_at_a_time, shape_of
 from adaptor.decisions.shares import answered
 from adaptor.decisions.snapshot import Snapshot
@@ -54,10 +52,10 @@ class Decision(msgspec.Struct, frozen=True):
 def decide(snapshot: Snapshot) -> Decision:
     """Decide what a site does now, and why.
 
-    In this order: forecasts, pilots that are of no use, donated nodes, bags that run by a quote, then the
-    formal requests. These pause after failures or until another site has answered, are divided among the
-    sites by time, or by cost for bags with a budget or an aim, limited by deadline and preference, planned by
-    the heuristic, and cut to what the budgets leave.
+    In this order: forecasts, pilots that are of no use, donated nodes, then the formal requests. These pause
+    after failures or until another site has answered, are divided among the sites by time, or by cost for
+    bags with a budget or an aim, limited by deadline and preference, planned by the heuristic, and cut to
+    what the budgets leave.
 
     Raises:
         KeyError: a site names a heuristic that does not exist.
@@ -86,8 +84,6 @@ class _Step:
         self._actions += on_pilots(self._snapshot)
         self._actions += give_up_impossible(self._snapshot)
         self._use_donated()
-        self._actions += keep_to_quotes(self._snapshot, self._draft)
-        self._actions += give_back_surplus(self._snapshot, self._memory)
         if any(demand.waiting for demand in self._snapshot.demands):
             self._actions += answers_missed(self._snapshot, self._draft)
             if why := self._why_not_yet():

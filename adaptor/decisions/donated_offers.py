@@ -52,7 +52,7 @@ def _donating(snapshot: Snapshot, name: str, bag: BagFacts, demand: Demand) -> _
     """None: donated time is not cheaper there, or none of the tasks may run on donated nodes."""
     site, tariff = snapshot.sites[name], tariff_for(snapshot.ledger, snapshot.sites[name], demand.task)
     cheaper = tariff.price("donated") < tariff.price("explicit")
-    if site.donation is None or not cheaper or bag.spec.allocation != "mixed" or bag.spec.slots:
+    if site.donation is None or not cheaper or bag.spec.allocation != "mixed":
         return None
     if demand.waiting <= demand.held:
         return None
@@ -109,9 +109,7 @@ class _Donating(msgspec.Struct, frozen=True, kw_only=True):
         None: none is expected, or how long the bag's tasks run is not known yet.
         """
         bag, rules, hazard = self.bag, self.donation.rules, self.donation.hazard
-        known = (
-            bag.finished or bag.spec.expected_at(self.site.name) is not None or self.site.name in bag.earlier
-        )
+        known = bag.finished or bag.spec.time is not None or self.site.name in bag.earlier
         if bag.spec.deadline is None or not known:
             return None
         seconds = min(bag.spec.deadline, closes(rules.hours, self.now, self.donation.midnight)) - self.now

@@ -5,7 +5,7 @@ A restarted daemon begins without it and comes to the same conclusions within se
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from typing import Any
 
 import msgspec
@@ -17,7 +17,6 @@ from adaptor.budget.provisioning.task_shares import CostSplit
 from adaptor.crafting.availability import Availability
 from adaptor.forecast.forecast import Forecast
 from adaptor.model import PendingJob, QueueState
-from adaptor.scheduling.facts import BagFacts
 
 
 def donated_nodes(site: str) -> str:
@@ -74,10 +73,6 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """Bags with a budget or a deadline: where their tasks are to run."""
     shares_problem: str = ""
     """Why there are none; empty: there are."""
-    slots: dict[int, dict[str, int]] = {}
-    """Bags that were bought from a quote and planned again since: their slots by site."""
-    looked: dict[int, float] = {}
-    """When those were last looked at."""
     forecasts: dict[int, MadeForecast] = {}
     """Of all bags, those that share pilots among them; `take_snapshot` drops those that have ended."""
     profiles: dict[str, KnownProfile] = {}
@@ -92,18 +87,10 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 
     def only_of(self, bags: Container[int]) -> Memory:
         """Without what is kept of bags that have ended."""
-        if all(bag in bags for by_bag in (self.slots, self.looked, self.paces) for bag in by_bag):
+        if all(bag in bags for bag in self.paces):
             return self
-        return msgspec.structs.replace(
-            self,
-            slots={bag: each for bag, each in self.slots.items() if bag in bags},
-            looked={bag: each for bag, each in self.looked.items() if bag in bags},
-            paces={bag: each for bag, each in self.paces.items() if bag in bags},
-        )
-
-    def slots_by_quote(self, bag: BagFacts) -> Mapping[str, int]:
-        """By site: tasks that may run there at the same time by the quote of a bag; empty: it has none."""
-        return self.slots.get(bag.id, bag.spec.slots)
+        paces = {bag: pace for bag, pace in self.paces.items() if bag in bags}
+        return msgspec.structs.replace(self, paces=paces)
 
     def without_pause(self, bag: int) -> Memory:
         """The memory without the pauses of a bag, after a change of its budget."""

@@ -23,19 +23,6 @@ from adaptor.units import format_duration
 Rules = Mapping[str, SiteRules]  # by site
 
 
-def beyond_work(spec: BagSpec, sites: Rules, ledger: Statements) -> int:
-    """What requests for the slots of a quote reserve beyond the work that it counts: pad and overrun.
-
-    Millionths of a credit; most of it is given back when they end.
-    """
-    return sum(
-        _tariff(ledger, name, rules, spec).reservation(
-            "explicit", spec.slots.get(name, 0) * spec.task.total_processors, math.ceil(rules.pad)
-        )
-        for name, rules in sites.items()
-    )
-
-
 def _tariff(ledger: Statements, site: str, rules: SiteRules, spec: BagSpec) -> Tariff:
     return ledger.tariff(site).of_pilots(per_processor(rules, None, spec.task))
 
@@ -130,7 +117,7 @@ def check_holds_a_request(
     needed, site, request = min(_first_requests(spec, sites, assumed, ledger))
     if amount < needed:
         known_as = "its --time" if spec.time is not None else "initial_tr"
-        if site in earlier and spec.expected_at(site) is None:
+        if site in earlier and spec.time is None:
             known_as = f"what earlier tasks of {earlier[site].kind} took"
         raise UsageError(
             f"a budget of {format_credits(amount)} credits holds no request: the smallest, {request.p} × "

@@ -17,7 +17,7 @@ from adaptor.crafting.multisite.site_status import NO_ANSWER, SiteStatus
 from adaptor.crafting.situation import Demand, TaskGroup
 from adaptor.decisions.donated_offers import donated_places
 from adaptor.decisions.memory import Question
-from adaptor.decisions.requests import shape_of, slots_there, smallest, tariff_for
+from adaptor.decisions.requests import shape_of, smallest, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.resources import TaskSize
 from adaptor.runtimes.sums import RuntimeSums
@@ -57,12 +57,12 @@ def questions_of(snapshot: Snapshot, statuses: Mapping[str, SiteStatus]) -> list
 def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
     """By the tasks that finished at a site and those that run there.
 
-    Before any has finished: as sampled for a quote or expected by the user, else by the tasks at all sites,
+    Before any has finished: as expected by the user, else by the tasks at all sites,
     else as in earlier bags of its kind, else as the site's initial_tr says.
     """
     here = bag.learned[site]
     earlier = bag.earlier[site].mean if site in bag.earlier else None
-    told = here.mean or bag.spec.expected_at(site)
+    told = here.mean or bag.spec.time
     guess = told or earlier or here.estimate
     # The first tasks to finish are short ones: without those that run, a site not used yet would look fast.
     at = [site] if told or here.learned.finished else list(bag.learned)
@@ -82,7 +82,7 @@ def _own_bag(snapshot: Snapshot, group: TaskGroup) -> BagFacts | None:
         return None
     number = next(iter(group.at.values())).bag
     bag = None if number is None else snapshot.bags.get(number)
-    if bag is None or bag.spec.prefer != "fast" or bag.spec.slots or snapshot.ledger.budget_of(bag.id):
+    if bag is None or bag.spec.prefer != "fast" or snapshot.ledger.budget_of(bag.id):
         return bag
     return None  # to be fast is all that it wants: it gets what one without a wish gets
 
@@ -120,7 +120,7 @@ def aim_of(ledger: Statements, bag: BagFacts) -> Aim:
     return Aim(
         deadline=bag.spec.deadline,
         budget=None if balance is None else in_credits(balance.budget.amount),
-        prefer=bag.spec.prefer or ("fast" if bag.spec.deadline is None or bag.spec.slots else "cheap"),
+        prefer=bag.spec.prefer or ("fast" if bag.spec.deadline is None else "cheap"),
     )
 
 
@@ -154,8 +154,7 @@ def _offers(
     needed = tariff_for(snapshot.ledger, site, demand.task).reservation("explicit", least.p, least.tr)
     if not all(needed <= room for room in rooms):
         return ()
-    most = _most(snapshot, site, bag)
-    openings = _within(status.capacity(demand, status.allowed, now).openings, most)
+    openings = status.capacity(demand, status.allowed, now).openings
     whole = explicit_offer(snapshot.ledger, site, demand.task, task)
     return tuple(
         msgspec.structs.replace(
@@ -175,25 +174,8 @@ def explicit_offer(ledger: Statements, site: SiteFacts, size: TaskSize, task: Ta
         task=task,
         charging_unit=float(tariff.charging_unit),
         startup=site.rules.pad,
+        spare=site.rules.pad + tariff.grace,
     )
-
-
-def _most(snapshot: Snapshot, site: SiteFacts, bag: BagFacts) -> int | None:
-    """Slots that may still be bought there by the bag's quote; None: it has none."""
-    if not bag.spec.slots:
-        return None
-    return max(0, snapshot.memory.slots_by_quote(bag).get(site.name, 0) - slots_there(site, bag))
-
-
-def _within(openings: Sequence[tuple[float, int]], most: int | None) -> list[tuple[float, int]]:
-    """The first slots, up to a number."""
-    if most is None:
-        return list(openings)
-    found = []
-    for start, slots in openings:
-        found.append((start, min(slots, most)))
-        most -= found[-1][1]
-    return [(start, slots) for start, slots in found if slots]
 
 
 def _merged(openings: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:

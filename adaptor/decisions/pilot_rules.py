@@ -12,7 +12,6 @@ from adaptor.crafting.queues import queue_in
 from adaptor.decisions.actions import NODES, WAITS, Action, End, LengthenPad, Remark, WithdrawStuck
 from adaptor.decisions.aims import Courses, why_not_another_unit, why_tasks_start_anew
 from adaptor.decisions.failures.tried_sizes import KEPT, KEPT_IN_LIMITS
-from adaptor.decisions.giving_back import why_given_back
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import billed, is_least, shape_of, smallest_to_try
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
@@ -61,7 +60,6 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
             or why_forsaken(site, pilot, now)
             or why_not_another_unit(snapshot, courses, site, pilot)
             or why_tasks_start_anew(snapshot, courses, site, pilot)
-            or why_given_back(snapshot, site, pilot)
         ):
             yield End(pilot.id, why)
         yield from on_waiting(pilot)

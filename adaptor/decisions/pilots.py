@@ -87,8 +87,6 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     """When its first worker called; None: none has."""
     worked: bool = False
     """Whether a task was ever leased to it."""
-    given_back: float | None = None
-    """No task starts in it that is not expected to end by then; None: its bag keeps it."""
     cancel_sent: float | None = None
     """When the scheduler was last told to end it; None: never."""
     notes: Mapping[str, str] = {}
@@ -180,12 +178,10 @@ class Pilot(PilotView, frozen=True, kw_only=True):
         state = changes.get("state", self.state)
         if state is not self.state and state not in PILOT_TRANSITIONS[self.state]:
             raise ValueError(f"pilot {self.id}: {self.state.value} does not become {state.value}")
-        if not changes.keys().isdisjoint(("started", "granted", "given_back")):
+        if not changes.keys().isdisjoint(("started", "granted")):
             started = changes.get("started", self.started)
             granted = changes.get("granted", self.granted)
-            until = changes.get("given_back", self.given_back)
-            ends = None if started is None else started + granted
-            changes["ends"] = ends if ends is None or until is None else min(ends, until)
+            changes["ends"] = None if started is None else started + granted
         return msgspec.structs.replace(self, **changes)
 
     def reshaped_to(self, request: Request, now: float) -> Pilot:

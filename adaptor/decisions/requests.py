@@ -128,17 +128,12 @@ def slots_of(site: SiteFacts, pilot: Pilot, bag: BagFacts) -> int:
 
 
 def staying(site: SiteFacts, bag: BagFacts) -> list[tuple[Pilot, int]]:
-    """A bag's own pilots at a site, but those that are leaving or given back, with their slots."""
+    """A bag's own pilots at a site, but those that are leaving, with their slots."""
     return [
         (pilot, slots_of(site, pilot, bag))
         for pilot in site.pilots
-        if pilot.bag == bag.id and not pilot.leaving and pilot.given_back is None
+        if pilot.bag == bag.id and not pilot.leaving
     ]
-
-
-def slots_there(site: SiteFacts, bag: BagFacts) -> int:
-    """The slots of a bag's own pilots at a site, queued and running."""
-    return sum(slots for _, slots in staying(site, bag))
 
 
 def most_slots(site: SiteFacts, task: TaskSize) -> int:
@@ -159,12 +154,8 @@ def charges_whole_units(ledger: Statements, site: SiteFacts) -> bool:
 
 
 def ends_with_units(bag: BagFacts, ledger: Statements, site: SiteFacts) -> bool:
-    """Whether the pilots of a bag end with a charging unit unless there is a reason to go on.
-
-    Bags that were bought from a quote keep theirs.
-    """
-    spec = bag.spec
-    return spec.paced and not spec.slots and charges_whole_units(ledger, site)
+    """Whether the pilots of a bag end with a charging unit unless there is a reason to go on."""
+    return bag.spec.paced and charges_whole_units(ledger, site)
 
 
 def purse_of(

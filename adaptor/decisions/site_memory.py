@@ -20,7 +20,7 @@ from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.queues import queue_in, rules_in
 from adaptor.crafting.situation import Reshape, SiteRules, TaskShape, Withdraw
 from adaptor.crafting.submissions import Submissions
-from adaptor.decisions.actions import WAITS, End, GiveBack, Remark, SubmitRequest, WithdrawStuck
+from adaptor.decisions.actions import WAITS, End, Remark, SubmitRequest, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.failures.shape_backoffs import ShapeBackoffs
 from adaptor.decisions.failures.size_memory import KeptSizes, SizeMemory
@@ -285,9 +285,15 @@ class SiteMemory:
             broker.own_pilot(id, bag)
         if self.donation is not None and submit.node:
             broker.use_node(id, self.donation.node_of(pilot))
-        elif submit.demand.largest_in(crafted.partition) is not None:
+        elif submit.demand.largest_in(crafted.partition) is not None or self._bounds_work:
             broker.state.suppose_at_most(self.name, crafted.request.tr - self.rules.pad)
         return pilot
+
+    @property
+    def _bounds_work(self) -> bool:
+        """Whether the scheduler bounds processors times time, so that a request is as long as it can be."""
+        allowed = self.seen.allowances if self.seen is not None else []
+        return any(min(each.max_work, each.work_left.work) < math.inf for each in allowed)
 
     def not_submitting(self, submits: Iterable[SubmitRequest]) -> None:
         """These requests have pilots from now on, or will have none."""
@@ -375,15 +381,6 @@ class SiteMemory:
         if isinstance(action, End) and action.avoid_node and self.donation is not None:
             self.donation.waited_in_vain(pilot.node, now)
         self.change(pilot, leaving=action.reason)
-        return True
-
-    def give_back(self, broker: Broker, action: GiveBack) -> bool:
-        """Let a running pilot take tasks until then; False: it has left, or is leaving already."""
-        pilot = self.pilots.get(action.pilot)
-        if pilot is None or pilot.leaving or pilot.given_back is not None:
-            return False
-        broker.end_by(pilot.id, action.until)
-        self.change(pilot, given_back=action.until)
         return True
 
     def reshapable(self, action: Reshape) -> Pilot | None:

@@ -20,7 +20,6 @@ from adaptor.decisions.actions import (
     Action,
     End,
     Explain,
-    GiveBack,
     GiveUp,
     LengthenPad,
     Remark,
@@ -329,10 +328,6 @@ class Step:
         match action:
             case WithdrawStuck() | End():
                 if self._site.withdraw(action, self._now):
-                    yield from self._ask(Explain("withdrawn", action.reason, action.pilot))
-            case GiveBack():
-                if self._site.give_back(self._common.broker, action):
-                    yield from self._ask(Commit())
                     yield from self._ask(Explain("withdrawn", action.reason, action.pilot))
             case LengthenPad(pad):
                 self._site.lengthen_pad(self._common.broker, pad)

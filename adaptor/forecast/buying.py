@@ -41,15 +41,12 @@ class Buyer:
         self._pace: Pace | None = aims.pace
 
     def bounds(self, site: KnownSite, moment: Moment) -> Bounds:
-        """What may be asked for now, as `decisions.hosts.aims` decides it."""
+        """What may be asked for now, as `decisions.aims` decides it."""
         longest, rules = None, site.rules
         if self._aims.deadline is not None:
             needed = moment.needed(site.name) + rules.pad
             unit = site.terms.unit if site.whole_units and site.terms is not None else 0.0
             longest = longest_before(self._aims.deadline, moment.now, needed, unit, rules.time_resolution)
-        if site.chosen is not None:
-            there = sum(pilot.slots for pilot in moment.held if pilot.site == site.name)
-            return Bounds(slots=max(0, site.chosen - there), longest=longest)
         paced = advise(self._course(site, moment), self._pace)
         self._pace = paced.pace
         if not site.whole_units or site.terms is None:

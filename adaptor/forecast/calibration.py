@@ -18,8 +18,8 @@ from typing import Literal
 
 import msgspec
 
-from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.measured_scores import MEASURED
+from adaptor.model import Estimate
 
 Kind = Literal[
     "now",

@@ -5,26 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-import msgspec
+from adaptor.model import Estimate
 
 CONFIDENCE = 0.9
 _SHARES = ((1 - CONFIDENCE) / 2, 0.5, (1 + CONFIDENCE) / 2)
 """Of the cases below the low end, the value and the high end of an interval."""
-
-_ROUNDING = 1e-6  # the smallest part of a credit, and less than any clock resolves of a second
-
-
-class Estimate(msgspec.Struct, frozen=True):
-    """A figure with the interval in which it lies with probability `CONFIDENCE`; `value` is as often too
-    high as too low."""
-
-    low: float
-    value: float
-    high: float
-
-    def holds(self, figure: float) -> bool:
-        """Whether the interval holds what the figure came to, up to a rounding error."""
-        return self.low - _ROUNDING <= figure <= self.high + _ROUNDING
 
 
 def estimate(figures: Iterable[float]) -> Estimate:

@@ -20,9 +20,10 @@ from adaptor.crafting.fits import most_slots, width
 from adaptor.crafting.futures.drawn_queue import planned
 from adaptor.forecast.bag_simulation import Course, Work, course_of
 from adaptor.forecast.calibration import Raw, calibrated, kind_of_end
-from adaptor.forecast.estimate import Estimate, estimate
+from adaptor.forecast.estimate import estimate
 from adaptor.forecast.known import KnownBag, KnownSite
 from adaptor.forecast.site_future import SiteFuture, SitesFuture
+from adaptor.model import Estimate
 from adaptor.runtimes.possible import RuntimeCases, Runtimes
 
 DRAWS = 60

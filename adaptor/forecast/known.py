@@ -86,8 +86,6 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
     """Whether time is charged in units that are long compared with the start-up of a pilot."""
     end_takes: float | None = None
     """Lead before a charging unit ends at which a pilot may end with it, seconds; None: none does."""
-    chosen: int | None = None
-    """Slots that were chosen there from the quote; None: none were."""
 
 
 class KnownAims(msgspec.Struct, frozen=True, kw_only=True):

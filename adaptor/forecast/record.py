@@ -26,8 +26,7 @@ from statistics import NormalDist
 
 import msgspec
 
-from adaptor.forecast.estimate import Estimate
-from adaptor.model import UserChange
+from adaptor.model import Estimate, UserChange
 
 LATEST = 0.5  # the share of finished tasks up to which a first forecast counts
 LATE = "forecast made late"  # why a bag does not count whose first forecast was made after that

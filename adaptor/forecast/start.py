@@ -24,8 +24,8 @@ from adaptor.crafting.nodes.schedule import has_numba, node_schedule, spans
 from adaptor.crafting.nodes.space import Space, chunks_on
 from adaptor.crafting.profile import Profile
 from adaptor.forecast.calibration import LOOKS, Kind, Raw, calibrated, kind_of_start
-from adaptor.forecast.estimate import Estimate, estimate
-from adaptor.model import QueueState
+from adaptor.forecast.estimate import estimate
+from adaptor.model import Estimate, QueueState
 from adaptor.resources import Need
 
 DRAWS = 60

@@ -16,9 +16,8 @@ import msgspec
 
 from adaptor.crafting.futures.drawn_queue import is_job
 from adaptor.forecast.calibration import Kind, Raw, score
-from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.start import StartForecast
-from adaptor.model import QueueState
+from adaptor.model import Estimate, QueueState
 
 MOST_FOLLOWED = 300  # jobs that are followed at the same time, at most
 NEWEST = 200  # starts that count, the newest: queues change

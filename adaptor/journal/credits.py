@@ -117,4 +117,5 @@ def _price(ledger: Ledger, site: str) -> SitePrice:
         donated=tariff.price_donated,
         charging_unit=tariff.charging_unit,
         gpu=tariff.price_gpu,
+        grace=tariff.grace,
     )

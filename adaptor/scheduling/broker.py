@@ -335,14 +335,6 @@ class Broker:
         self.state.donated.pop(pilot, None)
         self.state.owners.pop(pilot, None)
         self.state.made_for.pop(pilot, None)
-        self.state.until.pop(pilot, None)
-
-    def end_by(self, pilot: int, until: float) -> None:
-        """Let a pilot start only tasks that are expected to end by then; recall what it has not started."""
-        self.state.until[pilot] = until
-        for worker in self.of_pilot(pilot):
-            worker.until = min(worker.deadline, until)
-            recall_unstarted(self.state, worker)
 
     def meter(self, pilot: int, meter: Meter | None) -> None:
         """Set the charging of a pilot that serves one bag; None: the pilot has ended."""
@@ -404,7 +396,6 @@ class Broker:
             deadline=hello.deadline,
             seen=now,
         )
-        worker.until = min(hello.deadline, self.state.until.get(hello.pilot, hello.deadline))
         if known is not None:
             worker.held = known.held
         self.state.workers[id], believed = worker, set(worker.held)

@@ -25,7 +25,7 @@ def task_times(state: SchedulingState, site: str, turns: Iterable[Turn]) -> Task
     learners = [state.learner_of(bag, site, line) for bag, line in turns]
     known = [learner.learned for learner in learners]
     finished, cut = sum(learned.finished for learned in known), sum(len(learned.cut) for learned in known)
-    told = [each for bag, _ in turns if (each := bag.spec.expected_at(site)) is not None]
+    told = [each for bag, _ in turns if (each := bag.spec.time) is not None]
     starts = _starts(state, site, {(bag.id, line.number) for bag, line in turns})
     return TaskTimes(
         finished=finished,

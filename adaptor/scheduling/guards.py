@@ -122,10 +122,10 @@ def pause(state: SchedulingState, bag: Bag, why: str, evidence: AttemptKey | Non
         recall_unstarted(state, worker, bag)
 
 
-def recall_unstarted(state: SchedulingState, worker: Worker, bag: Bag | None = None) -> None:
-    """Ask a worker to return the tasks of a bag that it has not started; None: of all bags."""
+def recall_unstarted(state: SchedulingState, worker: Worker, bag: Bag) -> None:
+    """Ask a worker to return the tasks of a bag that it has not started."""
     for key in worker.unstarted:
-        if (bag is None or key.bag == bag.id) and not worker.held[key].give_back_sent:
+        if key.bag == bag.id and not worker.held[key].give_back_sent:
             worker.held[key].give_back_sent = True
             state.orders[worker.id].give_back.append(key)
 

@@ -86,7 +86,7 @@ def lacks_time(state: SchedulingState, worker: Worker, now: float) -> bool:
     return all(
         (known or bag.sizes.time(task) is not None) and state.needs(bag, site, task) > left
         for bag, line in lines_of(bags)
-        for known in [bag.spec.expected_at(site) or state.learner_of(bag, site, line).mean is not None]
+        for known in [bag.spec.time or state.learner_of(bag, site, line).mean is not None]
         for task in line.waiting.head(reach(state, bag, line, site))
     )
 
@@ -153,11 +153,8 @@ def _reserve(state: SchedulingState, bag: Bag, line: Line, worker: Worker) -> in
 
     Enough for the site's `reserve` seconds of work and at least one, but at most half of the worker's fair
     part of the waiting tasks (guided self-scheduling), so that the last tasks do not wait in one worker.
-    Of a bag with `max-running`, the worker's places of it count in place of its processors. None in a pilot
-    that is given back: they would start too late.
+    Of a bag with `max-running`, the worker's places of it count in place of its processors.
     """
-    if worker.given_back:
-        return 0
     mean = state.learner_of(bag, worker.site, line).mean
     terms = state.sites[worker.site]
     if mean is None or not terms.reserve or line.task.nodes > 1:

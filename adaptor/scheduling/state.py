@@ -113,8 +113,6 @@ class SchedulingState:
         """By pilot: the only bag that it serves; all other pilots serve all other bags."""
         self.made_for: dict[int, TaskSize] = {}
         """By pilot since the last restart: the size of the tasks that it was requested for."""
-        self.until: dict[int, float] = {}
-        """By pilot that its bag gives back: when the tasks that start there must end (epoch seconds)."""
         self.donated: dict[int, DonatedNode] = {}  # by pilot: the donated node on which it runs
         self.hazards: dict[str, Hazard] = {}  # by site: for how long nodes stay idle
         self.starts: dict[str, dict[int | None, float]] = {}

@@ -106,8 +106,6 @@ class Worker:
         self.whole = Room(processors, memory, (1.0,) * gpus, gpu_type)  # what it has when nothing runs there
         self.free = Room()
         self.deadline = deadline  # the end of its pilot, epoch seconds
-        self.until = deadline
-        """When tasks that start must end; before the deadline in a pilot that is given back."""
         self.seen = seen  # epoch seconds of its last message
         self.queued = 0
         self.held = HeldLeases()
@@ -141,18 +139,13 @@ class Worker:
         """Processors on which tasks may run: next to a suspect, none."""
         return sum(held.cpus for held in self.held.values()) if self.runs_suspects else self.processors
 
-    @property
-    def given_back(self) -> bool:
-        """True if its bag does without its pilot."""
-        return self.until < self.deadline
-
     def time_left(self, now: float) -> float:
         """Seconds for which tasks may still run."""
-        return self.until - now
+        return self.deadline - now
 
     def can_finish(self, needs: float, now: float) -> bool:
         """Whether a task that needs `needs` seconds may start now (De Rose §4.3.1)."""
-        return needs <= self.until - now and needs < self.too_long
+        return needs <= self.deadline - now and needs < self.too_long
 
     def report(self, report: Report) -> None:
         """Take in what it says is free."""

@@ -21,7 +21,7 @@ from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.observed.backend import BatchBackend
 from backends.observed.site import SiteNodes
-from backends.scripts import Submitter, last_line_with, render
+from backends.scripts import Submitter, last_line_with, remedy_in_words, render
 
 _SPREADING = ("$fill_up", "$round_robin")
 _NEVER_ARRIVED = ("unable to send message", "unable to contact qmaster", "SGE_ROOT", "cell directory")
@@ -95,7 +95,7 @@ def arguments_of(order: PilotOrder, site: SiteConfig, queue: str, pe: Pe | None,
 
 def refused_remedy(said: str) -> Remedy:
     """Which other request Grid Engine might take in place of one that qsub says is refused."""
-    return Remedy.OTHER if any(words in said for words in _NO_SIZE) else Remedy.SMALLER
+    return Remedy.OTHER if any(words in said for words in _NO_SIZE) else remedy_in_words(said)
 
 
 accepted_id = Submitter(

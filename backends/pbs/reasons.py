@@ -10,6 +10,7 @@ import re
 
 from adaptor.reports import TURN, Hold, Remedy, Wait
 from backends.pbs.rows import PbsJob
+from backends.scripts import remedy_in_words
 
 _NEVER = re.compile(r"Can Never Run:?\s*(.*)", re.DOTALL)
 _HELD = "too many failed attempts to run"
@@ -80,10 +81,10 @@ _REFUSED: tuple[tuple[Remedy, tuple[str, ...]], ...] = (
         ),
     ),
 )
-"""pbs_error.c; what a hook says in its own words says nothing of the size, which is then tried."""
+"""pbs_error.c; what a hook says in its own words: see `remedy_in_words`."""
 
 
 def refused_remedy(said: str) -> Remedy:
     """Which other request PBS might take in place of one that qsub says is refused."""
     found = (remedy for remedy, words in _REFUSED if any(each in said for each in words))
-    return next(found, Remedy.SMALLER)
+    return next(found, None) or remedy_in_words(said)

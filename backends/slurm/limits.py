@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from adaptor.config.schema import SiteConfig
+from adaptor.model import WorkLeft
 from backends.base import SchedulerError
 from backends.ceilings import Bound, Ceilings
 from backends.slurm.accounts import Group, GroupLimits, SlurmTerms, Used, below, concerning, used_up
@@ -30,6 +31,7 @@ def ceilings(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> Ceil
         bounds.append(Bound(partition.max_nodes * size, f"MaxNodes of {name}"))
     per_node = [Bound(each.value * size, each.source) for each in _bounds(allowances, "nodes")]
     shared = [Bound(group.most, group.source) for group in bounded_groups(terms, site, nodes)]
+    left = min(_run_minutes(groups, partition.billing), default=Bound(math.inf, ""))
     minutes = [*_minutes(groups, partition.billing), *_bounds(allowances, "minutes")]
     of_nodes = _of_own_nodes(nodes, partition)
     return Ceilings(
@@ -43,6 +45,7 @@ def ceilings(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> Ceil
         work=min(
             [Bound(each.value * 60, each.source) for each in minutes], default=Bound(math.inf, "no limit")
         ),
+        work_left=WorkLeft(left.value * 60, left.source),
     )
 
 
@@ -155,9 +158,19 @@ def _minutes(groups: Iterable[GroupLimits], billing: float) -> Iterator[Bound]:
             total, run = (each.get(name, Used()) for each in (group.minutes, group.run_minutes))
             if size:
                 yield Bound(_left(total, run.used) / size, f"GrpTRESMins={name} of {group.source}")
-                left = run.left if run.left >= 1 else run.limit
-                yield Bound(left / size, f"GrpTRESRunMins={name} of {group.source}")
+                yield Bound(run.limit / size, f"GrpTRESRunMins={name} of {group.source}")
         yield Bound(group.job_minutes, f"MaxTRESMins of {group.source}")
+
+
+def _run_minutes(groups: Iterable[GroupLimits], billing: float) -> Iterator[Bound]:
+    """Processors times minutes that all jobs which start now may take, in addition to those that run."""
+    for group in groups:
+        for name, size in (("cpu", 1.0), ("billing", billing)):
+            total, run = (each.get(name, Used()) for each in (group.minutes, group.run_minutes))
+            if size and not math.isinf(run.limit):
+                yield Bound(run.left / size, f"GrpTRESRunMins={name} of {group.source}")
+            if size and not math.isinf(total.limit):
+                yield Bound(max(0.0, total.left - run.used) / size, f"GrpTRESMins={name} of {group.source}")
 
 
 def _left(total: Used, set_aside: float = 0.0) -> float:

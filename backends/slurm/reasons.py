@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 
 from adaptor.reports import TURN, Hold, JobState, Remedy, Wait
+from backends.scripts import remedy_in_words
 
 JOB_STATES: dict[str, JobState] = {
     "BOOT_FAIL": JobState.NODE_FAILED,
@@ -219,8 +220,8 @@ _REFUSED: tuple[tuple[Remedy, tuple[str, ...]], ...] = (
         ),
     ),
 )
-"""slurm_errno.c. What a submit plugin says in its own words, to which Slurm adds "Unspecified error", says
-nothing of the size: it is then tried."""
+"""slurm_errno.c. What a submit plugin says in its own words, to which Slurm adds "Unspecified error": see
+`remedy_in_words`."""
 
 
 def refused_remedy(said: str) -> Remedy:
@@ -231,7 +232,7 @@ def refused_remedy(said: str) -> Remedy:
         if _LIMIT_OF_ONE_JOB.fullmatch(word) or _LIMIT_OF_MANY_JOBS.fullmatch(word):
             return _remedy(word)
     found = (remedy for remedy, words in _REFUSED if any(each in said for each in words))
-    return next(found, Remedy.SMALLER)
+    return next(found, None) or remedy_in_words(said)
 
 
 def _words(reason: str) -> list[str]:

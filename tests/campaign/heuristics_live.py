@@ -1,11 +1,12 @@
-"""Two heuristics in turn on the same scenes of a real Slurm: which completes a bag sooner, and by how much.
+"""Two ways in turn on the same scenes of a real scheduler: which completes a bag sooner, and by how much.
 
 A scene: local jobs whose limits are minutes and whose run times are a known share of them, queued before
-the bag comes, and some more that come later; then a bag of tasks, once with each heuristic, in an order that
-alternates. Local jobs and tasks only sleep, so that several clusters run side by side. Each bag has a daemon
-of its own, which has learned nothing.
+the bag comes, and some more that come later; then a bag of tasks, once in each way, in an order that
+alternates. Local jobs and tasks only sleep, so that several clusters run side by side. A way is a heuristic,
+and each bag has a daemon of its own, which has learned nothing; or `array-3`: a job array with a task in
+each job, whose user asks for 3 times what the longest task takes.
 
-    python -m tests.campaign.heuristics_live --repetitions 30
+    python -m tests.campaign.heuristics_live --repetitions 30 --ways array-3 elastic --spread 1
 
 prints each repetition, then the ratio of the turnarounds with the 95 % interval of a paired bootstrap.
 """
@@ -13,6 +14,7 @@ prints each repetition, then the ratio of the turnarounds with the 95 % interval
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -21,7 +23,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from datetime import datetime
 from functools import partial
@@ -29,6 +31,8 @@ from pathlib import Path
 
 import msgspec
 
+from tests.clusters import openpbs_conf
+from tests.clusters.openpbs import ThrowawayOpenPbs
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_conf import ClusterOptions
 from tests.e2e.lab import Lab
@@ -37,22 +41,27 @@ NODES, CPUS = 4, 4
 OPTIONS = ClusterOptions(
     nodes=NODES,
     cpus=CPUS,
-    scheduler_parameters="bf_interval=2,bf_resolution=1,sched_interval=2,bf_continue,batch_sched_delay=1",
+    scheduler_parameters="bf_interval=2,bf_resolution=1,sched_interval=2,bf_continue,batch_sched_delay=1,"
+    "bf_max_job_user=20,bf_max_job_test=100",
+    extra=("PriorityType=priority/multifactor", "PriorityWeightAge=1000", "PriorityMaxAge=0-01:00:00"),
 )
-"""Holes of seconds count, as holes of minutes do on a cluster whose jobs run for hours."""
+"""Holes of seconds count, as holes of minutes do on a cluster whose jobs run for hours. As on most sites,
+only some jobs of each user are looked at, and age gives priority."""
 CONFIG = """
     sites:
       hpc:
-        backend: slurm
-        partition: batch
+        {backend}
         heuristic: {heuristic}
-        limits: {{max_pending_requests: 3, max_proc: 8, max_tr: 1h}}
+        limits: {limits}
         initial_tr: 1m
         pad: 6s
         idle_timeout: 5
         poll_interval: 2
         max_submissions: 600/h
 """
+LIMITS = {"elastic": "{max_pilots: 100, max_tr: 1h}"}
+FEW = "{max_pending_requests: 3, max_proc: 8, max_tr: 1h}"
+"""The limits of the other heuristics."""
 LONGEST = 3600.0
 """Seconds that a bag may take."""
 RESAMPLES = 5000
@@ -72,7 +81,14 @@ class Scene(msgspec.Struct, frozen=True):
     local: tuple[LocalJob, ...]
     tasks: int
     seconds: int
-    """Of each task."""
+    """Of each task, on average."""
+    spread: float = 0.0
+    """Deviation of the logarithm of the tasks' seconds."""
+
+    def runtimes(self) -> list[float]:
+        """Seconds of each task."""
+        draw, middle = random.Random(self.tasks * self.seconds), math.log(self.seconds) - self.spread**2 / 2
+        return [round(draw.lognormvariate(middle, self.spread), 1) for _ in range(self.tasks)]
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -99,55 +115,116 @@ def _local(draw: random.Random, at: float) -> LocalJob:
     return LocalJob(at, draw.choice((1, 2, 4, 4, 8)), minutes, max(5, round(60 * minutes * share)))
 
 
-def repetition(number: int, seed: int, heuristics: tuple[str, str]) -> tuple[Scene, dict[str, Outcome]]:
-    """One scene with both, on a cluster of its own, which is that of this process."""
-    scene = scene_of(seed * 1000 + number)
+Cluster = ThrowawaySlurm | ThrowawayOpenPbs
+
+
+@contextlib.contextmanager
+def cluster_of(scheduler: str) -> Iterator[Cluster]:
+    """Four nodes of four processors; waiting jobs are planned in their order."""
+    if scheduler == "slurm":
+        with ThrowawaySlurm(OPTIONS) as slurm:
+            yield slurm
+    else:
+        with ThrowawayOpenPbs(openpbs_conf.ClusterOptions(nodes=NODES, cpus=CPUS)) as pbs, pbs.plans():
+            yield pbs
+
+
+def repetition(
+    number: int, seed: int, ways: tuple[str, str], spread: float = 0.0, scheduler: str = "slurm"
+) -> tuple[Scene, dict[str, Outcome]]:
+    """One scene in both ways, on a cluster of its own, which is that of this process."""
+    scene = msgspec.structs.replace(scene_of(seed * 1000 + number), spread=spread)
     found: dict[str, Outcome] = {}
-    with ThrowawaySlurm(OPTIONS) as slurm, tempfile.TemporaryDirectory(prefix="heuristics-live-") as folder:
-        os.environ.update(slurm.env)
-        for heuristic in heuristics if number % 2 == 0 else heuristics[::-1]:
-            place = Path(folder) / heuristic
+    with cluster_of(scheduler) as cluster, tempfile.TemporaryDirectory(prefix="heuristics-live-") as folder:
+        os.environ.update(cluster.env)
+        for way in ways if number % 2 == 0 else ways[::-1]:
+            place = Path(folder) / way
             place.mkdir(mode=0o700)
-            found[heuristic] = play(slurm, scene, heuristic, place)
+            found[way] = play(cluster, scene, way, place)
     return scene, found
 
 
-def play(slurm: ThrowawaySlurm, scene: Scene, heuristic: str, folder: Path) -> Outcome:
+def play(cluster: Cluster, scene: Scene, way: str, folder: Path) -> Outcome:
     """One bag."""
-    slurm.clear()
-    lab = Lab(folder)
+    cluster.clear()
     stop = threading.Event()
+    kind, _, factor = way.partition("-")
+    lab = None if kind == "array" else Lab(folder)
     try:
-        lab.configure(CONFIG.format(heuristic=heuristic))
-        lab.run("daemon", "start")
+        if lab is not None:
+            lab.configure(_config(cluster, way))
+            lab.run("daemon", "start")
         for job in scene.local:
             if job.at < 0:
-                _submit(slurm, job)
+                _submit(cluster, job)
         time.sleep(-min((job.at for job in scene.local), default=0.0))
         began = time.time()
-        coming = threading.Thread(target=_later, args=(slurm, scene.local, began, stop))
+        coming = threading.Thread(target=_later, args=(cluster, scene.local, began, stop))
         coming.start()
-        lab.bag([f"sleep {scene.seconds}"] * scene.tasks)
+        if lab is None:
+            return _array(cluster, scene, float(factor), folder)
+        lab.bag([f"sleep {seconds}" for seconds in scene.runtimes()])
         bag = lab.submit("tasks.bag")
         lab.wait(bag, timeout=LONGEST)
         status = lab.status(bag)
         return Outcome(_at(status["ended"]) - _at(status["submitted"]), *_used(lab, scene))
     finally:
         stop.set()
-        lab.close()
+        if lab is not None:
+            lab.close()
 
 
-def _submit(slurm: ThrowawaySlurm, job: LocalJob) -> None:
-    options = [f"-n{job.processors}", f"-t{job.minutes}", "-pbatch", "-o/dev/null"]
-    slurm.run(["sbatch", *options, "--wrap", f"sleep {job.runs}"])
+def _config(cluster: Cluster, heuristic: str) -> str:
+    backend = (
+        "{backend: slurm, partition: batch}" if isinstance(cluster, ThrowawaySlurm) else "{backend: pbs}"
+    )
+    return CONFIG.format(
+        backend=backend.strip("{}").replace(", ", "\n        "),
+        heuristic=heuristic,
+        limits=LIMITS.get(heuristic, FEW),
+    )
 
 
-def _later(slurm: ThrowawaySlurm, local: Iterable[LocalJob], began: float, stop: threading.Event) -> None:
+def _array(cluster: Cluster, scene: Scene, factor: float, folder: Path) -> Outcome:
+    """What a user would write who knows the longest task within this factor."""
+    runtimes = scene.runtimes()
+    minutes = math.ceil(factor * max(runtimes) / 60)
+    task = folder / "task"
+    task.write_text(
+        f"#!/bin/sh\nset -- {' '.join(map(str, runtimes))}\n"
+        'number="${SLURM_ARRAY_TASK_ID:-$PBS_ARRAY_INDEX}"\nshift "$number"\nsleep "$1"\n'
+        f'date +%s.%N >"{folder}/end.$number.part"\nmv "{folder}/end.$number.part" "{folder}/end.$number"\n'
+    )
+    task.chmod(0o755)
+    began, last = time.time(), len(runtimes) - 1
+    if isinstance(cluster, ThrowawaySlurm):
+        options = [f"--array=0-{last}", "-n1", f"-t{minutes}", "-pbatch", "-o/dev/null"]
+        cluster.run(["sbatch", *options, str(task)])
+    else:
+        wants = ["-l", "select=1:ncpus=1", "-l", f"walltime=00:{minutes:02}:00"]
+        cluster.run(["qsub", "-J", f"0-{last}", *wants, "-j", "oe", "-o", "/dev/null", str(task)])
+    while len(ends := list(folder.glob("end.*[0-9]"))) <= last:
+        if time.time() > began + LONGEST:
+            raise TimeoutError(f"{len(ends)} of {len(runtimes)} tasks have ended")
+        time.sleep(1)
+    return Outcome(max(float(each.read_text()) for each in ends) - began, len(runtimes), 0, 0, 0.0)
+
+
+def _submit(cluster: Cluster, job: LocalJob) -> None:
+    if isinstance(cluster, ThrowawaySlurm):
+        options = [f"-n{job.processors}", f"-t{job.minutes}", "-pbatch", "-o/dev/null"]
+        cluster.run(["sbatch", *options, "--wrap", f"sleep {job.runs}"])
+    else:
+        wants = ["-l", f"select={job.processors}:ncpus=1", "-l", f"walltime=00:{job.minutes:02}:00"]
+        cluster.run(["qsub", *wants, "-j", "oe", "-o", "/dev/null", "--", "/bin/sleep", str(job.runs)])
+
+
+def _later(cluster: Cluster, local: Iterable[LocalJob], began: float, stop: threading.Event) -> None:
     for job in sorted(local, key=lambda job: job.at):
         if job.at >= 0:
             if stop.wait(max(0.0, began + job.at - time.time())):
                 return
-            _submit(slurm, job)
+            _submit(cluster, job)
 
 
 def _at(told: str) -> float:
@@ -165,7 +242,7 @@ def _used(lab: Lab, scene: Scene) -> tuple[int, int, int, float]:
     )
     withdrawn = sum(each["state"] == "withdrawn" for each in pilots)
     reshaped = lab.ask("why", "--kind", "reshaped", "--limit", "100000")
-    return len(pilots), withdrawn, len(reshaped), held - scene.tasks * scene.seconds
+    return len(pilots), withdrawn, len(reshaped), held - sum(scene.runtimes())
 
 
 def interval(ratios: Sequence[float], seed: int = 1) -> tuple[float, float, float]:
@@ -182,13 +259,17 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=30)
     parser.add_argument("--clusters", type=int, default=4, help="Side by side")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--heuristics", nargs=2, default=["adaptive", "completion"], metavar=("BASE", "NEW"))
+    parser.add_argument("--ways", nargs=2, default=["array-3", "elastic"], metavar=("BASE", "NEW"))
+    parser.add_argument("--spread", type=float, default=0.0, help="Deviation of the logarithm of runtimes")
+    parser.add_argument("--scheduler", choices=["slurm", "openpbs"], default="slurm")
     parser.add_argument("--json", type=Path, help="Also write the outcomes there")
     chosen = parser.parse_args()
-    base, new = chosen.heuristics
+    base, new = chosen.ways
     kept: list[dict[str, Outcome]] = []
     with ProcessPoolExecutor(chosen.clusters) as pool:
-        play_it = partial(repetition, seed=chosen.seed, heuristics=(base, new))
+        play_it = partial(
+            repetition, seed=chosen.seed, ways=(base, new), spread=chosen.spread, scheduler=chosen.scheduler
+        )
         for played in as_completed([pool.submit(play_it, number) for number in range(chosen.repetitions)]):
             scene, found = played.result()
             kept.append(found)
@@ -201,10 +282,10 @@ def main() -> None:
         f"{new} completes bags {mean:.2f} times as fast as {base} (95 % {low:.2f} to {high:.2f}, "
         f"{len(ratios)} scenes, geometric mean; worst {min(ratios):.2f}, best {max(ratios):.2f})"
     )
-    for heuristic in (base, new):
-        each = [outcome[heuristic] for outcome in kept]
+    for way in (base, new):
+        each = [outcome[way] for outcome in kept]
         print(
-            f"{heuristic}: {statistics.fmean(o.requests for o in each):.1f} requests a bag, "
+            f"{way}: {statistics.fmean(o.requests for o in each):.1f} requests a bag, "
             f"{statistics.fmean(o.withdrawn for o in each):.1f} withdrawn, "
             f"{statistics.fmean(o.reshaped for o in each):.1f} reshaped, "
             f"{statistics.fmean(o.wasted for o in each):.0f} processor-seconds wasted"

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from adaptor.api import DonationView, FirstForecastView, ForecastView
-from adaptor.api.question import Estimate
 from adaptor.cli.printing import clock
 from adaptor.cli.sentences import (
     donation_lines,
@@ -19,6 +18,7 @@ from adaptor.cli.sentences import (
     used_words,
 )
 from adaptor.forecast.record import Record, Share
+from adaptor.model import Estimate
 
 AT = 1_700_000_000.0
 

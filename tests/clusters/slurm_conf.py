@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.clusters.slurm_accounting import slurm_conf_lines
@@ -81,15 +81,23 @@ BOUNDS = (
     Partition("whole", "OverSubscribe=EXCLUSIVE MaxTime=4:00:00"),
 )
 """Partitions of the same nodes, each with a bound of its own."""
-CORES = ClusterOptions(nodes=2, cpus=8, select="CR_Core_Memory", partitions=BOUNDS, node_settings=_THREADS)
+CORES = ClusterOptions(
+    nodes=2, cpus=8, select="CR_Core_Memory", partitions=BOUNDS, node_settings=_THREADS, accounting=True
+)
 """Two nodes of four cores with two threads each; cores are given."""
-ONE_TASK = ClusterOptions(
+ONE_TASK = replace(CORES, select="CR_Core_Memory,CR_ONE_TASK_PER_CORE")
+THREADS = replace(CORES, select="CR_CPU_Memory")
+"""The same with single threads given. (Slurm refuses CR_ONE_TASK_PER_CORE beside it.)"""
+SOCKETS = ClusterOptions(
     nodes=2,
     cpus=8,
-    select="CR_Core_Memory,CR_ONE_TASK_PER_CORE",
-    partitions=BOUNDS,
-    node_settings=_THREADS,
+    select="CR_Core_Memory",
+    partitions=(*BOUNDS[:1], Partition("socket", "MaxCPUsPerSocket=2 MaxTime=4:00:00")),
+    node_settings=dict.fromkeys(_THREADS, "CPUs=8 Sockets=2 CoresPerSocket=4 ThreadsPerCore=1"),
+    accounting=True,
 )
+"""Two nodes of two sockets; MaxCPUsPerSocket is new in Slurm 23.02."""
+WHOLE_SOCKETS = replace(SOCKETS, select="CR_Socket_Memory", partitions=BOUNDS[:4])
 ACCOUNTS = ClusterOptions(
     accounting=True,
     partitions=BOUNDS[:1],
@@ -100,7 +108,7 @@ ACCOUNTS = ClusterOptions(
         "PriorityCalcPeriod=1",
     ),
 )
-"""Slurm keeps to the limits of accounts and QOS, for the user in account `phys` below account `lab`."""
+"""Slurm keeps to the limits of accounts and QOS."""
 
 
 @dataclass(frozen=True)

@@ -29,18 +29,6 @@ def test_it_is_imported_without_the_extras(module: str) -> None:
     subprocess.run([sys.executable, "-c", f"{_WITHOUT}\nimport {module}"], check=True, timeout=60)
 
 
-def test_a_quote_says_what_it_needs_before_it_starts_anything(tmp_path: Path) -> None:
-    bag = tmp_path / "tasks.bag"
-    bag.write_text("true\n" * 40)
-    asked = f"sys.argv = ['adaptor', 'quote', {str(bag)!r}]"
-    code = f"{_WITHOUT}\n{asked}\nfrom adaptor.cli.main import main\nmain()"
-    environment = {**os.environ, "HOME": str(tmp_path), "ADAPTOR_DIR": str(tmp_path / "state")}
-    done = run_text([sys.executable, "-c", code], timeout=60, env=environment)
-    assert done.returncode != 0
-    assert "python -m pip install 'request-adaptor[quotes]'" in done.stderr
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["tasks.bag"]
-
-
 @pytest.mark.parametrize("command", ["dashboard"])
 def test_the_page_says_what_it_needs(tmp_path: Path, command: str) -> None:
     code = f"{_WITHOUT}\nsys.argv = ['adaptor', {command!r}]\nfrom adaptor.cli.main import main\nmain()"

@@ -233,9 +233,9 @@ def test_a_plan_tells_what_the_bag_would_be_told(daemon: Daemon) -> None:
     paying = asyncio.run(read_plan(daemon.fake.running, api.GetPlan(spec, 12, 10.0)))
     assert found.choices == [], "nobody has set a price"
     fastest = paying.choices[-1]
-    assert fastest.configuration.processors == {"here": 4}
-    assert fastest.configuration.seconds < 60, "earlier tasks took 7 s"
-    assert fastest.seconds.high > 2 * fastest.configuration.seconds, "of another bag"
+    assert fastest.processors == {"here": 4}
+    assert fastest.seconds.value < 60, "earlier tasks took 7 s"
+    assert fastest.seconds.high > 2 * fastest.seconds.value, "of another bag"
     assert not paying.known, "4 tasks"
 
 

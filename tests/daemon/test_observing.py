@@ -13,10 +13,9 @@ from adaptor.daemon.observing import keep_learned, look_at_pilots, read_history
 from adaptor.daemon.step import step
 from adaptor.decisions.pilots import LEFT_OUT, Absence
 from adaptor.forecast.calibration import Raw
-from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.start import StartForecast
 from adaptor.journal.pilot_rows import local_runs
-from adaptor.model import EndedJob, PendingJob, QueueState, RunningJob
+from adaptor.model import EndedJob, Estimate, PendingJob, QueueState, RunningJob
 from adaptor.reports import JobReport, JobState, OwnJob
 from backends.base import SchedulerError
 from tests.daemon.fake_site import FakeSite

@@ -23,7 +23,7 @@ from adaptor.dashboard.numbers import NumbersReader
 from adaptor.dashboard.openmetrics import encoded
 from adaptor.dashboard.page import Page, sections
 from adaptor.errors import UnknownBagError, UsageError
-from adaptor.forecast.estimate import Estimate
+from adaptor.model import Estimate
 from tests.cli.fake_control import DEADLINE
 from tests.dashboard.told import NOW, Told
 

@@ -28,8 +28,8 @@ NOW = 1_700_000_100.0
 def site_view(**changes: Any) -> api.SiteView:
     fields: dict[str, Any] = {
         "name": "hpc", "backend": "slurm", "heuristic": "adaptive", "max_in_system": 2, "max_proc": 8,
-        "max_tr": 3600.0, "queued": 1, "running": 1, "processors": 16, "observed": NOW - 3, "problem": "",
-        "late": 60.0,
+        "max_tr": 3600.0, "pad": 30.0, "queued": 1, "running": 1, "processors": 16, "observed": NOW - 3,
+        "problem": "", "late": 60.0,
     }  # fmt: skip
     return api.SiteView(**(fields | changes))
 

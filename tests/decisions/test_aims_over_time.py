@@ -7,6 +7,7 @@ import pytest
 
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.provisioning.presets import PREFERENCES
+from adaptor.crafting.situation import EarlierTasks
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.model import Limits, Preference
 from adaptor_experiments.a2ha.bags import IMAGE, runtimes
@@ -67,3 +68,15 @@ def test_a_request_for_a_near_deadline_lasts_as_long_as_the_unit_that_is_paid_fo
     site = msgspec.structs.replace(CLOUD, initial_tr=600.0, poll=60.0)
     made, _ = requests([400.0] * 30 + [1200.0], site, deadline=2400.0)
     assert min(each.crafted.request.tr for each in made) >= 3600
+
+
+def test_a_request_of_whole_units_holds_a_task_that_is_as_long_as_earlier_ones() -> None:
+    """No task starts in a shorter one, so pilot after pilot was paid and ended without a task."""
+    run = submitted([1800.0] * 8, CLOUD, prefer="cheap")
+    earlier = EarlierTasks(kind="fit", tasks=40, mean=1800.0, factor=2.0, low=600.0, high=8800.0)
+    run.driver.broker.state.know_earlier(run.bag, {CLOUD.name: earlier})
+    outcome = run.run([])
+    assert outcome is not None
+    assert outcome.done == 8
+    first = next(each.action for each in run.driver.log if isinstance(each.action, SubmitRequest))
+    assert first.crafted.request.tr == 3 * 3600

@@ -210,7 +210,7 @@ def test_a_pilot_is_no_longer_than_its_own_limit(tmp_path: Path) -> None:
 
 def test_a_pilot_is_too_short_for_every_task(tmp_path: Path) -> None:
     site = with_rules(tmp_path, max_tr=Duration(900))
-    site.submit(10, runtimes={"here": 1000.0})
+    site.submit(10, time=1000.0)
     site.step()
     assert not site.backend.orders
     assert "(max_tr)" in site.told("withheld")[-1]
@@ -302,7 +302,7 @@ def test_a_node_reserves_no_credits_for_longer_than_a_bag_of_known_runtimes_can_
     site: DonatingSite,
 ) -> None:
     """The last task of a bag reserved all credits for 7 hours, so its other pilots were ended."""
-    bag = site.submit(8, runtimes={"here": 100.0})
+    bag = site.submit(8, time=100.0)
     change_budget(site.state.core, bag, 9.0)
     site.step()
     assert len(site.backend.donated) == 2
@@ -323,9 +323,9 @@ def test_a_bag_without_credits_does_not_stand_in_the_way_of_others(site: Donatin
 def test_nodes_are_used_for_those_whose_tasks_can_finish_there(site: DonatingSite) -> None:
     for name in site.backend.known:
         site.backend.set(name, planned=time.time() + 1800)
-    long = site.submit(100, runtimes={"here": 6000.0})
+    long = site.submit(100, time=6000.0)
     change_budget(site.state.core, long, 1000.0)
-    site.submit(8, runtimes={"here": 60.0})
+    site.submit(8, time=60.0)
     site.step()
     assert len(site.backend.donated) == 2
     assert all(pilot.bag is None for pilot in site.state.memory.donated)

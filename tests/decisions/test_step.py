@@ -13,7 +13,7 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.situation import Demand, Reshape, SiteRules, Withdraw, Withhold
 from adaptor.crafting.submissions import Submissions
-from adaptor.decisions.actions import Explain, GiveBack, GiveUp, SubmitRequest, Wake, WithholdNodes
+from adaptor.decisions.actions import Explain, GiveUp, SubmitRequest, Wake, WithholdNodes
 from adaptor.decisions.decide import Decision
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Pilot
@@ -448,17 +448,6 @@ def test_tasks_that_are_given_up_are_told_of_and_all_sites_look_again() -> None:
         Explain("problem", "gave 10 tasks up: no node can run it", bags=(1,)),
         Wake("here"),
     ]
-
-
-def test_a_pilot_is_given_back_once_and_the_broker_knows_until_when() -> None:
-    given = GiveBack(1, "the new plan does without it", 160.0)
-    driver = Driver([given, given])
-    driver.pilot()
-    assert driver.act() == [Commit(), Explain("withdrawn", given.reason, 1)]
-    assert driver.site.pilots[1].given_back == driver.broker.state.until[1] == 160.0
-    driver.broker.forget_pilot(1)
-    assert driver.broker.state.until == {}
-    assert Driver([given]).act() == [], "it has left"
 
 
 def test_a_site_that_donates_no_nodes_withholds_none() -> None:

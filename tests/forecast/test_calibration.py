@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.forecast.calibration import ENOUGH, NEWEST, Kind, Raw, calibrated, kind_of_end, score
-from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.measured_scores import MEASURED
+from adaptor.model import Estimate
 
 RAW = Raw(kind="late", made=1000.0, unit=60.0, ends=Estimate(1500.0, 2000.0, 4000.0))
 

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from adaptor.forecast.estimate import Estimate, estimate
+from adaptor.forecast.estimate import estimate
+from adaptor.model import Estimate
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import SiteRules
-from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.forecast import forecast
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
-from adaptor.model import Limits, PendingJob, QueueState, RunningJob
+from adaptor.model import Estimate, Limits, PendingJob, QueueState, RunningJob
 from adaptor.resources import Node, TaskSize
 from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
 from adaptor.runtimes.possible import RuntimeKnowledge

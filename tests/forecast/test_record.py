@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.record import LATE, FirstForecast, Judged, Outcome, record_of
-from adaptor.model import UserChange
+from adaptor.model import Estimate, UserChange
 
 FIRST = FirstForecast(
     made=1000.0, finished=30, tasks=100, cost=Estimate(1.0, 1.5, 2.0), end=Estimate(2000.0, 2500.0, 3000.0)

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.start import KnownQueue, QueueFutures, StartRequest, processors_for, unplanned
-from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.model import Estimate, PendingJob, QueueState, RunningJob
 from adaptor.resources import Need, Node, Part
 from tests.examples import examples
 

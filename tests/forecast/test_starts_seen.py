@@ -8,10 +8,9 @@ import pytest
 
 from adaptor.forecast import starts_seen
 from adaptor.forecast.calibration import Raw
-from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.start import StartForecast
 from adaptor.forecast.starts_seen import StartsSeen
-from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.model import Estimate, PendingJob, QueueState, RunningJob
 from backends.partitions import together
 
 NEVER = StartForecast(planned=math.inf, start=None, before=None)

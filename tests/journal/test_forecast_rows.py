@@ -10,13 +10,12 @@ from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.forecast.calibration import Kind, Raw
-from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.record import FirstForecast
 from adaptor.journal.credits import write_entry
 from adaptor.journal.forecast_rows import bags_with_forecast, first_forecast, forecast_record, past_scores
 from adaptor.journal.forgetting import forget_bag
 from adaptor.journal.queries import answer
-from adaptor.model import Request
+from adaptor.model import Estimate, Request
 from tests.scheduling.broker_world import World
 
 

@@ -470,29 +470,6 @@ def test_tasks_that_wait_for_the_first_ones_of_their_bag_keep_workers(world: Wor
     assert not world.broker.lacks_work("idle")
 
 
-def test_a_pilot_that_is_given_back_starts_only_what_ends_in_time(world: World) -> None:
-    world.submit(400)
-    player = world.join("w", processors=2)
-    world.finish(player, took=10.0)
-    world.finish(player, took=0.01)
-    assert player.queued
-    world.broker.end_by(player.pilot, world.now + 60.0)
-    world.commit()
-    assert not player.queued, "what it holds in reserve goes back"
-    world.report(player)
-    assert len(player.running) == 2, "tasks take 10 s"
-    world.now += 55.0
-    world.finish(player, took=0.01)
-    assert len(player.running) == 1
-    world.greet(player)
-    world.report(player)
-    assert len(player.running) == 1, "a Hello does not change that"
-    world.finish(player, took=0.01)
-    world.report(player)
-    assert world.broker.lacks_time("w", world.now), "it may leave"
-    assert world.join("other").running
-
-
 def test_after_a_restart_what_a_worker_holds_in_reserve_does_not_count_as_running(world: World) -> None:
     bag = world.submit(20)
     player = world.join("w", processors=2)

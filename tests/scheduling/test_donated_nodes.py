@@ -309,7 +309,7 @@ def test_whatever_is_started_fits_before_what_is_planned(
     tmp_path_factory: pytest.TempPathFactory, age: float, need: float, planned: float, allocation: str
 ) -> None:
     world = World(tmp_path_factory.mktemp("world"))
-    world.submit(1, allocation=allocation, runtimes={"site": need})
+    world.submit(1, allocation=allocation, time=need)
     player = world.join("w", donated=node(world, age, world.now + planned), time_left=1e6)
     if player.running:
         probability = 0.5 if allocation == "mixed" else 0.1

@@ -14,12 +14,22 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.errors import BudgetError, InfeasibleError, too_dear, too_late
-from adaptor.budget.provisioning import milp
-from adaptor.budget.provisioning.milp import CONFIDENCE, Column, columns
 from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.budget.provisioning.ways import (
+    CONFIDENCE,
+    EQUAL,
+    PART,
+    Way,
+    all_ways,
+    capacity,
+    cost_of,
+    least_cost,
+    relaxed_cost,
+)
 from adaptor.units import format_duration
 
 PRECISION = 1e-3  # relative, of the times that are searched for
+WIDEST = 0.05  # relative: whole units may hold the tasks in one time and not in a little more
 
 
 class Holding(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,11 +61,13 @@ class Allocation(msgspec.Struct, frozen=True, kw_only=True):
 def cheapest(
     tasks: int,
     offers: Sequence[SiteOffer],
-    deadline: float,
+    deadline: float = math.inf,
     budget: float = math.inf,
     confidence: float = CONFIDENCE,
 ) -> Allocation:
     """The least cost for `tasks` by the deadline, in seconds from now (§3, choice 1).
+
+    Without a deadline: the least cost, however long it may take.
 
     Raises:
         InfeasibleError: too late, or beyond the budget; it says what is needed.
@@ -66,25 +78,26 @@ def cheapest(
         raise BudgetError(f"the deadline is {format_duration(-deadline)} in the past")
     if tasks == 0:
         return Allocation(holdings=(), seconds=0.0, cost=0.0)
-    ways = columns(offers, deadline, confidence)
-    counts = milp.least_cost(ways, offers, tasks)
-    if counts is None:
+    deadlines = [deadline] if math.isfinite(deadline) else _ample(tasks, offers, confidence)
+    found = [plan for each in deadlines if (plan := _within(tasks, offers, each, confidence)) is not None]
+    if not found:
         raise too_late(tasks, deadline, least_time(tasks, offers, confidence))
-    found = _allocation(ways, counts, offers, deadline)
-    if found.cost > budget * (1 + 1e-9):
-        raise too_dear(tasks, budget, found.cost, f" within {format_duration(deadline)}")
-    return found
+    least = min(found, key=lambda plan: plan.cost)
+    if least.cost > budget * (1 + EQUAL):
+        within = f" within {format_duration(deadline)}" if math.isfinite(deadline) else ""
+        raise too_dear(tasks, budget, least.cost, within)
+    return least if math.isfinite(deadline) else _without_idle_end(least, offers, confidence)
 
 
 def fastest(
     tasks: int,
     offers: Sequence[SiteOffer],
-    budget: float,
+    budget: float = math.inf,
     confidence: float = CONFIDENCE,
 ) -> Allocation:
-    """The least time for `tasks` within the budget, in credits (§3, choice 2).
+    """The least time for `tasks` within the budget, in credits (§3, choice 2), at the least cost for it.
 
-    The time is searched by its relaxation, then by programs that hold as much as the budget allows.
+    The time is searched by its relaxation, then by allocations of whole processors.
 
     Raises:
         InfeasibleError: the budget does not hold the tasks however long they may take.
@@ -93,12 +106,12 @@ def fastest(
     _check(tasks, offers, budget)
     if tasks == 0:
         return Allocation(holdings=(), seconds=0.0, cost=0.0)
-    low, high = least_time(tasks, offers, confidence), _most_time(tasks, offers)
-    least = _least_cost(tasks, offers, high, confidence)
-    if least.cost > budget * (1 + 1e-9):
-        raise too_dear(tasks, budget, least.cost, "")
-    low = _relaxed_time(tasks, offers, budget, low, high, confidence)
-    return _gallop(tasks, offers, budget, low, confidence) or least
+    soonest = least_time(tasks, offers, confidence)
+    if math.isinf(budget):
+        return cheapest(tasks, offers, soonest, confidence=confidence)
+    least = cheapest(tasks, offers, budget=budget, confidence=confidence)
+    relaxed = _relaxed_time(tasks, offers, budget, soonest, confidence)
+    return _gallop(tasks, offers, budget, relaxed, confidence) or least
 
 
 def least_time(tasks: int, offers: Sequence[SiteOffer], confidence: float = CONFIDENCE) -> float:
@@ -109,7 +122,7 @@ def least_time(tasks: int, offers: Sequence[SiteOffer], confidence: float = CONF
     low, high = 0.0, _most_time(tasks, offers)
     while high - low > PRECISION / 10 * high:
         middle = (low + high) / 2
-        if milp.capacity(columns(offers, middle, confidence), offers) < tasks:
+        if capacity(all_ways(offers, middle, 0, confidence), offers) < tasks:
             low = middle
         else:
             high = middle
@@ -126,22 +139,33 @@ def time_of_least_cost(
     with_processors = [offer for offer in offers if offer.processors]
     least = min(offer.cost_per_task for offer in with_processors)
     equal = [offer for offer in with_processors if offer.cost_per_task <= least * (1 + 1e-9)]
-    # `columns` divides the certainty among the sites: those left out take their parts with them.
+    # `all_ways` divides the certainty among the sites: those left out take their parts with them.
     theirs = confidence ** (len(equal) / len(offers))
     return soonest if len(equal) == len(offers) else max(least_time(tasks, equal, theirs), soonest)
 
 
-def _least_cost(tasks: int, offers: Sequence[SiteOffer], high: float, confidence: float) -> Allocation:
-    """The least cost, however long it may take.
+def _ample(tasks: int, offers: Sequence[SiteOffer], confidence: float) -> list[float]:
+    """Deadlines of which one allows for the least cost: ample ones, and those of one processor alone.
 
-    Where units count whole, a processor is held until the deadline or for a little less, so a deadline far
-    beyond the work is expensive. Not so with one processor that does all tasks where a task costs least.
+    A processor that is held until an ample deadline pays its start-up only in part of those that one alone
+    does all tasks with.
     """
-    best = min((offer for offer in offers if offer.processors), key=lambda offer: offer.cost_per_task)
-    tail = best.task.last_end(best.processors, confidence ** (1 / len(offers)))
-    alone = best.wait + best.startup + tail + tasks * best.task.mean
-    found = [cheapest(tasks, offers, deadline, confidence=confidence) for deadline in (high, max(alone, 0.0))]
-    return min(found, key=lambda each: each.cost)
+    found = [_most_time(tasks, offers)]
+    for offer in offers:
+        if offer.processors:
+            tail = offer.task.last_end(offer.processors, confidence ** (1 / len(offers)))
+            found.append(offer.wait + offer.startup + tail + tasks * offer.task.mean)
+    return found
+
+
+def _without_idle_end(plan: Allocation, offers: Sequence[SiteOffer], confidence: float) -> Allocation:
+    """With the end of the last tasks in the place of an ample deadline."""
+    used = [(offer, held) for offer in offers for held in plan.holdings if held.site == offer.name]
+    ends = [
+        held.seconds + offer.task.last_end(held.processors, confidence ** (1 / len(offers)))
+        for offer, held in used
+    ]
+    return msgspec.structs.replace(plan, seconds=min(plan.seconds, max(ends)))
 
 
 def _most_time(tasks: int, offers: Sequence[SiteOffer]) -> float:
@@ -154,12 +178,13 @@ def _most_time(tasks: int, offers: Sequence[SiteOffer]) -> float:
 
 
 def _relaxed_time(
-    tasks: int, offers: Sequence[SiteOffer], budget: float, low: float, high: float, confidence: float
+    tasks: int, offers: Sequence[SiteOffer], budget: float, soonest: float, confidence: float
 ) -> float:
     """No whole numbers of processors are faster than this."""
+    low, high = soonest, _most_time(tasks, offers)
     while high - low > PRECISION * low:
         middle = math.sqrt(low * high)
-        if milp.relaxed_cost(columns(offers, middle, confidence), offers, tasks) > budget:
+        if relaxed_cost(all_ways(offers, middle, tasks, confidence), offers, tasks) > budget:
             low = middle
         else:
             high = middle
@@ -170,17 +195,22 @@ def _gallop(
     tasks: int, offers: Sequence[SiteOffer], budget: float, low: float, confidence: float
 ) -> Allocation | None:
     """The first time for which there are whole numbers within the budget: growing steps, then bisection."""
+
+    def affordable(seconds: float) -> Allocation | None:
+        plan = _within(tasks, offers, seconds, confidence)
+        return None if plan is None or plan.cost > budget * (1 + EQUAL) else plan
+
     highest, step = _most_time(tasks, offers), PRECISION
-    found, high = _within(tasks, offers, budget, low, confidence), low
+    found, high = affordable(low), low
     while found is None:
         if high >= highest:
             return None
         low, high = high, min(highest, high * (1 + step))
-        step *= 2
-        found = _within(tasks, offers, budget, high, confidence)
+        step = min(2 * step, WIDEST)
+        found = affordable(high)
     while high - low > 5 * PRECISION * low:
         middle = (low + high) / 2
-        better = _within(tasks, offers, budget, middle, confidence)
+        better = affordable(middle)
         if better is None:
             low = middle
         else:
@@ -188,34 +218,24 @@ def _gallop(
     return found
 
 
-def _within(
-    tasks: int, offers: Sequence[SiteOffer], budget: float, deadline: float, confidence: float
-) -> Allocation | None:
-    ways = columns(offers, deadline, confidence)
-    counts = milp.most_tasks(ways, offers, budget, tasks)
-    return None if counts is None else _allocation(ways, counts, offers, deadline)
+def _within(tasks: int, offers: Sequence[SiteOffer], seconds: float, confidence: float) -> Allocation | None:
+    """The least cost within a time; None: the time is too short for the tasks."""
+    held = least_cost(all_ways(offers, seconds, tasks, confidence), offers, tasks)
+    if held is None:
+        return None
+    holdings = tuple(_holding(way, count, offers[way.site].name) for way, count in held)
+    return Allocation(holdings=holdings, seconds=seconds, cost=cost_of(held))
 
 
-def _allocation(
-    ways: Sequence[Column], counts: Sequence[float], offers: Sequence[SiteOffer], seconds: float
-) -> Allocation:
-    holdings = tuple(
-        _holding(way, count, offers[way.site].name)
-        for way, count in zip(ways, counts, strict=True)
-        if count > 1e-6
-    )
-    return Allocation(holdings=holdings, seconds=seconds, cost=sum(holding.cost for holding in holdings))
-
-
-def _holding(way: Column, count: float, site: str) -> Holding:
+def _holding(way: Way, count: float, site: str) -> Holding:
     """A part of a processor is a whole one that leaves earlier, and all of a holding leave alike."""
-    processors = math.ceil(count - 1e-6)
+    processors = math.ceil(count - PART)
     return Holding(
         site=site,
         processors=processors,
         bought=way.group < 0,
         seconds=way.seconds * count / processors,
-        cost=count * way.cost,
+        cost=cost_of([(way, count)]),
         tasks=count * way.tasks,
     )
 

@@ -10,8 +10,8 @@ from statistics import NormalDist
 import msgspec
 
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.provisioning.menu import menu
-from adaptor.budget.provisioning.site_offers import Line, SiteOffer
+from adaptor.budget.provisioning.menu import Line, menu
+from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.runtimes.task_time import TaskTime
 
 REPLICATED = 7  # tasks that run on every site, so that the sites can be compared
@@ -145,6 +145,8 @@ class SampleTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds; begun units are charged whole."""
     processors: int
     """The most that we can hold at a time."""
+    spare: float = 0.0
+    """Seconds that each request reserves beyond its work: pad and grace."""
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -153,8 +155,6 @@ class Quote(msgspec.Struct, frozen=True):
     lines: list[Line]
     rest: list[int]
     """The places of the tasks that no sample has finished."""
-    runtimes: dict[str, float]
-    """By site: the longest runtime in its sample, seconds."""
 
 
 def sample_places(tasks: int, sites: Sequence[str], seed: int) -> dict[str, list[int]]:
@@ -201,8 +201,8 @@ def quote(
             task=known[site],
             charging_unit=terms[site].charging_unit,
             startup=sample.startup,
+            spare=terms[site].spare,
         )
         for site, sample in sampled.items()
     ]
-    longest = {site: max(sample.runtimes.values()) for site, sample in sampled.items()}
-    return Quote(menu(len(rest), offers, len(done)), rest, longest)
+    return Quote(menu(len(rest), offers, len(done)), rest)

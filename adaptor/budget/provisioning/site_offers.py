@@ -34,9 +34,14 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds; begun units are charged whole."""
     startup: float = 0.0
     """Seconds, charged, before the first task of a pilot can start."""
+    spare: float = 0.0
+    """Seconds that each request reserves beyond its work: pad and grace; most of it comes back."""
     wait: float = 0.0
     """Seconds, not charged, until a processor that is requested now is there: the queue of the site."""
     held: tuple[HeldSlots, ...] = ()
+    together: bool = False
+    """Whether its processors are held until the end of the bag, as those of one pilot; else each is held
+    until it has no task left."""
 
     def __post_init__(self) -> None:
         """Raises BudgetError: what cannot be offered."""
@@ -58,8 +63,9 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def divisible(self) -> bool:
-        """Whether units are so short compared with a task that time is as good as charged by the second."""
-        return self.charging_unit * FINE < self.task.mean
+        """Whether a part of a processor may be held: its units are so short compared with a task that time is
+        as good as charged by the second."""
+        return not self.together and self.charging_unit * FINE < self.task.mean
 
     def cost(self, seconds: float) -> float:
         """Credits for one processor for `seconds`; begun units are charged whole."""
@@ -82,30 +88,3 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
     def smallest(self) -> float:
         """Credits for the least that is of any use: one processor for one task."""
         return self.cost(self.startup + self.task.mean)
-
-
-class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """A number of processors at each site, from now until the bag is done."""
-
-    processors: dict[str, int]
-    seconds: float
-    """T_e of the slides, with the start-up of pilots and the end of the last tasks."""
-    cost: float
-    """B_e of the slides, in credits; each site charges its own units."""
-
-
-class Range(msgspec.Struct, frozen=True):
-    low: float
-    high: float
-
-
-class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the menu."""
-
-    name: str
-    budget: float
-    """Credits that this choice allows."""
-    configuration: Configuration
-    seconds: Range
-    """90 %, by the spread of the tasks and the size of the sample."""
-    cost: Range

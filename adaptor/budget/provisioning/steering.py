@@ -12,16 +12,14 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.errors import InfeasibleError
-from adaptor.budget.provisioning import milp
 from adaptor.budget.provisioning.allocation import (
     Allocation,
     cheapest,
     fastest,
-    least_time,
     time_of_least_cost,
 )
-from adaptor.budget.provisioning.milp import CONFIDENCE
 from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.budget.provisioning.ways import CONFIDENCE, all_ways, capacity
 from adaptor.model import Preference as Preference
 
 
@@ -70,7 +68,7 @@ def steer(aim: Aim, progress: Progress, offers: Sequence[SiteOffer], confidence:
         BudgetError: a number that cannot be.
     """
     left = progress.left_of(aim.budget)
-    soonest = _soonest(progress.waiting, offers, left, confidence)
+    soonest = fastest(progress.waiting, offers, left, confidence)
     time_left = math.inf if aim.deadline is None else aim.deadline - progress.now
     if soonest.seconds > time_left:
         return Step(soonest, kept=False)
@@ -95,11 +93,5 @@ def can_wait(
     """
     if aim.deadline is None or aim.prefer != "cheap":
         return False
-    ways = milp.columns(offers, (aim.deadline - progress.now) / 2, confidence)
-    return milp.capacity(ways, offers) >= progress.waiting
-
-
-def _soonest(tasks: int, offers: Sequence[SiteOffer], budget: float, confidence: float) -> Allocation:
-    if math.isfinite(budget):
-        return fastest(tasks, offers, budget, confidence)
-    return cheapest(tasks, offers, least_time(tasks, offers, confidence) + 1e-9, confidence=confidence)
+    ways = all_ways(offers, (aim.deadline - progress.now) / 2, 0, confidence)
+    return capacity(ways, offers) >= progress.waiting

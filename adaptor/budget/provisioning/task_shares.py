@@ -90,7 +90,6 @@ def split_tasks(
 
     Raises:
         BudgetError: a number that cannot be.
-        AdaptorError: scipy is not installed.
     """
     if not any(offer.processors for of_site in offers.values() for offer in of_site):
         raise BudgetError("no site has a processor for us")

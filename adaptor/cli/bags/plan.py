@@ -96,13 +96,13 @@ def plan_lines(found: api.PlanView) -> Iterator[str]:
     yield f"{plural(found.tasks, 'task')}: {work}{credits}"
     if found.choices:
         yield "slots that a quote would offer, without their wait in the queue:"
-        first, last = found.choices[0].configuration, found.choices[-1].configuration
-        ends = {"only": first} if first == last else {"cheapest": first, "fastest": last}
+        first, last = found.choices[0], found.choices[-1]
+        ends = {"cheapest": first, "fastest": last} if first.cost != last.cost else {"only": first}
         yield from layout(
             ("choice", "credits", "time", "processors"),
             [
-                (name, amount(chosen.cost), duration(chosen.seconds), places_of(chosen))
-                for name, chosen in ends.items()
+                (name, amount(line.cost.value), duration(line.seconds.value), places_of(line))
+                for name, line in ends.items()
             ],
         )
     yield "no end can be seen" if found.end is None else f"done {interval(found.end, found.now)}"

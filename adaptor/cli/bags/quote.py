@@ -18,10 +18,9 @@ from adaptor.cli.printing import NumberCell, duration, layout, plural, print_jso
 from adaptor.cli.sentences import amount
 from adaptor.client.bags import new_key
 from adaptor.errors import UsageError
-from adaptor.extras import require_extra
 
 if TYPE_CHECKING:
-    from adaptor.budget.provisioning.site_offers import Configuration, Line
+    from adaptor.budget.provisioning.menu import Line
 
 _TITLES = ("line", "choice", "credits", "range", "time", "within", "processors")
 
@@ -39,14 +38,14 @@ def quote(bag: api.BagInput, choose: int | None, sample: bool, config: str | Non
     Otherwise a sample of its tasks runs first. With several sites, seven tasks run on each, to
     compare the sites. The sampled tasks are done and paid for, once: another quote of the same bag goes
     on from their results. On a terminal the command asks for a line; --choose names it beforehand.
-    The rest is then submitted for the line's processors at each site, with the upper ends of its ranges
-    as budget and deadline.
+    The rest is then submitted for the line's sites and number of processors, with the upper ends of its
+    ranges as budget and deadline; what its requests reserve beyond their work is added to the budget, and
+    most of it is given back.
 
     \b
     Example:
       adaptor quote tasks.bag --choose 2
     """
-    require_extra("quotes", "scipy")
     from adaptor.cli.bags.sampling import by_earlier_bags, take_samples
 
     if ensure_daemon(config, sites=bag.spec.sites):
@@ -70,31 +69,39 @@ def quote(bag: api.BagInput, choose: int | None, sample: bool, config: str | Non
 
 
 def _row(number: int, line: Line) -> tuple[str, ...]:
-    chosen = line.configuration
     return (
         str(number),
         line.name,
-        amount(chosen.cost),
+        amount(line.cost.value),
         f"{amount(line.cost.low)} to {amount(line.cost.high)}",
-        duration(chosen.seconds),
+        duration(line.seconds.value),
         f"{duration(line.seconds.low)} to {duration(line.seconds.high)}",
-        places_of(chosen),
+        places_of(line),
     )
 
 
-def places_of(chosen: Configuration) -> NumberCell:
+def places_of(line: Line) -> NumberCell:
     """Its slots at each site, for a table."""
-    return NumberCell(", ".join(f"{count} at {site}" for site, count in chosen.processors.items()))
+    return NumberCell(", ".join(f"{count} at {site}" for site, count in line.processors.items()))
 
 
 def _go_on(rest: api.BagInput, lines: list[Line], choose: int, config: str | None) -> int:
     """Submit the rest, within the line's ranges; the new bag's number."""
     if not 1 <= choose <= len(lines):
         raise UsageError(f"--choose: no line {choose}; the lines are 1 to {len(lines)}")
-    line = lines[choose - 1]
-    spec = msgspec.structs.replace(
-        rest.spec, deadline=time.time() + line.seconds.high, slots=line.configuration.processors
-    )
-    chosen = msgspec.structs.replace(rest, spec=spec, budget=line.cost.high)
+    chosen = by_line(rest, lines[choose - 1], time.time())
     answer = ask_daemon(api.Submit(chosen, key=new_key()), config, timeout=SUBMIT_TIMEOUT)
     return answer.bag
+
+
+def by_line(bag: api.BagInput, line: Line, now: float) -> api.BagInput:
+    """The bag as the line says: at its sites, on no more slots, within the upper ends of its ranges."""
+    slots = sum(line.processors.values())
+    spec = msgspec.structs.replace(
+        bag.spec,
+        sites=tuple(line.processors),
+        deadline=now + line.seconds.high,
+        max_running=min(slots, bag.spec.max_running or slots),
+        prefer=bag.spec.prefer or (None if line.name == "cheapest" else "fast"),
+    )
+    return msgspec.structs.replace(bag, spec=spec, budget=line.cost.high + line.reserved)

@@ -10,8 +10,8 @@ import msgspec
 
 from adaptor import api
 from adaptor.budget.provisioning import quoting
+from adaptor.budget.provisioning.menu import Line
 from adaptor.budget.provisioning.quoting import SampleTerms, SiteSample
-from adaptor.budget.provisioning.site_offers import Line
 from adaptor.cli.bags.bag_input import plan_of
 from adaptor.cli.follow import follow
 from adaptor.cli.printing import plural
@@ -83,9 +83,8 @@ def take_samples(bag: api.BagInput) -> QuotedBag:
         pass
     sampled = {name: _sampled(bags[name], places[name]) for name in sites}
     quote = quoting.quote(tasks, bag.spec.task.total_processors, sampled, _terms(bag))
-    spec = msgspec.structs.replace(bag.spec, runtimes=quote.runtimes)
     rest = [bag.tasks[place] for place in quote.rest]
-    return QuotedBag(quote.lines, msgspec.structs.replace(bag, spec=spec, tasks=rest), list(bags.values()))
+    return QuotedBag(quote.lines, msgspec.structs.replace(bag, tasks=rest), list(bags.values()))
 
 
 def _sites(bag: api.BagInput) -> dict[str, api.SiteView]:
@@ -139,6 +138,7 @@ def _terms(bag: api.BagInput) -> dict[str, SampleTerms]:
         name: SampleTerms(
             price=prices[name].explicit + gpus * prices[name].gpu,
             charging_unit=float(prices[name].charging_unit),
+            spare=site.pad + prices[name].grace,
             processors=quoting.most_processors(site.max_in_system, site.max_proc, site.processors),
         )
         for name, site in _sites(bag).items()

@@ -24,6 +24,7 @@ def configured_sites(config: str | None) -> list[api.SiteView]:
             max_in_system=_configured(site),
             max_proc=site.limits.max_proc,
             max_tr=site.limits.max_tr,
+            pad=float(site.pad),
             queued=0,
             running=0,
             processors=site.processors,

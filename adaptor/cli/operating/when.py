@@ -14,7 +14,7 @@ from adaptor.cli.sentences import interval
 from adaptor.client.when import read
 from adaptor.errors import UsageError
 from adaptor.forecast.asked import AskedRequest
-from adaptor.forecast.estimate import Estimate
+from adaptor.model import Estimate
 from adaptor.option_kinds import DURATION, GPUS, INSTANT, MEMORY
 from adaptor.resources import TaskGpus
 

@@ -253,7 +253,7 @@ class Search:
 def _bounded(place: Place, wanted: Wanted) -> Place:
     """A place with the bounds of the demand, except that of processors: it is one of all requests together,
     and one that is withdrawn widens it."""
-    rules = rules_for(place.rules, msgspec.structs.replace(wanted.demand, most=None), place.name)
+    rules = rules_for(place, msgspec.structs.replace(wanted.demand, most=None))
     allowed = place.allowed if place.name else wanted.allowed
     return msgspec.structs.replace(place, rules=rules, allowed=allowed)
 

@@ -16,8 +16,8 @@ from adaptor.crafting.elastic.walltimes import MOST_ROUNDS, SURE, needed, queued
 from adaptor.crafting.fits import RequestShape, RequestUnit, unit_of
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
-from adaptor.crafting.reasons import none_left, nothing_possible, shown
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, Withdraw
+from adaptor.crafting.reasons import none_left, nothing_possible, shown, work_held
+from adaptor.crafting.situation import Demand, Funds, PilotView, PlanningView, Withdraw
 from adaptor.model import CraftedRequest, PilotState
 from adaptor.units import counted, format_duration, round_down, round_up
 
@@ -38,7 +38,7 @@ class Look:
         unbounded = msgspec.structs.replace(demand, runtime=runtime, most=None)  # `_most` bounds all together
         self._shapes = {
             place.name: _in_pilots(
-                RequestShape.for_demand(rules_for(place.rules, unbounded, place.name), place.queue, unbounded)
+                RequestShape.for_demand(rules_for(place, unbounded), place.queue, unbounded)
             )
             for place in self._places
         }
@@ -63,6 +63,7 @@ class Look:
         self._left = wanted.allowed
         self._most = math.inf if demand.most is None else demand.most
         self._funds = demand.funds
+        self._work = {place.name: Funds(work=self._work_in(place)) for place in self._places}
         self.withdrawn: list[Withdraw] = []
 
     def crafted(self) -> list[CraftedRequest]:
@@ -81,6 +82,8 @@ class Look:
         if self._covered >= self._todo:
             return f"{counted(len(self._queued), 'queued pilot')} wait for the {tasks}, and no hole fits one"
         for place in self._places:
+            if not self._paid(place, 1)[0] and self._funds.endless:
+                reasons.setdefault(place.name, work_held(self._view, place.name))
             reasons.setdefault(place.name, nothing_possible(situation_in(place, self._wanted)))
         return by_partition(reasons) if len(reasons) > 1 else next(iter(reasons.values()), "")
 
@@ -145,7 +148,7 @@ class Look:
             width = self._width_in_holes(shape, units)
             # A much narrower pilot is worth more in the queue.
             classes = [hole for hole in classes if 2 * hole.processors >= width]
-            paid, longest_paid = self._paid(shape, min(units, sum(hole.processors for hole in classes)))
+            paid, longest_paid = self._paid(place, min(units, sum(hole.processors for hole in classes)))
             more = 0
             for hole in classes:
                 units = min(hole.processors, math.ceil(left / unit.tasks), paid)
@@ -214,16 +217,28 @@ class Look:
                 left.append(Hole(processors, hole.duration))
         return left
 
-    def _paid(self, shape: RequestShape, units: int) -> tuple[int, float]:
-        """Of this number of units, those for which the funds last, and their longest walltime then: all of
-        the funds is divided among them, as each gives back what it does not use."""
-        funds, rules = self._funds, shape.rules
-        if funds.endless:
-            return units, math.inf
-        least = round_up(min(self._need.hole + rules.pad, rules.limits.max_tr), rules.time_resolution)
-        found = min(units, int(funds.work // funds.cost(shape.unit.processors, least)))
-        longest = funds.longest(found * shape.unit.processors) if found else 0
-        return found, round_down(longest, rules.time_resolution)
+    def _paid(self, place: Place, units: int) -> tuple[int, float]:
+        """Of this number of units, those for which the funds last, and what the scheduler lets running jobs
+        take, and their longest walltime then: all is divided among them, as each gives back what it does not
+        use."""
+        shape, found, longest = self._shapes[place.name], units, math.inf
+        bounds = [each for each in (self._funds, self._work[place.name]) if not each.endless]
+        for funds in bounds:
+            found = min(found, int(funds.work // funds.cost(shape.unit.processors, self._least_tr(shape))))
+        for funds in bounds:
+            most = funds.longest(found * shape.unit.processors) if found > 0 else 0
+            longest = min(longest, round_down(most, shape.rules.time_resolution))
+        return max(0, found), longest
+
+    def _work_in(self, place: Place) -> float:
+        """What the scheduler lets other pilots take; where there is none yet, one waits for it."""
+        left, shape = self._view.work_left(place.name), self._shapes[place.name]
+        return left if self._view.pilots else max(left, shape.unit.processors * self._least_tr(shape))
+
+    def _least_tr(self, shape: RequestShape) -> int:
+        """Seconds of the shortest pilot that is of use."""
+        rules = shape.rules
+        return round_up(min(self._need.hole + rules.pad, rules.limits.max_tr), rules.time_resolution)
 
     def _tr(self, shape: RequestShape, duration: float, longest: int) -> int:
         """The walltime of a pilot in such a hole; 0: it is of no use."""
@@ -256,7 +271,7 @@ class Look:
             narrow = math.ceil(uncovered / unit.tasks / self._left)
             each = min(narrow, self._width(shape))
         count = min(self._left, math.ceil(uncovered / max(1, each * unit.tasks)))
-        paid, longest_paid = self._paid(shape, count * each)
+        paid, longest_paid = self._paid(place, count * each)
         count = paid // each
         p = int(min(each * unit.processors, self._most) // unit.processors * unit.processors)
         rounds = math.ceil(
@@ -292,6 +307,7 @@ class Look:
         self._left -= 1
         self._most -= p
         self._funds = self._funds.after(p, tr)
+        self._work = {name: left.after(p, tr) for name, left in self._work.items()}
         least = shape.enough() if start is not None else tr
         request = shape.request(p, tr, least)
         rounds = max(1, math.floor((tr - shape.rules.pad) / max(1.0, self._need.mean or shape.runtime)))

@@ -16,9 +16,9 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.removed_sites import settle_site
 from adaptor.daemon.site import Site
 from adaptor.decisions.forecasting.told import OLD
-from adaptor.decisions.new_bags import beyond_work, check_holds_a_request
+from adaptor.decisions.new_bags import check_holds_a_request
 from adaptor.errors import UsageError
-from adaptor.forecast.estimate import Estimate
+from adaptor.model import Estimate
 from adaptor.units import format_duration
 
 
@@ -37,13 +37,9 @@ def budget_writer(
     """
     if credits is None:
         return None
-    rules = {
-        name: site.memory.rules
-        for name, site in sites.items()
-        if spec.allows(name) and (not spec.slots or name in spec.slots)
-    }
+    rules = {name: site.memory.rules for name, site in sites.items() if spec.allows(name)}
     ledger = core.treasury.ledger
-    amount = millionths(credits, "a budget") + beyond_work(spec, rules, ledger)
+    amount = millionths(credits, "a budget")
     check_holds_a_request(spec, amount, rules, core.terms, ledger, earlier)
     return lambda db, bag: core.treasury.give(db, bag, amount)
 

@@ -13,7 +13,8 @@ from adaptor.api import PlanView
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.budget.provisioning.site_offers import Line
+from adaptor.budget.errors import BudgetError
+from adaptor.budget.provisioning.menu import Line
 from adaptor.config.schema import PriceConfig, SiteConfig
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.clock import midnight, system_clock
@@ -26,7 +27,7 @@ from adaptor.decisions.new_bags import check_can_run, check_sites
 from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import Snapshot
-from adaptor.errors import AdaptorError, JournalError, UsageError
+from adaptor.errors import JournalError, UsageError
 from adaptor.journal.database import open_for_reading
 from adaptor.journal.kind_rows import EarlierBags, earlier_bags
 from adaptor.model import QueueState, TaskState
@@ -150,7 +151,7 @@ def _planned(
         configs[name].price != PriceConfig() or configs[name].budget is not None for name in snapshots
     )
     if priced:
-        with suppress(AdaptorError):  # scipy is not installed, or no slot holds a task
+        with suppress(BudgetError):  # no slot holds a task
             offered = choices(new, snapshots, terms)
     return PlanView(
         now=now,

@@ -36,6 +36,7 @@ def site_view(site: Site) -> SiteView:
         max_in_system=memory.limits.in_system if memory.limits_known else None,
         max_proc=memory.limits.max_proc if memory.limits_known else None,
         max_tr=float(memory.limits.max_tr) if memory.limits_known else None,
+        pad=memory.rules.pad,
         queued=len(memory.requests) - len(running),
         running=len(running),
         processors=in_service(memory.seen) if memory.seen else None,

@@ -10,7 +10,7 @@ import msgspec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.provisioning.presets import preset_of
-from adaptor.crafting.choosing import rules_for
+from adaptor.crafting.choosing import bounded_rules
 from adaptor.crafting.coverage import slots_in
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand, Largest, SiteRules
@@ -141,7 +141,7 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
         task=bag.spec.task,
         rule=there.rule,
         learned=msgspec.structs.replace(there.learned, cut={}),
-        hint=bag.spec.expected_at(site.name),
+        hint=bag.spec.time,
         earlier=bag.earlier.get(site.name),
         ended_after=bag.spec.ended_after,
         pilots=tuple(pilots),
@@ -162,13 +162,11 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
     )
     if not bag.spec.paced:
         return known
-    chosen = snapshot.memory.slots_by_quote(bag).get(site.name, 0) if bag.spec.slots else None
     return msgspec.structs.replace(
         known,
         terms=host_terms(ledger, site),
         whole_units=charges_whole_units(ledger, site),
         end_takes=end_takes(site) if ends_with_units(bag, ledger, site) else None,
-        chosen=chosen,
     )
 
 
@@ -178,7 +176,7 @@ def _rules(site: SiteFacts, demand: Demand) -> SiteRules:
     if len(largest) < max(1, len(partitions)):
         return site.rules
     most = Largest(max(each.p for each in largest.values()), max(each.tr for each in largest.values()))
-    return rules_for(site.rules, msgspec.structs.replace(demand, largest=(("", most),)), "")
+    return bounded_rules(site.rules, msgspec.structs.replace(demand, largest=(("", most),)), "")
 
 
 def _fails(site: SiteFacts, demand: Demand) -> bool:
@@ -206,8 +204,6 @@ def _known_pilot(
     slots = int(slots_in(pilot, there, demand, unit_of(site.rules, site.queue, bag.spec.task)))
     begun = bag.by_pilot.get(pilot.id, ())
     granted = pilot.granted if math.isfinite(pilot.granted) else float(pilot.request.tr or _LONGEST)
-    if pilot.started is not None and pilot.given_back is not None and pilot.given_back > now:
-        granted = min(granted, pilot.given_back - pilot.started)
     reserved = snapshot.ledger.open_pilots.get(pilot.id) if ahead.alone else None
     return KnownPilot(
         job=pilot.job or "",

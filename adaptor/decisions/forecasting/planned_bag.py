@@ -11,7 +11,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.tariffs import HOUR
-from adaptor.budget.provisioning.site_offers import Line
+from adaptor.budget.provisioning.menu import Line, menu
 from adaptor.crafting.situation import Demand, EarlierTasks, TaskShape, Withhold
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
@@ -19,10 +19,9 @@ from adaptor.decisions.forecasting.known_bag import known_bag
 from adaptor.decisions.offers import explicit_offer, task_time
 from adaptor.decisions.requests import most_slots, tariff_for
 from adaptor.decisions.snapshot import BagAhead, Snapshot
-from adaptor.extras import require_extra
-from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.forecast import forecast
 from adaptor.kinds.earlier import tells_enough
+from adaptor.model import Estimate
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.facts import BagFacts, facts_of
@@ -105,7 +104,7 @@ def choices(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str, 
     does not count.
 
     Raises:
-        AdaptorError: scipy is not installed, or no site has a slot for such a task.
+        AdaptorError: no site has a slot for such a task.
     """
     now = max(snapshot.now for snapshot in snapshots.values())
     facts, size = _facts(_broker(new, terms, now)), new.spec.task
@@ -115,14 +114,11 @@ def choices(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str, 
             processors=most_slots(snapshot.here, size),
         )
         for name, snapshot in snapshots.items()
-        if new.spec.expected_at(name) is not None or name in new.earlier
+        if new.spec.time is not None or name in new.earlier
     ]
     if not offers or new.spec.allocation == "transparent":
         return []
-    require_extra("quotes", "scipy")
-    from adaptor.budget.provisioning.menu import menu
-
-    known = [each for name, each in new.earlier.items() if new.spec.expected_at(name) is None]
+    known = [each for name, each in new.earlier.items() if new.spec.time is None]
     factor = max((each.factor for each in known), default=1.0)
     return menu(new.tasks, offers, min((each.tasks for each in known), default=1), factor)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 
 import msgspec
@@ -14,11 +13,9 @@ from adaptor_experiments.bats.design import (
     BUDGETS,
     EVERY_WAY,
     KINDS,
-    REPLANNINGS,
     SITES,
     BudgetName,
     Kind,
-    Replanning,
     Settings,
     Way,
     bag,
@@ -40,7 +37,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     run: int
     budget: str
     way: str
-    replanning: str
     planned: float
     """The time that the menu promised."""
     allowed: float
@@ -68,10 +64,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return self.spent > self.allowed * (1 + 1e-9)
 
 
-def of(
-    runs: Runs[Run], kind: Kind, budget: BudgetName, way: Way, replanning: Replanning = "daemon"
-) -> Runs[Run]:
-    return runs.where(kind=kind, budget=budget, way=way, replanning=replanning)
+def of(runs: Runs[Run], kind: Kind, budget: BudgetName, way: Way) -> Runs[Run]:
+    return runs.where(kind=kind, budget=budget, way=way)
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -101,13 +95,12 @@ def run_piece(piece: Piece) -> list[Run]:
         rest = [task for task in range(len(runtimes)) if task not in sampled.done]
         choices = {line.name: line for line in menu(len(rest), offers(sampled.known), len(sampled.done))}
         order = draw.sample(rest, len(rest))
-        for budget, replanning in itertools.product(BUDGETS, REPLANNINGS):
+        for budget in BUDGETS:
             line = choices[_LINES[budget]]
             allowed = line.budget + sampled.cost
-            ending = Throughput(times, order, line.configuration, allowed, sampled, replanning).run()
-            # Where it is replanned as in the slides, it is ended without a tail phase only.
-            ways = EVERY_WAY if replanning == "daemon" else EVERY_WAY[:1]
-            results = {way: TailPhase(ending, times, way, random.Random(run)).run() for way in ways}  # noqa: S311
+            ending = Throughput(times, order, line, allowed, sampled).run()
+            draws = {way: random.Random(run) for way in EVERY_WAY}  # noqa: S311
+            results = {way: TailPhase(ending, times, way, draws[way]).run() for way in EVERY_WAY}
             found += [
                 Run(
                     kind=piece.kind,
@@ -115,8 +108,7 @@ def run_piece(piece: Piece) -> list[Run]:
                     run=run,
                     budget=budget,
                     way=way,
-                    replanning=replanning,
-                    planned=line.configuration.seconds,
+                    planned=line.seconds.value,
                     allowed=allowed,
                     sampled=sampled.cost,
                     without=results["none"].seconds,

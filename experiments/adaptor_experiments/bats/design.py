@@ -25,14 +25,12 @@ Way = Literal["none", "random", "stochastic", "daemon", "perfect", "migration", 
 `nothing lost` is `migration` of tasks that go on where they were, which no machine can do: it shows what
 migration loses by killing a task.
 """
-Replanning = Literal["daemon", "slides"]  # when other machines are used than those chosen from the menu
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 BUDGETS: tuple[BudgetName, ...] = get_args(BudgetName)
 EVERY_WAY: tuple[Way, ...] = get_args(Way)
 WAYS = EVERY_WAY[:-1]
 MIGRATING: tuple[Way, ...] = ("migration", "nothing lost")
-REPLANNINGS: tuple[Replanning, ...] = get_args(Replanning)
 CASES: tuple[tuple[Kind, BudgetName], ...] = tuple((kind, budget) for kind in KINDS for budget in BUDGETS)
 
 UNIT = 3600.0  # seconds of the charging unit (ATU)

@@ -18,7 +18,6 @@ from adaptor_experiments.bats.design import (
     CASES,
     INTERVAL,
     KINDS,
-    REPLANNINGS,
     SAMPLERS,
     SITES,
     THRESHOLD,
@@ -48,7 +47,7 @@ class Cell:
     """The runs of one kind of bag with one budget. Intervals are those of drawing its bags again."""
 
     def __init__(self, runs: Runs[Run], kind: str, budget: str) -> None:
-        self._by_way = runs.where(kind=kind, budget=budget, replanning="daemon").by("way")
+        self._by_way = runs.where(kind=kind, budget=budget).by("way")
 
     def sooner(self, way: Way, other: Way) -> Interval:
         """Time of a way less that of another, in points of the time without a tail phase."""
@@ -126,7 +125,7 @@ _HOUR, _MINUTE = 3600, 60
 def report_of(runs: Runs[Run], settings: Settings, folder: Path) -> Report:
     """Raises ReplayError: a figure cannot be written."""
     page, judged = texts("bats"), findings(runs)
-    over = runs.where(over=True, asked=False, replanning="daemon")
+    over = runs.where(over=True, asked=False)
     return page.report(
         (
             *(_gains(runs, budget) for budget in BUDGETS),
@@ -157,11 +156,6 @@ def tables(runs: Runs[Run]) -> list[Exhibit]:
             key, [[*case, *(cell(of(runs, *case, "none")) for cell in cells)] for case in CASES]
         )
 
-    replanned = [
-        [*case, rule, *(cell(of(runs, *case, "none", rule)) for cell in (_planned, _over, _asked))]
-        for case in CASES
-        for rule in REPLANNINGS
-    ]
     return [
         by_way("time", lambda some: some.spread("relative").shown(unit=" %")),
         by_way("planned", _planned),
@@ -171,7 +165,6 @@ def tables(runs: Runs[Run]) -> list[Exhibit]:
             lambda some: f"{some.mean('sampled'):.1f}",
             lambda some: f"{100 * some.mean(lambda run: run.sampled / run.allowed):.1f} %",
         ),
-        page.exhibit("replanning", replanned),
         by_way("copies", _copies),
         once("asked", _asked),
     ]
@@ -208,7 +201,7 @@ def numbers(settings: Settings) -> Exhibit:
         "unit": f"{UNIT / _HOUR:g} hour",
         "sample": str(NORMAL_SAMPLE),
         "compact sample": f"{REPLICATED}, {NORMAL_SAMPLE - REPLICATED}",
-        "re-evaluation": f"every {INTERVAL / _MINUTE:g} minutes; the daemon every 10 s",
+        "re-evaluation": f"every {INTERVAL / _MINUTE:g} minutes; the daemon every 3 s",
         "threshold": str(THRESHOLD),
         "ways": f"5, and the daemon's: {len(WAYS)}",
         "kinds": ", ".join(KINDS),

@@ -7,18 +7,20 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.provisioning.replanning import DAEMON, Left, NoSlots, Tolerance, replan
-from adaptor.budget.provisioning.site_offers import Configuration, HeldSlots, SiteOffer
+from adaptor.budget.errors import InfeasibleError
+from adaptor.budget.provisioning.allocation import Allocation, fastest
+from adaptor.budget.provisioning.menu import Line
+from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.runtimes.sample import RuntimeSample
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.runtimes.task_time import TaskTime, learned_time
-from adaptor_experiments.bats.design import INTERVAL, SITES, THRESHOLD, Replanning
+from adaptor_experiments.bats.design import INTERVAL, SITES, THRESHOLD
 from adaptor_experiments.bats.sampling import IDLE, Fleet, Sampled
 
 SAMPLE = 30
-SLIDES = Tolerance(name="slides", time=0.05, budget=0.0, gain=0.0)
-"""As the slides say it: any expected violation of the budget, and any plan that holds."""
-_TOLERANCES: dict[Replanning, Tolerance] = {"daemon": DAEMON, "slides": SLIDES}
+LATE = (
+    0.05  # relative, of the time that was chosen: what is later is a violation (ours; the slides print none)
+)
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -40,8 +42,8 @@ class Throughput:
     """One run of a bag, with the configuration that the user chose."""
 
     def __init__(
-        self, times: Sequence[Sequence[float]], order: list[int], chosen: Configuration, budget: float,
-        sampled: Sampled, replanning: Replanning = "daemon",
+        self, times: Sequence[Sequence[float]], order: list[int], chosen: Line, budget: float,
+        sampled: Sampled,
     ) -> None:  # fmt: skip
         """`times` are the runtimes by site, then by task; `budget` is for what was sampled too."""
         self._runtimes = times
@@ -50,9 +52,8 @@ class Throughput:
         self._seen = [RuntimeSums() for _ in SITES]
         self._experience = RuntimeSample(len(order))
         self._experiences = {site.name: RuntimeSample() for site in SITES}
-        self._tolerance = _TOLERANCES[replanning]
-        self._wanted = [chosen.processors.get(site.name, 0) for site in SITES]
-        self._planned_end = chosen.seconds
+        self._chosen = self._wanted = [chosen.processors.get(site.name, 0) for site in SITES]
+        self._planned_end = chosen.seconds.value
         self._fleet = sampled.fleet.copy()
         self._asked = False
 
@@ -112,25 +113,35 @@ class Throughput:
 
     def _check(self, now: float) -> None:
         """Re-evaluate where a violation is expected."""
-        offers = self._offers(now)
+        offers, left = self._offers(now), self._budget - self._fleet.spent
+        if not self._is_violated(now, offers, left):
+            return
+        try:
+            plan = fastest(len(self._waiting), offers, left)
+        except InfeasibleError:
+            self._asked, self._wanted = True, self._chosen  # and the bag goes on until the user answers
+        else:
+            self._planned_end = now + plan.seconds
+            self._wanted = [_paid(plan, site.name) for site in SITES]
+        self._buy(now)
+
+    def _is_violated(self, now: float, offers: Sequence[SiteOffer], left: float) -> bool:
+        """Whether the machines would be late, or cost more than is left, by T_e and B_e of the slides."""
         running = [machine for machine in self._fleet.machines if machine.task != IDLE]
         parts = sum(
             max(0.0, 1 - (now - machine.started) / offers[machine.site].task.mean) for machine in running
         )
-        left = Left(
-            tasks=len(self._waiting) + parts,
-            seconds=self._planned_end - now,
-            budget=self._budget - self._fleet.spent,
-        )
-        wanted = {site.name: count for site, count in zip(SITES, self._wanted, strict=True)}
-        found = replan(left, offers, wanted, self._tolerance)
-        if isinstance(found, NoSlots):
-            self._asked = True
-        elif found is not None:
-            self._wanted = [found.slots.get(site.name, 0) for site in SITES]
-            if self._tolerance is SLIDES:  # a user's deadline stays where it is
-                self._planned_end = now + found.seconds
-            self._buy(now)
+        at_work = list(zip(self._wanted, offers, strict=True))
+        speed = sum(count / offer.task.mean for count, offer in at_work)
+        ends = sum(count * offer.lost / offer.task.mean for count, offer in at_work)
+        if not speed:
+            return True
+        seconds, cost = (len(self._waiting) + parts + ends) / speed, 0.0
+        for wanted, offer in at_work:
+            paid = sorted((held.paid for held in offer.held for _ in range(held.processors)), reverse=True)
+            kept = [*paid[:wanted], *[0.0] * (wanted - len(paid))]
+            cost += sum(offer.cost(seconds - until) for until in kept)
+        return seconds > (self._planned_end - now) * (1 + LATE) or cost > left
 
     def _buy(self, now: float) -> None:
         have = Counter(machine.site for machine in self._fleet.machines)
@@ -157,3 +168,8 @@ class Throughput:
             )
             for site, each in enumerate(SITES)
         ]
+
+
+def _paid(plan: Allocation, site: str) -> int:
+    """Machines to be kept for longer than they are paid, or to be bought."""
+    return sum(held.processors for held in plan.holdings if held.site == site and held.cost > 0)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.forecast.calibration import Kind, Raw, calibrated, score
-from adaptor.forecast.estimate import Estimate
+from adaptor.model import Estimate
 
 _PLACES = 40  # the measured scores divide all into this number of parts
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from adaptor.forecast.calibration import Kind, Raw
-from adaptor.forecast.estimate import Estimate
+from adaptor.model import Estimate
 from adaptor_experiments.forecasts.replayed import Case
 from adaptor_experiments.forecasts.site_run import Outcome
 

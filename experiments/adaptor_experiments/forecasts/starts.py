@@ -16,9 +16,8 @@ import numpy as np
 
 from adaptor.crafting.futures.run_shares import KEPT, Ran, RunShares
 from adaptor.forecast.calibration import LOOKS, Raw, kind_of_start
-from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.start import KnownQueue, QueueFutures
-from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.model import Estimate, PendingJob, QueueState, RunningJob
 from adaptor_experiments.forecasts.binomial import BinomialBound, kind_of
 from adaptor_experiments.forecasts.replayed import Case, by_others, by_past
 from adaptor_experiments.tables import Runs

@@ -255,7 +255,7 @@ CASES = {
     "bats": Case(
         run=bats.run_piece,
         pieces=lambda _: bats.pieces(bats_design.Settings(bags=2, runs=2)),
-        groups=("kind", "budget", "way", "replanning"),
+        groups=("kind", "budget", "way"),
         figures=("seconds", "spent", "replicas", "won", "migrations"),
     ),
     "a2ha": Case(

@@ -9,10 +9,10 @@ from typing import Protocol
 import msgspec
 
 from adaptor.budget.accounting.tariffs import HOUR
-from adaptor.budget.provisioning.milp import CONFIDENCE
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import DAEMON, INTERVAL, Caution, split_tasks
+from adaptor.budget.provisioning.ways import CONFIDENCE
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.runtimes.task_time import learned_time
 from adaptor_experiments.ricciardi import equations as paper

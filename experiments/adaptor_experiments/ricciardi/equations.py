@@ -8,11 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from adaptor.budget.accounting.tariffs import HOUR
-from adaptor.budget.provisioning import milp
-from adaptor.budget.provisioning.milp import Column
-from adaptor.budget.provisioning.site_offers import SiteOffer
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
 
+from adaptor.budget.accounting.tariffs import HOUR
+from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.budget.provisioning.ways import EQUAL, Way, capacity, relaxed_cost
+
+GAP = 1e-4  # relative, between the solution of a program and the best that is possible
+NODES = 300  # of the search tree; the best solution by then counts
+SECONDS = 2.0
+"""Never reached by programs of ten sites; answers that depend on the machine are the last resort."""
 NEARLY = 0.999  # of the cost that no whole numbers can beat
 TINY = 1e-9
 """Relative cost of a processor in addition to its time: of equal costs that with fewer processors wins."""
@@ -47,20 +53,20 @@ def for_time(tasks: int, offers: Sequence[SiteOffer], seconds: float) -> list[in
     if seconds <= 0:
         return None
     ways = constant_ways(offers, seconds)
-    if milp.capacity(ways, offers) < tasks:
+    if capacity(ways, offers) < tasks:
         return None
     dearest = max((way.cost for way in ways), default=0.0) or 1.0
     costs = [way.cost / dearest + TINY for way in ways]
     done = [way.tasks / tasks for way in ways]
-    ratio = NEARLY * milp.relaxed_cost(ways, offers, tasks) / dearest
+    ratio = NEARLY * relaxed_cost(ways, offers, tasks) / dearest
     best: list[int] | None = None
     while True:
         worth = [cost - ratio * part for cost, part in zip(costs, done, strict=True)]
-        found = milp.minimise(worth, [(done, 1.0, math.inf)], _sizes(offers), [True] * len(offers))
+        found = minimise(worth, [(done, 1.0, math.inf)], _sizes(offers), [True] * len(offers))
         if found is None:
             return best
         reached = _dot(costs, found) / _dot(done, found)
-        if best is not None and reached >= ratio * (1 - milp.EQUAL):
+        if best is not None and reached >= ratio * (1 - EQUAL):
             return best
         best, ratio = [int(count) for count in found], reached
 
@@ -69,10 +75,10 @@ def _dot(left: Sequence[float], right: Sequence[float]) -> float:
     return sum(a * b for a, b in zip(left, right, strict=True))
 
 
-def constant_ways(offers: Sequence[SiteOffer], seconds: float) -> list[Column]:
+def constant_ways(offers: Sequence[SiteOffer], seconds: float) -> list[Way]:
     """One processor of each site, held for the whole time; its work flows (eq. 1 and 5)."""
     return [
-        Column(
+        Way(
             site=site,
             group=-1,
             seconds=seconds,
@@ -93,9 +99,33 @@ def for_cost(tasks: int, offers: Sequence[SiteOffer], credits: float) -> list[in
         tasks * each.price / HOUR - credits * speed for each, speed in zip(offers, throughput, strict=True)
     ]
     rows = [(excess, -math.inf, 0.0)]
-    found = milp.minimise([-speed for speed in throughput], rows, _sizes(offers), [True] * len(offers))
+    found = minimise([-speed for speed in throughput], rows, _sizes(offers), [True] * len(offers))
     return None if found is None or not any(found) else [int(each) for each in found]
 
 
 def _sizes(offers: Sequence[SiteOffer]) -> list[int]:
     return [each.processors for each in offers]
+
+
+Row = tuple[list[float], float, float]  # a constraint: coefficients, lower and upper bound
+
+
+def minimise(
+    objective: Sequence[float], rows: Sequence[Row], most: Sequence[float], whole: Sequence[bool]
+) -> list[float] | None:
+    """Variables from 0 to `most`, whole numbers where it says so, by HiGHS; None: no values keep all rows."""
+    if not objective:
+        return None
+    matrix, low, high = (np.array(part, dtype=float) for part in zip(*rows, strict=True))
+    found = milp(
+        np.array(objective, dtype=float),
+        constraints=LinearConstraint(matrix, low, high),
+        integrality=np.array(whole, dtype=int),
+        bounds=Bounds(0.0, np.array(most, dtype=float)),
+        options={"mip_rel_gap": GAP, "node_limit": NODES, "time_limit": SECONDS},
+    )
+    if found.x is None:
+        return None
+    return [
+        float(round(x)) if integer else max(0.0, float(x)) for x, integer in zip(found.x, whole, strict=True)
+    ]

@@ -76,6 +76,8 @@ def test_what_would_help_a_request_that_never_starts(comment: str, remedy: Remed
         ("qsub: Job violates queue and/or server resource limits", Remedy.SMALLER),
         ("qsub: Unknown queue", Remedy.OTHER),
         ("qsub: jobs of this lab last ten minutes", Remedy.SMALLER),
+        ("qsub: please name a project with -P", Remedy.OTHER),
+        ("qsub: project chem may have 8 cores", Remedy.SMALLER),
     ],
 )
 def test_what_would_help_a_request_that_is_refused(said: str, remedy: Remedy) -> None:

@@ -129,7 +129,7 @@ def test_limits_of_a_qos_bound_requests(recorded: Recorded, nodes: PartitionNode
         (Used(100, 40), Used(), 60 * 60),
         (Used(100, 40), Used(math.inf, 50), 60 * 10),  # what running jobs may still take is set aside
         (Used(100, 40), Used(math.inf, 70), 60 * 60),  # nothing fits before some of them end
-        (Used(), Used(90, 60), 60 * 30),
+        (Used(), Used(90, 60), 60 * 90),
     ],
 )
 def test_minutes_that_are_left_bound_one_request(
@@ -141,6 +141,20 @@ def test_minutes_that_are_left_bound_one_request(
         known = ceilings(terms(recorded, [group]), SITE, nodes)
         assert known.work.value == expected
         assert name in known.work.source
+
+
+@pytest.mark.parametrize(("run", "left"), [(Used(90, 60), 30), (Used(90, 95), 0), (Used(), math.inf)])
+def test_what_running_jobs_may_take_bounds_all_that_start(
+    recorded: Recorded, nodes: PartitionNodes, run: Used, left: float
+) -> None:
+    for name in ("cpu", "billing"):
+        groups = [
+            GroupLimits(source="account phys", account="phys", parent="lab", run_minutes={name: Used(200)}),
+            GroupLimits(source="account lab", account="lab", run_minutes={name: run}),
+        ]
+        found = ceilings(terms(recorded, groups), SITE, nodes).allowed().work_left
+        assert found.work == 60 * min(left, 200)
+        assert found.source == f"GrpTRESRunMins={name} of account {'lab' if left < 200 else 'phys'}"
 
 
 @pytest.mark.parametrize(

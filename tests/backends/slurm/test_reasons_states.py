@@ -203,6 +203,9 @@ def test_what_would_help_a_request_that_never_starts(reason: str, remedy: Remedy
         ("sbatch: error: Invalid account or account/partition combination specified", Remedy.OTHER),
         ("sbatch: error: Batch job submission failed: Invalid user id", Remedy.OTHER),
         ("sbatch: error: lab policy: ask the helpdesk", Remedy.SMALLER),
+        ("sbatch: error: jobs of this lab last ten minutes\n… Unspecified error", Remedy.SMALLER),
+        ("sbatch: error: every job must name an account (-A)\n… Unspecified error", Remedy.OTHER),
+        ("sbatch: error: account chem may use 4 nodes\n… Unspecified error", Remedy.SMALLER),
     ],
 )
 def test_what_would_help_a_request_that_is_refused(said: str, remedy: Remedy) -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from adaptor.budget.errors import BudgetError, InfeasibleError
 from adaptor.budget.provisioning.allocation import cheapest, fastest, least_time, time_of_least_cost
-from adaptor.budget.provisioning.milp import columns, size
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
+from adaptor.budget.provisioning.ways import all_ways, size
 from adaptor.runtimes.task_time import TaskTime
 from adaptor_experiments.ricciardi import equations as paper
 from tests.budget.provisioning.offer_strategies import offers, site
@@ -80,7 +80,7 @@ def test_the_program_finds_what_trying_all_finds(data):
     ]
     tasks = data.draw(st.integers(1, 30))
     deadline = least_time(tasks, sites) * data.draw(st.floats(1.0, 2.0))
-    ways = columns(sites, deadline)
+    ways = all_ways(sites, deadline, tasks)
     counts = [range(size(sites, way.site, way.group) + 1) for way in ways]
     if math.prod(len(each) for each in counts) > 20_000:
         return

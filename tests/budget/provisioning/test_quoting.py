@@ -45,16 +45,15 @@ def test_the_rest_is_quoted_by_what_the_samples_have_shown() -> None:
     far = SiteSample(dict.fromkeys(range(7), 60.0) | {8: 90.0}, startup=0.0)
     found = quote(20, 1, {"near": near, "far": far}, {"near": NEAR, "far": FAR})
     assert found.rest == [7, *range(9, 20)]
-    assert found.runtimes == {"near": 60.0, "far": 90.0}
-    assert list(found.lines[0].configuration.processors) == ["near"], "the cheaper site"
+    assert list(found.lines[0].processors) == ["near"], "the cheaper site"
 
 
 def test_tasks_of_two_processors_pay_for_two_and_half_as_many_fit() -> None:
     sample = {"near": SiteSample(dict.fromkeys(range(7), 3600.0), startup=0.0)}
     for cpus, slots in ((1, 4), (2, 2)):
         lines = quote(11, cpus, sample, {"near": NEAR}).lines
-        assert lines[0].configuration.cost >= 4 * 10.0 * cpus, "four tasks of an hour"
-        assert lines[-1].configuration.processors == {"near": slots}
+        assert lines[0].cost.value >= 4 * 10.0 * cpus, "four tasks of an hour"
+        assert lines[-1].processors == {"near": slots}
 
 
 def test_processors_by_limits_and_size() -> None:

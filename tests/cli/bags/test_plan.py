@@ -9,8 +9,8 @@ import pytest
 
 from adaptor import api
 from adaptor.api import PlannedRequest, PlanView
-from adaptor.api.question import Estimate
-from adaptor.budget.provisioning.site_offers import Configuration, Line, Range
+from adaptor.budget.provisioning.menu import Line
+from adaptor.model import Estimate
 from tests.cli.invoking import Cli, Serve
 
 NOW = 1_700_000_000.0
@@ -81,22 +81,21 @@ def test_credits_are_told_only_where_somebody_has_set_a_price(cli: Cli, serve: S
     assert "1 to 3 credits" in cli("plan", bag).out
 
 
-def line(name: str, configuration: Configuration) -> Line:
-    cost, seconds = configuration.cost, configuration.seconds
+def line(name: str, processors: dict[str, int], seconds: float, cost: float) -> Line:
     return Line(
         name=name,
         budget=cost,
-        configuration=configuration,
-        seconds=Range(seconds, seconds),
-        cost=Range(cost, cost),
+        processors=processors,
+        seconds=Estimate(seconds, seconds, seconds),
+        cost=Estimate(cost, cost, cost),
     )
 
 
 def test_the_slots_that_a_quote_would_offer_are_told_from_cheapest_to_fastest(
     cli: Cli, serve: Serve, bag: str
 ) -> None:
-    cheapest = line("cheapest", Configuration(processors={"near": 2}, seconds=48.0, cost=0.25))
-    fastest = line("fastest", Configuration(processors={"near": 2, "far": 4}, seconds=17.0, cost=0.5))
+    cheapest = line("cheapest", {"near": 2}, 48.0, 0.25)
+    fastest = line("fastest", {"near": 2, "far": 4}, 17.0, 0.5)
     daemon = serve({api.GetPlan: msgspec.structs.replace(PLAN, choices=[cheapest, fastest])})
     lines = cli("plan", bag, "--time", "1s").lines
     title = lines.index("slots that a quote would offer, without their wait in the queue:")
@@ -130,11 +129,11 @@ def test_they_need_prices_and_the_time_of_a_task_and_no_daemon(cli: Cli, tmp_pat
     many.write_text("true\n" * 60, encoding="utf-8")
     asked = ("plan", str(many), "--config", str(config), "--json")
     lines = cli(*asked, "--time", "1m").value["choices"]
-    cheapest, fastest = lines[0]["configuration"], lines[-1]["configuration"]
+    cheapest, fastest = lines[0], lines[-1]
     assert cheapest["processors"] == {"near": 1} or "far" not in cheapest["processors"]
     assert sum(fastest["processors"].values()) == 6
-    assert cheapest["cost"] < fastest["cost"]
-    assert cheapest["seconds"] > fastest["seconds"]
+    assert cheapest["cost"]["value"] < fastest["cost"]["value"]
+    assert cheapest["seconds"]["value"] > fastest["seconds"]["value"]
     assert cli(*asked).value["choices"] == [], "nobody knows how long a task takes"
     assert cli(*asked, "--time", "1m", "--allocation", "transparent").value["choices"] == []
     config.write_text(CONFIG.replace("price:", "# price:"), encoding="utf-8")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from adaptor import api
-from adaptor import extras as extra
 from adaptor.bag_spec import BagSpec
+from adaptor.budget.provisioning.menu import Line
+from adaptor.cli.bags.quote import by_line
 from adaptor.cli.bags.sampling import QuotedBag
+from adaptor.model import Estimate
 from tests.cli.invoking import Cli
 
 SAMPLING = "adaptor.cli.bags.sampling"
@@ -26,20 +29,9 @@ def nothing_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     Path("tasks.bag").write_text("true\n" * 20)
 
 
-def test_a_quote_without_scipy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = extra.importlib.util.find_spec
-    monkeypatch.setattr(
-        extra.importlib.util, "find_spec", lambda name: None if name == "scipy" else known(name)
-    )
-    done = cli("quote", "tasks.bag")
-    assert done.code == 1
-    assert "choosing between sites needs scipy" in done.err
-
-
 @pytest.fixture
 def submitted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest is bag 3."""
-    pytest.importorskip("scipy", reason="needs the extra `quotes`")
     monkeypatch.setattr("adaptor.cli.bags.quote.ensure_daemon", lambda *_, **__: False)
     monkeypatch.setattr(f"{SAMPLING}.take_samples", lambda bag: QuotedBag([], bag, [1, 2]))
     monkeypatch.setattr("adaptor.cli.bags.quote._go_on", lambda *_: 3)
@@ -65,3 +57,26 @@ def test_earlier_bags_are_told_and_there_is_no_sample_to_name(
     lines = cli("quote", "tasks.bag", "--choose", "1").lines
     assert lines[:2] == [*told, "20 tasks without a sample; ranges of 90 % probability"]
     assert lines[-1] == "bag 3: 20 tasks"
+
+
+def test_the_rest_keeps_to_the_sites_slots_time_and_credits_of_its_line() -> None:
+    line = Line(
+        name="fastest",
+        budget=2.0,
+        processors={"near": 2, "far": 3},
+        seconds=Estimate(80.0, 100.0, 120.0),
+        cost=Estimate(1.0, 1.5, 2.5),
+        reserved=0.5,
+    )
+    bag = api.BagInput(spec=SPEC, tasks=[])
+    chosen = by_line(bag, line, now=1000.0)
+    assert chosen.budget == 3.0
+    assert (chosen.spec.sites, chosen.spec.max_running) == (("near", "far"), 5)
+    assert (chosen.spec.deadline, chosen.spec.prefer) == (1120.0, "fast")
+    cheapest = by_line(bag, msgspec.structs.replace(line, name="cheapest"), now=1000.0)
+    assert cheapest.spec.prefer is None
+    fewer = api.BagInput(spec=msgspec.structs.replace(SPEC, max_running=4, prefer="balanced"), tasks=[])
+    assert (by_line(fewer, line, 0.0).spec.max_running, by_line(fewer, line, 0.0).spec.prefer) == (
+        4,
+        "balanced",
+    )

@@ -10,9 +10,10 @@ import pytest
 
 from adaptor import api
 from adaptor.bag_spec import BagSpec
-from adaptor.budget.provisioning.site_offers import Configuration, Line, Range
+from adaptor.budget.provisioning.menu import Line
 from adaptor.cli.bags.sampling import QuotedBag, by_earlier_bags, take_samples
 from adaptor.errors import AdaptorError, UsageError
+from adaptor.model import Estimate
 from tests.cli.fake_control import bag_view, task_view
 
 SPEC = BagSpec(name="sweep", cwd="/", output="/o", environment={"SHLVL": "1"})
@@ -39,10 +40,10 @@ class Daemon:
     def __call__(self, question: object, timeout: float = 0.0) -> Any:
         match question:
             case api.GetSites():
-                return [SimpleNamespace(name="here", max_in_system=1, max_proc=8, processors=8)]
+                return [SimpleNamespace(name="here", max_in_system=1, max_proc=8, processors=8, pad=30.0)]
             case api.GetCredits():
                 return SimpleNamespace(
-                    prices=[SimpleNamespace(site="here", explicit=10.0, gpu=0.0, charging_unit=1)]
+                    prices=[SimpleNamespace(site="here", explicit=10.0, gpu=0.0, charging_unit=1, grace=0)]
                 )
             case api.GetBags("all"):
                 return api.Bags(list(self.bags))
@@ -121,9 +122,9 @@ def test_a_bag_that_its_sample_would_finish_is_refused_before_anything_runs(daem
 LINE = Line(
     name="cheapest",
     budget=1.0,
-    configuration=Configuration(processors={"here": 1}, seconds=60.0, cost=1.0),
-    seconds=Range(30.0, 120.0),
-    cost=Range(0.5, 2.0),
+    processors={"here": 1},
+    seconds=Estimate(30.0, 60.0, 120.0),
+    cost=Estimate(0.5, 1.0, 2.0),
 )
 
 

@@ -17,6 +17,7 @@ def test_sites_with_limits_requests_and_problems(cli: Cli, serve: Serve) -> None
         max_in_system=3,
         max_proc=None,
         max_tr=3600,
+        pad=30.0,
         queued=1,
         running=2,
         processors=16,
@@ -40,8 +41,15 @@ def test_sites_with_limits_requests_and_problems(cli: Cli, serve: Serve) -> None
 
 def test_it_fits_a_terminal_of_80_columns(cli: Cli, serve: Serve) -> None:
     gpus = [GpuTotals(type="", total=2, free=0), GpuTotals(type="a100", total=8, free=8)]
-    common = {"heuristic": "adaptive", "max_in_system": 64, "max_proc": 16_384, "max_tr": 259_200.0}
+    common = {
+        "heuristic": "adaptive",
+        "max_in_system": 64,
+        "max_proc": 16_384,
+        "max_tr": 259_200.0,
+        "pad": 30.0,
+    }
     common |= {
+        "pad": 30.0,
         "queued": 12,
         "running": 52,
         "processors": 16_384,
@@ -64,7 +72,7 @@ def test_it_has_a_line_for_each_partition(cli: Cli, serve: Serve) -> None:
     short = PartitionView(name="short", queued=1, running=2, held=5, processors=8, **common)  # type: ignore[arg-type]
     long = PartitionView(name="long", closed="partition long is down", **common)  # type: ignore[arg-type]
     whole = {"backend": "slurm", "heuristic": "static", "queued": 1, "running": 2, "processors": 16}
-    whole |= {"observed": None, "problem": "", **common}
+    whole |= {"observed": None, "problem": "", "pad": 30.0, **common}
     views = [
         SiteView(name="hpc", partitions=[short, long], **whole),  # type: ignore[arg-type]
         SiteView(name="old", **whole),  # type: ignore[arg-type]

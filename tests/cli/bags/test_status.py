@@ -6,7 +6,7 @@ from pathlib import Path
 
 from adaptor import api
 from adaptor.api import ErrorExample, ForecastView
-from adaptor.api.question import Estimate
+from adaptor.model import Estimate
 from tests.cli.fake_control import bag_view, daemon_view, pilot_view, running_bag
 from tests.cli.invoking import Cli, Serve
 from tests.cli.test_sentences import record

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from adaptor import api
-from adaptor.api.question import Estimate
 from adaptor.cli.bags import watch
 from adaptor.cli.bags.task_output import print_in_order
 from adaptor.cli.bags.watch import display
 from adaptor.cli.follow import Overview
 from adaptor.guard_rails import MostFails
+from adaptor.model import Estimate
 from tests.cli.fake_control import FakeControl, pilot_view, running_bag, task_view
 from tests.cli.invoking import Serve
 

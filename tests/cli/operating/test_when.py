@@ -13,7 +13,7 @@ from adaptor.client import when as client
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon import start_view
 from adaptor.forecast.asked import AskedRequest
-from adaptor.forecast.estimate import Estimate
+from adaptor.model import Estimate
 from backends import registry
 from tests.cli.invoking import Cli, Serve
 

@@ -22,7 +22,7 @@ from adaptor.crafting.situation import (
     Withdraw,
     Withhold,
 )
-from adaptor.model import Allowed, Limits, PendingJob, PilotState, QueueState, Request, RunningJob
+from adaptor.model import Allowed, Limits, PendingJob, PilotState, QueueState, Request, RunningJob, WorkLeft
 from adaptor.resources import TaskSize
 
 LIMITS = Limits(max_pending_requests=4, max_pilots=200, max_proc=64, max_tr=36_000)
@@ -267,6 +267,42 @@ def test_a_budget_that_is_too_small_for_all_has_pilots_long_enough_for_a_task() 
     ((_, tr, _),) = found
     assert tr >= KNOWN.longest
     assert sum(found.values()) * tr <= 10 * 700
+
+
+def with_work_left(seen: PlanningView, minutes: float) -> PlanningView:
+    assert seen.queue is not None
+    allowed = Allowed(work_left=WorkLeft(60 * minutes, "GrpTRESRunMins=cpu of account lab"))
+    return msgspec.structs.replace(seen, queue=msgspec.structs.replace(seen.queue, allowed=allowed))
+
+
+def test_what_running_jobs_may_take_together_is_divided_among_pilots() -> None:
+    """Where all would last 10 hours, a limit of 200 processor minutes lets each of 10 last 20."""
+    found = asked(with_work_left(view(waiting=10), 200))
+    assert found == {(1, 1200, True): 10}
+
+
+@pytest.mark.parametrize("state", [PilotState.QUEUED, PilotState.SUBMITTING])
+def test_what_queued_pilots_will_take_is_not_given_to_others(state: PilotState) -> None:
+    there = msgspec.structs.replace(queued(1, tr=3600), state=state)
+    seen = with_work_left(view(there, waiting=30, processors=64), 60)
+    assert not asked(seen)
+    (why,) = [each.reason for each in plan(seen) if isinstance(each, Withhold)]
+    assert "GrpTRESRunMins=cpu of account lab" in why
+
+
+def test_one_pilot_waits_where_the_jobs_of_others_may_take_all() -> None:
+    assert sum(asked(with_work_left(view(waiting=10), 0)).values()) == 1
+
+
+@pytest.mark.parametrize("heuristic", ["static", "adaptive", "completion"])
+def test_requests_of_every_heuristic_keep_within_what_running_jobs_may_take(heuristic: str) -> None:
+    limits = Limits(max_pending_requests=4, max_proc=8, max_tr=3600)
+    seen = msgspec.structs.replace(
+        with_work_left(view(waiting=100, rules=SiteRules(limits=limits)), 1000), heuristic=heuristic
+    )
+    made = [each.crafted.request.area for each in plan(seen) if isinstance(each, Issue)]
+    assert made
+    assert sum(made) <= 60_000
 
 
 def test_without_money_there_is_no_pilot() -> None:

@@ -15,8 +15,7 @@ from adaptor.daemon.client.starts import read_starts
 from adaptor.daemon.step import step
 from adaptor.errors import UsageError
 from adaptor.forecast.asked import AskedRequest
-from adaptor.forecast.estimate import Estimate
-from adaptor.model import PendingJob, RunningJob
+from adaptor.model import Estimate, PendingJob, RunningJob
 from adaptor.reports import JobReport, JobState
 from backends.base import SchedulerError
 from backends.ceilings import Bound, Ceilings

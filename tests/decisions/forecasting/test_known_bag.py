@@ -13,7 +13,7 @@ from adaptor.crafting.situation import EarlierTasks
 from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.forecasting.known_bag import known_bag
 from adaptor.decisions.snapshot import BagAhead
-from adaptor.reports import Hold, JobState, Wait
+from adaptor.reports import Hold, Wait
 from adaptor.resources import TaskSize
 from adaptor.scheduling.facts import facts_of
 from tests.daemon.budgeted_site import steps
@@ -44,26 +44,6 @@ def test_the_first_guess(
     assert known.sites[0].rule == core.broker.state.learner(bag.id, "here").rule
     assert known.sites[0].rule.factor == core.terms["here"].growth_factor
     assert known.sites[0].heuristic == snapshot.sites["here"].heuristic
-    site.journal.close()
-
-
-def test_a_pilot_that_is_given_back_ends_with_its_paid_unit(tmp_path: Path) -> None:
-    site = FakeSite(tmp_path / "state")
-    site.submit_bag(5)
-    steps(site)
-    site.backend.say(site.backend.orders[0].tag, JobState.RUNNING)
-    steps(site)
-    core = site.state.core
-    (pilot,) = (each for each in site.state.pilots.values() if each.started is not None)
-
-    def length() -> float:
-        facts = facts_of(core.broker.state, next(iter(core.broker.state.bags.values())))
-        known = known_bag(core.snapshot("here", core.now()), BagAhead(facts, alone=False))
-        return next(each.tr for each in known.sites[0].pilots if each.started is not None)
-
-    assert length() == pilot.granted
-    site.state.memory.change(pilot, given_back=core.now() + 10.0)
-    assert 10.0 <= length() < pilot.granted
     site.journal.close()
 
 

@@ -11,9 +11,9 @@ from adaptor.api import TaskInput
 from adaptor.daemon.client.credits import forecast_view
 from adaptor.decisions.forecasting.told import INTERVAL, SOON, bags_ahead
 from adaptor.decisions.memory import MadeForecast, Memory
-from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.forecast import Forecast
 from adaptor.journal.views import bags
+from adaptor.model import Estimate
 from adaptor.scheduling.bag import Bag
 from tests.daemon.budgeted_site import set_budget, steps
 from tests.daemon.fake_site import FakeSite

@@ -25,4 +25,4 @@ def ending(kind, seed=1, line=-1, number=0, by_machine=False):
     chosen = menu(len(rest), offers(sampled.known), 30)[line]
     order = draw.sample(rest, len(rest))
     budget = chosen.budget + sampled.cost
-    return Throughput(times, order, chosen.configuration, budget, sampled).run(), times
+    return Throughput(times, order, chosen, budget, sampled).run(), times

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adaptor_experiments.bats.campaign import Run
-from adaptor_experiments.bats.design import BUDGETS, EVERY_WAY, KINDS, REPLANNINGS
+from adaptor_experiments.bats.design import BUDGETS, EVERY_WAY, KINDS
 from adaptor_experiments.tables import Runs
 
 BAGS, ORDERS = 8, 3
@@ -18,7 +18,6 @@ def made_runs(relative, won):
             run=order,
             budget=budget,
             way=way,
-            replanning=replanning,
             planned=1000.0,
             allowed=100.0,
             sampled=5.0,
@@ -32,8 +31,7 @@ def made_runs(relative, won):
         )
         for kind in KINDS
         for budget in BUDGETS
-        for replanning in REPLANNINGS
-        for way in (EVERY_WAY if replanning == "daemon" else EVERY_WAY[:1])
+        for way in EVERY_WAY
         for bag in range(BAGS)
         for order in range(ORDERS)
     )

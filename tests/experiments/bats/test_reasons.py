@@ -39,12 +39,11 @@ def test_the_time_of_the_slides_leaves_out_the_end_of_the_last_tasks():
         sampled = sample(times, draw)
         rest = [task for task in range(len(runtimes)) if task not in sampled.done]
         line = menu(len(rest), offers(sampled.known), 30)[-1]
-        chosen = line.configuration
-        fluid = len(rest) / sum(count / sampled.known[name].mean for name, count in chosen.processors.items())
-        state = Throughput(times, rest, chosen, line.budget + sampled.cost, sampled).run()
+        fluid = len(rest) / sum(count / sampled.known[name].mean for name, count in line.processors.items())
+        state = Throughput(times, rest, line, line.budget + sampled.cost, sampled).run()
         seconds = TailPhase(state, times, "none", draw).run().seconds
         slides.append(seconds / fluid)
-        promised.append(seconds / chosen.seconds)
+        promised.append(seconds / line.seconds.value)
     assert np.median(slides) > 1.04
     assert abs(np.median(promised) - 1) < (np.median(slides) - 1) / 2
 

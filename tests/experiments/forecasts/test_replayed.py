@@ -7,7 +7,7 @@ import random
 import pytest
 
 from adaptor.forecast.calibration import Raw, calibrated
-from adaptor.forecast.estimate import Estimate
+from adaptor.model import Estimate
 from adaptor_experiments.forecasts.replayed import Case, as_measured, by_others, by_past
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.accounting.tariffs import HOUR
-from adaptor.budget.provisioning import milp
+from adaptor.budget.provisioning import ways as allocating
 from adaptor_experiments.ricciardi import equations as paper
 from adaptor_experiments.ricciardi.design import STABLE, UNSTABLE
 from tests.budget.provisioning.offer_strategies import offers
@@ -68,8 +68,7 @@ def test_parts_of_processors_cost_no_more_than_any_constant_allocation(case):
     sites, tasks, more = case
     seconds = paper.least_seconds(tasks, sites) * more
     ways = paper.constant_ways(sites, seconds)
-    parts = milp.least_cost(ways, sites, tasks)
-    cost = sum(count * way.cost for count, way in zip(parts, ways, strict=True))
+    cost = allocating.cost_of(allocating.least_cost(ways, sites, tasks))
     assert cost <= least_of_all(sites, tasks, seconds) * (1 + 1e-5)
 
 

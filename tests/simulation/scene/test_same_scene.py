@@ -65,7 +65,7 @@ def random_scene(seed: int) -> Scene:
         {"prefer": draw.choice(["cheap", "balanced", "fast"])},
         {"deadline": float(draw.randrange(300, 3000))},
         {"allocation": draw.choice(["transparent", "explicit"])},
-        {"slots": {"near": 1, "far": 2}, "runtimes": {"near": 20.0, "far": 20.0}, "deadline": 900.0},
+        {"time": 20.0, "deadline": 900.0},
     ]
     bags = tuple(
         SceneBag(
