@@ -7,7 +7,7 @@ from collections.abc import Callable
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.config.schema import SiteConfig
@@ -21,6 +21,7 @@ from backends.slurm.backend import SlurmBackend
 from tests.backends.answering import answer_of
 from tests.backends.recorded_clusters import Recorded, Said, scenes
 from tests.backends.slurm.answers import MARK
+from tests.examples import examples
 
 SCENES = {scene.name: scene for scene in scenes() if scene.name in ("26.05", "plain", "02-busy", "torque")}
 CHANGES = (
@@ -76,7 +77,7 @@ def seen(backend: BatchBackend, now: float) -> object:  # type: ignore[type-arg]
 
 
 @pytest.mark.parametrize("name", SCENES)
-@settings(max_examples=15)
+@examples(15)
 @given(
     looks=st.lists(st.tuples(changes, st.integers(0, 8), st.sampled_from([0.0, 15.0, 4000.0])), max_size=3)
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from adaptor.crafting.planner import plan, within_rules
 from adaptor.crafting.reshaping import reshaped, same_request
@@ -12,6 +12,7 @@ from adaptor.crafting.situation import Decision, Issue, PilotView, PlanningView,
 from adaptor.model import CraftedRequest, Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize
 from tests.crafting.planner_views import RULES, site, tasks, views
+from tests.examples import examples
 
 CHANGING = msgspec.structs.replace(RULES, may_reshape=True)
 
@@ -163,7 +164,7 @@ def test_a_change_needs_no_submission_and_no_place() -> None:
 
 
 @given(views())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_no_pilot_is_told_two_things_and_no_limit_is_passed(view: PlanningView) -> None:
     rules = msgspec.structs.replace(view.rules, may_reshape=True)
     shape = (view.demands[0].task, None) if view.demands else None

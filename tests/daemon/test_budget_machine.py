@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 import msgspec
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.donation.situation import NodeUse
@@ -19,6 +19,7 @@ from backends.base import SubmitRefused
 from tests.daemon import donating_site
 from tests.daemon.budgeted_site import in_every_past, set_budget, told_of
 from tests.daemon.donating_site import DonatingSite
+from tests.examples import examples
 
 Event = st.sampled_from(["step", "start", "end", "take", "idle", "kill", "price", "back", "refuse", "raise"])
 
@@ -85,7 +86,7 @@ class Machine:
             backend.reports[order.tag] = msgspec.structs.replace(backend.reports[order.tag], start=start)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(40)
 @given(
     budgets=st.lists(st.floats(0.05, 6), min_size=1, max_size=3),
     events=st.lists(st.tuples(Event, st.integers(0, 9)), max_size=30),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor import api
@@ -22,6 +22,7 @@ from adaptor.reports import JobState
 from tests.daemon.budgeted_site import steps, submit_budgeted, told_of
 from tests.daemon.fake_site import FakeSite
 from tests.daemon.lived_bags import FREE, begin, hear, hello, leased
+from tests.examples import examples
 
 
 def result(task: int, wall: float = 2.0, ending: Ending = Ending.EXITED, exit_code: int | None = 0) -> Result:
@@ -97,7 +98,7 @@ def test_who_nobody_knows_is_not_believed(site: FakeSite) -> None:
     assert set(states(site)) == {"waiting"}
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(20)
 @given(
     st.lists(
         st.tuples(st.sampled_from([0, 1]), st.floats(0.1, 30), st.sampled_from([0, 0, 1]), st.booleans()),

@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -24,6 +23,7 @@ from adaptor.reports import JobState
 from backends.base import ChangeRefused, SchedulerError
 from tests.daemon.budgeted_site import in_every_past, steps, submit_budgeted
 from tests.daemon.fake_site import FakeSite
+from tests.examples import examples
 
 requests = st.builds(Request, st.integers(1, 2), st.sampled_from([60, 300, 1200, 3000, 3600]))
 FATES = {
@@ -122,4 +122,4 @@ class Reshaping(RuleBasedStateMachine):
 
 
 TestReshaping = Reshaping.TestCase
-TestReshaping.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestReshaping.settings = examples(60, stateful_step_count=25)

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -27,6 +27,7 @@ from adaptor.protocol.spool import Spool
 from adaptor.worker import spool_transport
 from adaptor.worker.spool_transport import SpoolConnector
 from adaptor.worker.transport import Transport
+from tests.examples import examples
 
 WORKER = "7-n1-42"
 
@@ -230,10 +231,5 @@ class SpoolMachine(RuleBasedStateMachine):
         assert self.received == self.posted
 
 
-SpoolMachine.TestCase.settings = settings(
-    max_examples=60,
-    stateful_step_count=30,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
+SpoolMachine.TestCase.settings = examples(60, stateful_step_count=30, suppress_health_check=list(HealthCheck))
 TestSpoolMachine = SpoolMachine.TestCase

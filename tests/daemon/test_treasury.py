@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.accounting.ledger import Ledger
@@ -29,6 +29,7 @@ from tests.daemon.budgeted_site import (
     told_of,
 )
 from tests.daemon.fake_site import FakeSite
+from tests.examples import examples
 
 
 def areas(site: FakeSite) -> list[int]:
@@ -212,7 +213,7 @@ def test_a_bag_with_a_budget_has_pilots_of_its_own(site: FakeSite) -> None:
 Event = st.sampled_from(["step", "run", "complete", "fail", "restart", "raise", "refuse"])
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(25)
 @given(
     budgets=st.lists(st.floats(0.02, 3), min_size=1, max_size=3),
     events=st.lists(st.tuples(Event, st.integers(0, 9)), max_size=25),

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -26,6 +25,7 @@ from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError
 from tests.crafting.restless import restless
 from tests.daemon.fake_site import LIMITS, FakeBackend, FakeSite
+from tests.examples import examples
 
 LIVE = (JobState.QUEUED, JobState.RUNNING)
 
@@ -136,4 +136,4 @@ def restless_planner() -> Iterator[None]:
 
 
 TestWithdrawing = Withdrawing.TestCase
-TestWithdrawing.settings = settings(max_examples=8, stateful_step_count=25, deadline=None)
+TestWithdrawing.settings = examples(8, stateful_step_count=25)

@@ -9,12 +9,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor_donation_agents.folders import RuntimeFolder, UserFolder, own_folder
 from adaptor_donation_agents.marks import mark, taken_by, unmark
 from adaptor_donation_agents.records import check_job, check_name
+from tests.examples import examples
 
 NAMES = st.sampled_from(["n1", "n1.taken", "n11", "n-1", "n1.x", "_1"])
 JOBS = st.sampled_from(["1", "17", "17[3]", "17.server", "1.n1"])
@@ -29,7 +30,7 @@ def opened() -> Iterator[tuple[RuntimeFolder, UserFolder]]:
             yield runtime, place
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(STEPS)
 def test_a_node_is_taken_as_long_as_a_job_has_it(steps: list[tuple[bool, str, str]]) -> None:
     taken: set[tuple[str, str]] = set()
@@ -59,7 +60,7 @@ def test_no_name_leaves_its_folder(name: str) -> None:
         assert not name.startswith(("-", "."))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.binary(max_size=200))
 def test_no_content_of_a_file_does_harm(content: bytes) -> None:
     with opened() as (_, place):

@@ -22,7 +22,7 @@ from tests.living import run_text, until
 
 LONG = 300.0
 """Seconds after which a test has waited long enough for anything."""
-READING = {"status", "results", "report", "why", "credits"}
+READING = {"status", "results", "report", "why", "credits", "when"}
 """Commands that tests run often: `Lab.ask` starts no process for them."""
 
 

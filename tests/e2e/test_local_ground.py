@@ -50,7 +50,10 @@ def goes_on(lab: Lab, pid: int) -> None:
 JOURNAL, LOG = "journal.sqlite", "journal.sqlite-wal"
 
 
-@pytest.mark.parametrize("names", [[JOURNAL], [LOG], [JOURNAL, LOG]])
+@pytest.mark.parametrize(
+    "names",
+    [[JOURNAL, LOG], *(pytest.param([name], marks=pytest.mark.nightly) for name in (JOURNAL, LOG))],
+)
 def test_removed_files_of_the_journal_come_back(held: Lab, names: list[str]) -> None:
     pid = pid_of(held)
     for name in names:
@@ -64,7 +67,9 @@ def test_removed_files_of_the_journal_come_back(held: Lab, names: list[str]) -> 
     )
 
 
-@pytest.mark.parametrize("content", [None, "", "{}"])
+@pytest.mark.parametrize(
+    "content", ["", *(pytest.param(other, marks=pytest.mark.nightly) for other in (None, "{}"))]
+)
 def test_a_lost_access_file_comes_back(held: Lab, content: str | None) -> None:
     pid = pid_of(held)
     for name in ("access-client.json", "access-worker-local.json", "keys.json"):

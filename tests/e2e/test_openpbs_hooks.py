@@ -101,6 +101,7 @@ def test_pbs_cgroups_starts_the_workers_of_all_nodes(confined: ThrowawayOpenPbs,
     assert all(f"cpuacct:/{confined.network.head}." in groups for groups in begun(lab).values())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("confined", [(1, ("cpuset", "cpuacct", "memory"))], indirect=True, ids=["one node"])
 def test_pbs_cgroups_gives_what_is_asked_for(confined: ThrowawayOpenPbs, lab: Lab) -> None:
     """All chunks of a node together; memory for which nobody asks is 256 MB as OpenPBS ships the hook."""

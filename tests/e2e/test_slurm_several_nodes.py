@@ -31,7 +31,10 @@ LAUNCHERS = {
     "mpich": ["mpiexec.mpich"],
     **{str(folder): [str(folder / "mpirun")] for folder in OTHERS},
 }
-for_each_mpi = pytest.mark.parametrize("launcher", LAUNCHERS)
+for_each_mpi = pytest.mark.parametrize(
+    "launcher",
+    [pytest.param(name, marks=pytest.mark.nightly) if name == "openmpi" else name for name in LAUNCHERS],
+)
 
 
 @pytest.fixture

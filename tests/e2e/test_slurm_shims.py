@@ -20,7 +20,9 @@ pytestmark = pytest.mark.slurm
 JOBS = 12
 
 
-@pytest.mark.parametrize("client", ["a loop of sbatch", "submitit map_array"])
+@pytest.mark.parametrize(
+    "client", ["a loop of sbatch", pytest.param("submitit map_array", marks=pytest.mark.nightly)]
+)
 def test_small_jobs_of_a_client_take_few_jobs(slurm: ThrowawaySlurm, lab: Lab, client: str) -> None:
     lab.configure(SITE)
     lab.run("shims", lab.root / "bin")

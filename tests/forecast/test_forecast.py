@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.heuristics import HEURISTICS
@@ -20,6 +20,7 @@ from adaptor.resources import Node, TaskSize
 from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
 from adaptor.runtimes.possible import RuntimeKnowledge
 from adaptor.runtimes.sums import RuntimeSums
+from tests.examples import examples
 
 RULES = SiteRules(limits=Limits(max_pending_requests=4, max_proc=16, max_tr=4 * 3600), pad=30.0)
 RULE = RuntimeRule(initial=600.0, factor=2, longest=RULES.longest_task)
@@ -139,7 +140,7 @@ def test_the_same_bag_has_the_same_forecast() -> None:
     assert forecast(known(finished=alike(30))) == forecast(known(finished=alike(30)))
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(
     waiting=st.integers(1, 100_000),
     finished=st.lists(st.floats(0.0, 1e5), max_size=30),

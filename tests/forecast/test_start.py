@@ -6,12 +6,13 @@ import math
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.forecast.start import KnownQueue, QueueFutures, StartRequest, processors_for, unplanned
 from adaptor.model import Estimate, PendingJob, QueueState, RunningJob
 from adaptor.resources import Need, Node, Part
+from tests.examples import examples
 
 NOW = 1000.0
 QUEUE = QueueState(
@@ -60,7 +61,7 @@ def queues(draw: st.DrawFn) -> QueueState:
     )
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     queue=queues(),
     p=st.integers(1, 8),
@@ -78,7 +79,7 @@ def test_a_request_within_another_is_never_planned_later(
     assert part.planned <= whole.planned
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(queue=queues(), p=st.integers(1, 8), tr=st.integers(1, 500))
 def test_the_interval_holds_the_expected_start_and_begins_by_the_planned_one(
     queue: QueueState, p: int, tr: int
@@ -92,7 +93,7 @@ def test_the_interval_holds_the_expected_start_and_begins_by_the_planned_one(
     assert (found.before is None) == (found.planned <= NOW + 1)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(queue=queues(), p=st.integers(1, 8), tr=st.integers(1, 500))
 def test_where_all_jobs_run_to_their_limits_the_interval_holds_the_planned_start(
     queue: QueueState, p: int, tr: int
@@ -110,7 +111,7 @@ def test_on_an_empty_cluster_all_that_fits_starts_now(p: int, tr: float) -> None
     assert found.start.high <= NOW + 60, "soon, by the looks of the scheduler"
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(queue=queues(), p=st.integers(1, 8), tr=st.integers(1, 500))
 def test_what_fits_now_by_the_limits_starts_now(queue: QueueState, p: int, tr: int) -> None:
     """Although jobs that wait may take its processors sooner, when others end early."""
@@ -138,7 +139,7 @@ def test_a_job_fits_a_hole_by_its_limit_however_long_it_runs() -> None:
     assert job.raw == asked.raw, "as a request behind the jobs that wait before it"
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(queue=queues())
 def test_a_job_starts_no_later_than_planned_and_its_record_costs_a_bounded_number(queue: QueueState) -> None:
     found = futures(queue)
@@ -148,7 +149,7 @@ def test_a_job_starts_no_later_than_planned_and_its_record_costs_a_bounded_numbe
         assert raw is None or raw.ends.high <= found.plan.starts[job.id]
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(queue=queues(), p=st.integers(1, 8), tr=st.integers(1, 500))
 def test_what_is_offered_is_smaller_and_starts_sooner(queue: QueueState, p: int, tr: int) -> None:
     found, asked = futures(queue), request(p, tr)

@@ -6,13 +6,14 @@ import math
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.forecast.start import Before, KnownQueue, QueueFutures, StartForecast, StartRequest
 from adaptor.forecast.start_reasons import reason, remarks
 from adaptor.model import QueueState
 from adaptor.resources import Need, Node
+from tests.examples import examples
 from tests.forecast.test_start import queues
 
 NOW = 1_700_000_000.0
@@ -29,7 +30,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(queue=queues(), p=st.integers(1, 8), tr=st.integers(1, 500))
 def test_every_request_on_nodes_gets_its_sentence(queue: QueueState, p: int, tr: int) -> None:
     """Also where the processors that are free all the time lie on nodes that change."""

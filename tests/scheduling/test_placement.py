@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.api import TaskInput
@@ -30,6 +30,7 @@ from adaptor.resources import TaskGpus
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.state import SiteTerms
 from adaptor.worker.slots import HeldTask, Slots
+from tests.examples import examples
 
 TERMS = {"site": SiteTerms(initial_tr=60.0, growth_factor=2, longest=3600.0)}
 DEADLINE = 1e6
@@ -404,7 +405,7 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(EVENTS, st.booleans())
 def test_whatever_is_lost_every_task_ends_once(events: list[tuple[str, int]], gpus: bool) -> None:
     with TemporaryDirectory() as folder:

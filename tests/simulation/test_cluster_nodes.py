@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adaptor.resources import Need
@@ -13,6 +13,7 @@ from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.files import TraceError
 from adaptor_simulation.kernels import NEED, PLACE
 from adaptor_simulation.machine import lay_out, parse_machine
+from tests.examples import examples
 from tests.simulation.naive_cluster import NaiveCluster
 from tests.simulation.node_scenes import GIB, machines, with_memory
 from tests.simulation.trace_strategies import jobs_from, policies
@@ -26,7 +27,7 @@ def waits(cluster, job):
 
 
 @given(with_memory(), machines(), policies, st.integers(1, 4), st.integers(0, 90), st.data())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_every_start_on_nodes_equals_that_of_the_slow_cluster(jobs, machine, policy, chunk, at, data):
     if not len(jobs):
         return
@@ -71,7 +72,7 @@ def test_every_start_on_nodes_equals_that_of_the_slow_cluster(jobs, machine, pol
 
 
 @given(with_memory(), machines(), policies, st.integers(0, 90))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_no_node_ever_gives_more_than_it_has(jobs, machine, policy, at):
     if not len(jobs):
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.situation import SiteRules
@@ -19,6 +19,7 @@ from adaptor_simulation.cluster import Cluster, cluster_of_processors
 from adaptor_simulation.files import ReplayError
 from adaptor_simulation.grid_job import INSTANT_WORKERS, DonatedTime, GridResult, GridTerms, WorkerTerms
 from adaptor_simulation.grid_run import run_grid_job
+from tests.examples import examples
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 
@@ -48,7 +49,7 @@ def donating(terms: GridTerms, rules: DonationRules, allocation: str) -> GridTer
 
 
 @given(scenes, bags, instant_terms(), rules)
-@settings(max_examples=200)
+@examples(200)
 def test_every_local_job_starts_as_without_us(scene, runtimes, terms, rules):
     alone = cluster_of(scene)
     alone.finish()
@@ -59,7 +60,7 @@ def test_every_local_job_starts_as_without_us(scene, runtimes, terms, rules):
 
 
 @given(scenes, bags, instant_terms(), rules, st.sampled_from(["transparent", "mixed"]))
-@settings(max_examples=200)
+@examples(200)
 def test_books_add_up(scene, runtimes, terms, rules, allocation):
     result = run_grid_job(cluster_of(scene), np.array(runtimes), donating(terms, rules, allocation))
     donated = result.donated
@@ -165,7 +166,7 @@ any_rules = st.builds(
     any_rules,
     st.sampled_from(["transparent", "mixed"]),
 )
-@settings(max_examples=100)
+@examples(100)
 def test_max_nodes_reserve_and_hours_hold_at_every_instant(rows, runtimes, rules, allocation):
     def watching(snapshot: Snapshot) -> Decision:
         """What was decided before has been done by now."""

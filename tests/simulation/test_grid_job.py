@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from adaptor.crafting.availability import schedule
 from adaptor.crafting.situation import SiteRules
@@ -14,12 +14,13 @@ from adaptor_simulation.files import ReplayError
 from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor_simulation.grid_run import run_grid_job
 from adaptor_simulation.pilot_requests import planned_queue, queue_state
+from tests.examples import examples
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 
 
 @given(scenes, bags, terms())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_limits_hold_and_every_task_ends_once(scene, runtimes, terms):
     jobs, _, at = scene
     cluster, limits = cluster_of(scene), terms.rules.limits
@@ -49,7 +50,7 @@ def test_limits_hold_and_every_task_ends_once(scene, runtimes, terms):
 
 
 @given(scenes, bags, terms())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_no_local_job_is_delayed_by_what_came_after_it(scene, runtimes, terms):
     """Under conservative backfilling a reservation that was given before a request stays."""
     scene = (scene[0], "conservative", scene[2])
@@ -62,7 +63,7 @@ def test_no_local_job_is_delayed_by_what_came_after_it(scene, runtimes, terms):
 
 
 @given(scenes)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_the_plan_in_short_is_that_of_the_whole_queue(scene):
     cluster = cluster_of(scene)
     short, whole = schedule(planned_queue(cluster)), schedule(queue_state(cluster))

@@ -40,7 +40,9 @@ def run(heuristic: HeuristicName, tasks: Array, requests: int, pilots: int = 0) 
     return run_grid_job(empty_cluster(PROCESSORS), tasks, terms)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(4, 10))]
+)
 @pytest.mark.parametrize("shape", ["exponential", "log-normal"])
 @pytest.mark.parametrize("requests", [1, 4])
 def test_no_task_begins_again_where_one_request_may_fill_the_site(

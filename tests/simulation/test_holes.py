@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.situation import SiteRules
@@ -18,6 +18,7 @@ from adaptor_simulation.grid_run import run_grid_job
 from adaptor_simulation.jobs import Jobs
 from adaptor_simulation.machine import Machine, lay_out, parse_machine
 from adaptor_simulation.what_if import find_holes
+from tests.examples import examples
 from tests.simulation.node_scenes import GIB
 from tests.simulation.test_queue_view import clusters
 from tests.simulation.trace_strategies import jobs_from
@@ -83,7 +84,7 @@ def test_a_hole_that_is_none_by_hand():
 
 
 @given(clusters(), st.integers(1, 12), st.integers(1, 3), st.integers(1, 30))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_a_single_request_that_nodes_promise_now_starts_now(cluster, tasks, cpus, runtime):
     if max(node.processors for node in cluster.machine.nodes) < cpus:
         return

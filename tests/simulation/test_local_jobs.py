@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor_experiments.derose.sample import added_wait
 from adaptor_simulation.grid_run import run_grid_job
 from adaptor_simulation.what_if import LocalJobs
+from tests.examples import examples
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 
 
 @given(scenes, st.lists(st.tuples(bags, terms()), min_size=1, max_size=3), st.sampled_from([0, 5, 86_400]))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_it_is_the_sum_over_the_jobs_however_far_the_reference_has_gone(scene, runs, afterwards):
     base = cluster_of(scene)
     local = LocalJobs(base)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.decisions.seen_nodes import SeenNodes
@@ -14,12 +14,13 @@ from adaptor.donation.situation import NodeUse
 from adaptor_simulation.cluster import cluster_of_processors
 from adaptor_simulation.kernels import NEED, NEVER
 from adaptor_simulation.places import Places, plan
+from tests.examples import examples
 from tests.simulation.grid_strategies import cluster_of, scenes
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 
 
 @given(scenes)
-@settings(max_examples=200)
+@examples(200)
 def test_as_many_are_idle_as_the_cluster_counts_and_their_time_is_learned(scene) -> None:
     jobs, policy, _ = scene
     cluster = cluster_of_processors(jobs, PROCESSORS, policy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adaptor.crafting.availability import availability
@@ -14,6 +14,7 @@ from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.files import TraceError
 from adaptor_simulation.machine import lay_out, parse_machine
 from adaptor_simulation.pilot_requests import queue_state
+from tests.examples import examples
 from tests.simulation.node_scenes import machines, with_memory
 from tests.simulation.trace_strategies import jobs_from, policies
 
@@ -32,7 +33,7 @@ def clusters(draw: st.DrawFn, policy: st.SearchStrategy[str] = policies) -> Clus
 
 
 @given(clusters())
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_parts_are_those_of_the_jobs_and_fit_on_their_nodes(cluster):
     queue = queue_state(cluster)
     for job in [*queue.running, *(job for job in queue.pending if job.parts)]:
@@ -45,7 +46,7 @@ def test_parts_are_those_of_the_jobs_and_fit_on_their_nodes(cluster):
 
 
 @given(clusters(st.just("conservative")))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_both_views_count_the_processors_that_the_cluster_plans_to_have_free(cluster):
     times, free = cluster.profile()
     steps = list(zip(times.tolist(), free.tolist(), strict=True))
@@ -55,7 +56,7 @@ def test_both_views_count_the_processors_that_the_cluster_plans_to_have_free(clu
 
 
 @given(clusters(), st.integers(1, 3), st.integers(1, 30))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_what_the_profile_of_nodes_promises_is_what_the_cluster_gives(cluster, processors, tr):
     """One request, of the most chunks that are promised now: it starts now, and one more chunk does not."""
     need = Need(chunks=1, processors=processors)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from adaptor.crafting.situation import SiteRules
 from adaptor.errors import ConfigError, UsageError
@@ -18,6 +18,7 @@ from adaptor_simulation.cluster import cluster_of_processors
 from adaptor_simulation.files import ReplayError, TraceError
 from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor_simulation.what_if import what_if
+from tests.examples import examples
 from tests.simulation.grid_strategies import bags, scenes, terms
 from tests.simulation.invoking_replay import call
 from tests.simulation.swf_text import line
@@ -37,7 +38,7 @@ def site_file(folder, text):
 
 
 @given(scenes, bags, terms())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_the_chart_holds_every_job_once_and_nothing_overlaps(scene, runtimes, terms):
     jobs, policy, at = scene
     (found,) = what_if(cluster_of_processors(jobs, PROCESSORS, policy), at, np.array(runtimes), [terms])

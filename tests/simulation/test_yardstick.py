@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor_simulation.cluster import Cluster, cluster_of_processors
 from adaptor_simulation.grid_run import run_grid_job
 from adaptor_simulation.yardstick import Yardstick
+from tests.examples import examples
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 
 
 @given(scenes, bags, terms())
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_no_heuristic_beats_it(scene, runtimes, terms):
     cluster, limits = cluster_of(scene), terms.rules.limits
     most = min(PROCESSORS, limits.max_pending_requests * limits.max_proc)
@@ -40,7 +41,7 @@ def turnaround_with_the_whole_machine(cluster: Cluster, runtimes: list[int]) -> 
 
 
 @given(scenes, st.lists(st.integers(1, 20), min_size=1, max_size=60))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_nor_does_one_who_keeps_the_machine_for_himself(scene, runtimes):
     cluster = cluster_of(scene)
     bound = Yardstick(cluster).bound(np.array(runtimes), PROCESSORS)

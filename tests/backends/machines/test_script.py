@@ -6,10 +6,11 @@ import os
 import subprocess
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.machines.distant import Printed, command_lines, printed, script, talk
+from tests.examples import examples
 from tests.fuzzing import damaged, fuzz, survives
 
 MARK = "adaptor-0123456789abcdef"
@@ -23,7 +24,7 @@ def shell(text: bytes, environment: dict[str, str] | None = None) -> subprocess.
     )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(odd, max_size=4), st.dictionaries(names, odd, max_size=3))
 def test_any_arguments_and_variables_arrive_as_they_are(words: list[str], values: dict[str, str]) -> None:
     present = {"PATH": os.environ["PATH"], "UNWANTED": "x", "ODD%%": "() { :; }"}
@@ -44,7 +45,7 @@ TEXT = script(["echo done"], MARK)
 
 
 @given(st.integers(0, len(TEXT.rstrip()) - 1))
-@settings(max_examples=60)
+@examples(60)
 def test_a_text_that_was_cut_short_does_nothing(length: int) -> None:
     assert b"done" not in shell(TEXT[:length]).stdout
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adaptor.budget.accounting.entries import Budget, Budgeted, Part, Reserved, Settled
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.tariffs import Tariff
 from tests.budget.accounting.spending import Spending, above_budget
+from tests.examples import examples
 
 TARIFF = Tariff(price_explicit=1.0, price_donated=1.0)
 NOON = 1_763_726_400.0
@@ -47,7 +48,7 @@ def test_each_period_counts_by_itself():
     assert above_budget([of_month(6), *spent, settled(2, 5, at=NOON)], december) == 1
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @example(6426)
 @given(st.integers(0, 2**32))
 def test_bags_that_share_a_site_never_exceed_a_budget(seed):

@@ -8,7 +8,7 @@ import threading
 from functools import partial
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from adaptor import api
@@ -20,6 +20,7 @@ from adaptor.journal.recovery import load_bag
 from adaptor.model import TaskState
 from adaptor.resources import OwnNeeds
 from tests.daemon.client.asked_daemon import SPEC, Daemon, play
+from tests.examples import examples
 
 MANY = [TaskInput(["true"], after=(number - 1,) if number else ()) for number in range(3000)]
 
@@ -73,7 +74,7 @@ NEEDS = (None, OwnNeeds(cpus=2), OwnNeeds(time=60.0), OwnNeeds(cpus=10_000))
 @given(
     st.lists(st.sampled_from(NEEDS), min_size=1, max_size=12), st.integers(1, 5), st.booleans(), st.booleans()
 )
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_bag_that_came_in_parts_is_as_one_that_came_at_once(
     tmp_path_factory: pytest.TempPathFactory,
     needs: list[OwnNeeds | None],

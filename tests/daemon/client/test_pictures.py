@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.api import OwnStart, QueueStep
@@ -13,6 +13,7 @@ from adaptor.crafting.availability import availability
 from adaptor.daemon.client.pictures import MOST_STEPS, queue_picture
 from adaptor.model import PendingJob, QueueState, RunningJob
 from tests.crafting.crafting_strategies import queues
+from tests.examples import examples
 
 
 def test_own_jobs_are_no_part_of_what_others_hold() -> None:
@@ -45,7 +46,7 @@ def test_what_is_left_white_is_free_beside_all_other_jobs(queue: QueueState) -> 
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=10)
+@examples(10)
 def test_thousands_of_jobs_give_no_hole_that_is_none(seed: int) -> None:
     drawn = random.Random(seed)
     pending = tuple(

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from adaptor import api
@@ -21,6 +21,7 @@ from adaptor.protocol.messages import Report
 from adaptor.resources import OwnNeeds, TaskSize
 from tests.daemon.client.asked_daemon import Daemon, play
 from tests.daemon.lived_bags import hello
+from tests.examples import examples
 
 
 async def test_what_a_user_has_learned_of_a_bag_is_said_while_it_runs(daemon: Daemon) -> None:
@@ -174,7 +175,7 @@ async def _step(daemon: Daemon, name: str, tasks: list[int] | None) -> object:
 
 
 @given(_STEPS, st.sampled_from(["file", "random"]), st.booleans())
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_parts_come_to_the_same_as_the_whole(
     tmp_path_factory: pytest.TempPathFactory,
     steps: list[tuple[str, list[int] | None]],

@@ -6,13 +6,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.presets import AGGRESSIVE, CONSERVATIVE, FRUGAL, PREFERENCES, Preset
 from adaptor_experiments.a2ha.bags import HOURLY, IMAGE, NORMAL, WHOLE_HOUR, Kind, optimal_hosts, runtimes
 from adaptor_experiments.a2ha.simulation import CloudRun
+from tests.examples import examples
 
 
 def test_one_task_on_one_host():
@@ -38,7 +39,7 @@ def test_one_host_per_task_ends_with_the_longest():
     assert (run.hosts, run.units) == (3, 2 + 1 + 2)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.sampled_from(list(PREFERENCES.values())),
     st.lists(st.floats(1, 20_000), min_size=1, max_size=60),

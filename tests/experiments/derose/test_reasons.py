@@ -86,6 +86,7 @@ def test_a_request_may_ask_for_the_whole_machine() -> None:
         assert terms_of(workload, Settings(), 1, "static").rules.limits.max_proc == workload.processors
 
 
+@pytest.mark.nightly
 def test_the_growth_factor_decides_little() -> None:
     """Mean speedups with 3 and 10 beside that with 2; tasks of 10,000 s are met by the third request."""
     assert [3600 * 2**step >= 10_000 for step in range(3)] == [False, False, True]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.model import Limits
 from adaptor_experiments.forecasts.site_run import CheckedSite, Outcome, submitted
+from tests.examples import examples
 
 BY_THE_SECOND = CheckedSite(tariff=Tariff(price_explicit=3600.0, price_donated=3600.0))
 """A processor-second costs a credit."""
@@ -51,7 +52,7 @@ def test_a_task_that_is_cut_runs_again_with_more_time():
     assert run_bag([1000.0] * 3, short).end > 1000
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(
     st.lists(st.floats(1, 3000), min_size=1, max_size=60),
     st.sampled_from(["cheap", "balanced", "fast", None]),

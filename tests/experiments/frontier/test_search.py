@@ -6,11 +6,12 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor_experiments.frontier.design import Wish, site_of, sites_of
 from adaptor_experiments.frontier.search import Policy, factor, frontier, loads, offer_of
+from tests.examples import examples
 
 STARTUP = 15
 POLICIES = [Policy(100.0, 50.0), Policy(200.0, 25.0), Policy(400.0, 20.0)]
@@ -29,7 +30,7 @@ def brute_force(runtimes: list[float], unit: int) -> tuple[float, float]:
     return cost, time
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(st.floats(1, 5000), min_size=1, max_size=4), st.sampled_from([1, 60, 3600]))
 def test_the_search_finds_the_least_time_and_nearly_the_least_cost_of_a_small_bag(runtimes, unit):
     found = frontier(runtimes, site_of(unit))
@@ -53,7 +54,7 @@ def test_who_pays_more_is_done_sooner(runtimes, unit):
     assert found[0].cost >= math.fsum(runtimes)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(
     st.lists(st.floats(1, 3000), min_size=1, max_size=40),
     st.sampled_from([1, 60, 3600]),

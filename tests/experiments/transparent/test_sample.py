@@ -10,7 +10,7 @@ from adaptor_simulation.tasks.broker_tasks import BrokerTasks
 from tests.experiments.conftest import SMALL
 
 
-@pytest.mark.parametrize("load", [1.3, 0.7])
+@pytest.mark.parametrize("load", [1.3, pytest.param(0.7, marks=pytest.mark.nightly)])
 def test_the_fixture_through_the_core(load) -> None:
     piece = Piece(MACHINES[0], SMALL, load, 0, Settings(tasks=(100, 300), means=(100, 1000)))
     assert run_piece(piece, BrokerTasks) == run_piece(piece)

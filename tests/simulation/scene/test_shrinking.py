@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.config.schema import Duration, SiteConfig
@@ -23,6 +23,7 @@ from adaptor_simulation.grid_run import run_grid_job
 from adaptor_simulation.machine import Machine, parse_machine
 from adaptor_simulation.pilot_requests import queue_state
 from adaptor_simulation.scene.site import ScenePlace, SimulatedSite
+from tests.examples import examples
 from tests.simulation.grid_strategies import bags, cluster_of, scenes
 from tests.simulation.grid_strategies import terms as grid_terms
 from tests.simulation.scene.scenes import Scene, SceneBag, spec
@@ -144,7 +145,7 @@ def test_replay_tells_what_the_margin_costs(shrink_margin: int | None, tr: int) 
 
 
 @given(scenes, bags, grid_terms(), st.integers(0, 4), st.integers(0, 4))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_with_requests_that_may_shrink_all_tasks_end_and_no_local_job_is_delayed(
     scene, runtimes, terms, margin, least
 ):

@@ -7,7 +7,7 @@ import math
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.situation import SiteRules
@@ -24,6 +24,7 @@ from adaptor_simulation.kernels import NEVER
 from adaptor_simulation.places import Places
 from adaptor_simulation.tasks.kernel_tasks import KernelTasks
 from adaptor_simulation.tasks.protocol import SITE, Served
+from tests.examples import examples
 from tests.simulation.grid_strategies import MAX_TR, bags, cluster_of, scenes, terms
 from tests.simulation.tasks.both_tasks import BothTasks
 from tests.simulation.test_donated_processors import cluster_with, donating, instant_terms, jobs, terms_of
@@ -152,7 +153,7 @@ def moments(pilot: Pilot) -> tuple[int, int]:
 
 
 @given(bags, terms(), pilots(st.none()), st.lists(st.integers(0, 110)))
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_pilots_come_and_go_as_they_like(runtimes, terms, drawn, steps):
     Life(runtimes, terms, drawn).live(steps)
 
@@ -167,7 +168,7 @@ def test_pilots_come_and_go_as_they_like(runtimes, terms, drawn, steps):
     st.lists(st.integers(0, 110)),
     st.dictionaries(st.integers(0, 110), st.integers(1, 200), max_size=3),
 )
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_donated_nodes_come_and_go_as_they_like(
     runtimes, terms, rules, allocation, learner, drawn, steps, expected
 ):
@@ -183,13 +184,13 @@ def test_donated_nodes_come_and_go_as_they_like(
 
 
 @given(scenes, bags, terms())
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_a_grid_job_goes_the_same_way(scene, runtimes, terms):
     run_grid_job(cluster_of(scene), np.array(runtimes), terms, BothTasks)
 
 
 @given(scenes, bags, plain_terms, rules, learners(), allocations)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_a_bag_on_donated_nodes_goes_the_same_way(scene, runtimes, terms, rules, learner, allocation):
     run_both(cluster_of(scene), runtimes, donating(terms, rules, allocation), learner)
 
@@ -202,7 +203,7 @@ def test_a_bag_on_donated_nodes_goes_the_same_way(scene, runtimes, terms, rules,
     learners(),
     allocations,
 )
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_tasks_are_cut_and_preempted_often(rows, runtimes, rules, learner, allocation):
     run_on(rows, runtimes, rules, allocation, learner)
 

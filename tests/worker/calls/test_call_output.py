@@ -13,11 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from adaptor.outputs.finding import Outputs, open_place
 from adaptor.protocol.messages import Ending, Orders
+from tests.examples import examples
 from tests.worker.calls.bag_of_calls import Calls, bags
 from tests.worker.fake_daemon import Harness, key
 
@@ -95,10 +96,7 @@ def wait_for(path: Path) -> None:
         time.sleep(0.01)
 
 
-@settings(
-    max_examples=10,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@examples(10, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(acts=st.lists(st.sampled_from([*OUT, say_nothing, *CHANGES]), min_size=1, max_size=20))
 def test_each_output_is_in_its_own_file_and_in_no_other(
     one_worker: Harness, acts: list[Callable[[int], None]]

@@ -8,7 +8,7 @@ from unittest import mock
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.resources import Part
@@ -22,6 +22,7 @@ from backends.slurm.questions import Questions, SlurmReading
 from backends.slurm.rows import QueueRow
 from tests.backends.slurm.answers import MARK, RELEASES, Answers, recorded, squeue_line
 from tests.backends.slurm.record import LIE
+from tests.examples import examples
 
 MIB = 2**20
 
@@ -223,7 +224,7 @@ TEXTS = st.lists(PIECES, max_size=4).map("".join)
 WRITTEN = st.fixed_dictionaries({}, optional=dict.fromkeys(("JobName", *FREE_TEXT), TEXTS))
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.sampled_from(RELEASES), st.dictionaries(st.sampled_from(IDS), WRITTEN, max_size=3))
 def test_no_text_of_a_user_changes_what_is_read_of_any_job(
     release: str, written: dict[str, dict[str, str]]
