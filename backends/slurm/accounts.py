@@ -71,6 +71,10 @@ class GroupLimits(msgspec.Struct, frozen=True, kw_only=True):
     """GrpTRES=cpu."""
     nodes: Used = Used()
     """GrpTRES=node."""
+    memory: Used = Used()
+    """GrpTRES=mem, MiB."""
+    billing: Used = Used()
+    """GrpTRES=billing."""
     jobs: Used = Used()
     """Running jobs: GrpJobs; of a user in an account, MaxJobs."""
     submitted: Used = Used()
@@ -130,6 +134,8 @@ def _group(line: str) -> GroupLimits:
         qos=name,
         processors=tres.get("cpu", Used()),
         nodes=tres.get("node", Used()),
+        memory=tres.get("mem", Used()),
+        billing=tres.get("billing", Used()),
         jobs=jobs,
         submitted=_used(values["GrpSubmitJobs"]),
         minutes=minutes,

@@ -53,6 +53,7 @@ RIGS: dict[str, ClusterOptions] = {
     "two sockets": SOCKETS,
     "CR_Socket": WHOLE_SOCKETS,
     "accounts": replace(ACCOUNTS, accounts=LAB),
+    "accounts, memory": replace(ACCOUNTS, accounts=LAB, select="CR_CPU_Memory"),
 }
 
 
@@ -103,7 +104,11 @@ _OF_ACCOUNTS = (
     (OF_LAB, "MaxTRESPerJob=cpu=2"),
     (OF_USER, "MaxJobs=2"),
     (OF_USER, "MaxTRESMinsPerJob=cpu=3"),
+    (OF_LAB, "MaxTRESPerJob=billing=2"),
+    (OF_LAB, "GrpTRES=billing=3"),
     (OF_QOS, "MinTRESPerJob=cpu=4"),
+    (OF_QOS, "MinTRESPerJob=node=2"),
+    (OF_QOS, "MinTRESPerJob=billing=3"),
     (OF_QOS, "MaxTRESPerNode=cpu=2"),
     (OF_QOS, "MaxTRESPerUser=cpu=3"),
     (OF_QOS, "MaxTRESPerUser=node=1"),
@@ -117,6 +122,13 @@ _OF_ACCOUNTS = (
     (OF_QOS, "MaxTRESMinsPerJob=cpu=4"),
     (OF_QOS, "MaxWall=1"),
 )
+_OF_MEMORY = (
+    (OF_LAB, "MaxTRESPerJob=mem=500"),
+    (OF_LAB, "GrpTRES=mem=1500"),
+    (OF_QOS, "MaxTRESPerUser=mem=700"),
+    (OF_QOS, "MinTRESPerJob=mem=3000"),
+)
+"""Below, or above, the 1000 MB that a processor gets there."""
 CASES = (
     *(
         Case(rig, partition, options=options, keys=keys, most=most)
@@ -129,6 +141,8 @@ CASES = (
     Case("CR_Socket", "half", most=4),
     Case("CR_Socket", "wide"),
     *(Case("accounts", limit=limit) for limit in _OF_ACCOUNTS),
+    *(Case("accounts, memory", limit=limit) for limit in _OF_MEMORY),
+    Case("accounts, memory", limit=_OF_MEMORY[0], options=("--mem", "300M")),
     Case("accounts", limit=(OF_LAB, "GrpTRESRunMins=cpu=60"), keys={"initial_tr": "30m"}),
 )
 
