@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -137,7 +140,9 @@ CASES = (
         for rig in list(RIGS)[:3]
         for partition, options, keys, most in _NODES
     ),
-    *(Case("two sockets", name, most=most, since=(23, 2)) for name, most in (("socket", 8), ("batch", 16))),
+    Case("two sockets"),
+    Case("two sockets", "socket", most=8, since=(23, 2)),
+    Case("two sockets", "socket", options=("--cpus", "3"), most=8, since=(23, 2)),
     Case("CR_Socket"),
     Case("CR_Socket", "memory", options=("--mem", "500M")),
     Case("CR_Socket", "wide"),
@@ -177,9 +182,20 @@ def limited(slurm: ThrowawaySlurm, limit: tuple[str, str]) -> Iterator[None]:
         slurm.run(["sacctmgr", "-i", "modify", *of.split(), "set", f"{bound.rpartition('=')[0]}=-1"])
 
 
+def release() -> tuple[int, ...]:
+    """Of the Slurm of this machine: `(22, 5)`."""
+    program = shutil.which("slurmctld", path=slurm_accounting.SEARCH_PATH) or "slurmctld"
+    said = subprocess.run([program, "-V"], capture_output=True, text=True, check=True).stdout
+    return tuple(map(int, said.split()[-1].split(".")[:2]))
+
+
 def options_of(rig: str) -> ClusterOptions:
-    """With accounting, where it can be had."""
-    options = RIGS[rig]
+    """With accounting, where it can be had, and without partitions that this Slurm does not know."""
+    options, late = (
+        RIGS[rig],
+        {case.partition for case in CASES if case.rig == rig and case.since > release()},
+    )
+    options = replace(options, partitions=tuple(each for each in options.partitions if each.name not in late))
     if slurm_accounting.available() is None:
         return options
     return replace(options, accounting=False, accounts=(), extra=())
@@ -230,9 +246,8 @@ def slurm_says(slurm: ThrowawaySlurm) -> str:
 
 def why_not(slurm: ThrowawaySlurm, case: Case) -> str:
     """Why a case cannot be tried on this cluster; empty: it can."""
-    version = slurm.run(["scontrol", "--version"]).split()[-1].split(".")
-    if tuple(map(int, version[:2])) < case.since:
-        return f"Slurm {'.'.join(version)} does not have it"
+    if release() < case.since:
+        return "this Slurm does not have it"
     return "" if not case.limit[0] or slurm.options.accounting else "no slurmdbd"
 
 
@@ -298,4 +313,4 @@ def _told(cluster: SlurmCluster, case: Case, tell: Callable[[str], None]) -> boo
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(tell=partial(print, flush=True)))
