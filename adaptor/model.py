@@ -174,13 +174,14 @@ class SharedBound(msgspec.Struct, frozen=True, kw_only=True):
     """For people: `GrpTRES of account lab`."""
 
 
-class WorkLeft(msgspec.Struct, frozen=True):
-    """What a limit on all that running jobs may still take leaves for others."""
+class Bound(msgspec.Struct, frozen=True, order=True):
+    """A limit and, for people, where it comes from: `GrpTRES=cpu of account lab`."""
 
-    work: float = math.inf
-    """Processors times seconds."""
-    source: str = ""
-    """For people: `GrpTRESRunMins=cpu of account lab`."""
+    value: float
+    source: str
+
+
+UNLIMITED, FROM_NOTHING = Bound(math.inf, "no limit"), Bound(0, "no limit")
 
 
 class Allowed(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,8 +195,13 @@ class Allowed(msgspec.Struct, frozen=True, kw_only=True):
     """Requests in the system, queued or running."""
     max_work: float = math.inf
     """Processors times seconds of one request."""
-    work_left: WorkLeft = WorkLeft()
-    """Of all requests together that start in addition to those that run."""
+    work_left: Bound = UNLIMITED
+    """Processors times seconds of all requests together that start in addition to those that run."""
+    max_memory: Bound = UNLIMITED
+    """Bytes of one request."""
+    min_memory: Bound = FROM_NOTHING
+    min_gpus: Bound = FROM_NOTHING
+    """Of one request at least."""
     min_proc: int = 1
     """Processors of one request at least."""
     min_parts: int = 1

@@ -7,7 +7,7 @@ import math
 import msgspec
 
 from adaptor.config.policy import Policy
-from adaptor.model import Allowed, Limits, SharedBound, WorkLeft
+from adaptor.model import FROM_NOTHING, UNLIMITED, Allowed, Bound, Limits, SharedBound
 
 POLITE = 4
 """Requests in the system where nothing else is configured: sites allow far more than is neighbourly."""
@@ -23,13 +23,6 @@ LONGEST = 86_400
 """Seconds of a request where there is no limit: schedulers plan no further ahead than a day or so."""
 
 
-class Bound(msgspec.Struct, frozen=True, order=True):
-    """A limit and, for people, where it comes from."""
-
-    value: float
-    source: str
-
-
 class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
     """The tightest of all limits that hold for a site's requests."""
 
@@ -38,14 +31,18 @@ class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
     seconds: Bound
     whole: int  # processors of the nodes on which the site's requests run
     node: int  # of the largest of them
-    least: Bound = Bound(1, "no limit")
+    least: Bound = Bound(1, UNLIMITED.source)
     """Processors of a request at least."""
     parts: int = 1
     """Nodes of a request at least."""
-    work: Bound = Bound(math.inf, "no limit")
+    work: Bound = UNLIMITED
     """Processors times seconds of a request."""
-    work_left: WorkLeft = WorkLeft()
+    work_left: Bound = UNLIMITED
     """Of all requests that start now."""
+    memory: Bound = UNLIMITED
+    """Bytes of a request."""
+    least_memory: Bound = FROM_NOTHING
+    least_gpus: Bound = FROM_NOTHING
 
     def allowed(self, together: tuple[SharedBound, ...] = ()) -> Allowed:
         """The same as a queue state says it."""
@@ -55,6 +52,9 @@ class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
             in_system=self.requests.value,
             max_work=self.work.value,
             work_left=self.work_left,
+            max_memory=self.memory,
+            min_memory=self.least_memory,
+            min_gpus=self.least_gpus,
             min_proc=int(self.least.value),
             min_parts=self.parts,
             together=together,

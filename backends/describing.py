@@ -12,11 +12,11 @@ import yaml
 from adaptor.config.loading import read_policy
 from adaptor.config.policy import Policy
 from adaptor.config.yaml_lines import read_yaml
+from adaptor.model import Bound
 from adaptor.units import clock_duration, counted, format_duration, format_size, parse_duration
 from backends.ceilings import (
     LONGEST,
     POLITE,
-    Bound,
     Ceilings,
     limits_of,
     polite_pilots,

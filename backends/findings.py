@@ -9,8 +9,9 @@ from typing import Literal
 import msgspec
 
 from adaptor.config.schema import SiteConfig
+from adaptor.model import Bound
 from adaptor.units import counted, format_duration
-from backends.ceilings import Bound, Ceilings, limits_of
+from backends.ceilings import Ceilings, limits_of
 from backends.observed.rows import total
 from backends.observed.site import SiteNodes
 

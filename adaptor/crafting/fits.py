@@ -18,7 +18,7 @@ def as_given(queue: QueueState, task: TaskSize) -> TaskSize:
     """The size with the memory that the scheduler counts: its default where the task names none."""
     memory = task.memory
     if memory is None and queue.default_memory is not None:
-        memory = queue.default_memory * task.processors
+        memory = int(min(queue.default_memory * task.processors, queue.allowed.max_memory.value))
     if memory is not None and queue.memory_step > 1:
         step = queue.memory_step * task.processors
         memory = math.ceil(memory / step) * step
@@ -148,6 +148,10 @@ def why_no_node_holds(queue: QueueState, task: TaskSize) -> str:
         if queue.closed or not all(found.values()):  # the nodes of a closed one are not known
             return ""
         return "; ".join(f"{name}: {why}" for name, why in found.items())
+    return _why_not_allowed(queue, task) or _why_too_large(queue, task)
+
+
+def _why_too_large(queue: QueueState, task: TaskSize) -> str:
     nodes, part = list(usable(queue)), task
     if task.nodes == 1 and not gives_any(queue):
         part, _ = part_of(queue, task)
@@ -229,6 +233,49 @@ def least_of(queue: QueueState | None, unit: RequestUnit) -> int:
     return max(queue.allowed.min_parts * unit.processors, round_up(queue.allowed.min_proc, unit.processors))
 
 
+def _memory_of(queue: QueueState, task: TaskSize, unit: RequestUnit) -> int:
+    """Bytes of a unit; 0: none are asked for."""
+    return (as_given(queue, task).memory or 0) * unit.tasks * task.nodes
+
+
+def _most_by_memory(queue: QueueState | None, task: TaskSize, unit: RequestUnit) -> float:
+    each = _memory_of(queue, task, unit) if queue is not None else 0
+    if queue is None or not each or math.isinf(queue.allowed.max_memory.value):
+        return math.inf
+    return queue.allowed.max_memory.value // each * unit.processors
+
+
+def _least_by_size(queue: QueueState | None, task: TaskSize, unit: RequestUnit) -> int:
+    """Processors of a request that has the least memory and GPUs that the scheduler takes."""
+    if queue is None:
+        return 0
+    memory, gpus = _memory_of(queue, task, unit), task.gpus_for(unit.tasks) * task.nodes
+    wanted = ((queue.allowed.min_memory.value, memory), (queue.allowed.min_gpus.value, gpus))
+    return max(math.ceil(least / each) * unit.processors if each else 0 for least, each in wanted)
+
+
+def _why_not_allowed(queue: QueueState, task: TaskSize) -> str:
+    """Why the scheduler takes no request for such tasks, however few or many they are; empty: it does."""
+    allowed, memory = queue.allowed, as_given(queue, task).memory or 0
+    if memory * task.nodes > allowed.max_memory.value:
+        most = format_size(int(allowed.max_memory.value))
+        return (
+            f"each needs {format_size(memory * task.nodes)}, and a request may have {most} "
+            f"({allowed.max_memory.source}); ask for less memory"
+        )
+    if allowed.min_gpus.value > 0 and not task.gpus:
+        return (
+            f"each request must have {counted(int(allowed.min_gpus.value), 'GPU')} at least "
+            f"({allowed.min_gpus.source}); ask for GPUs (--gpus 1), or set `qos` of this site to another"
+        )
+    if allowed.min_memory.value > 0 and not memory:
+        return (
+            f"each request must have {format_size(int(allowed.min_memory.value))} at least "
+            f"({allowed.min_memory.source}); ask for memory (--mem)"
+        )
+    return ""
+
+
 def on_nodes(unit: RequestUnit, rules: SiteRules, queue: QueueState, task: TaskSize) -> Need:
     """What one unit asks of the nodes: one chunk, or a chunk on each of the nodes of a task."""
     whole = task.nodes > 1 or rules.granularity > 1
@@ -262,7 +309,7 @@ def need_of(request: Request, rules: SiteRules, queue: QueueState, task: TaskSiz
 def for_work(rules: SiteRules, queue: QueueState | None, demand: Demand | CraftingSituation) -> SiteRules:
     """The rules with limits as `Limits.for_work` makes them for such tasks. A wide request has no more than
     what running jobs leave now, where that is a minute at least; narrow pilots share it."""
-    limits, left = rules.limits, queue.allowed.work_left.work if queue is not None else math.inf
+    limits, left = rules.limits, queue.allowed.work_left.value if queue is not None else math.inf
     if not limits.max_pilots and 60 <= left < limits.max_work:
         limits = msgspec.structs.replace(limits, max_work=left)
     if math.isinf(limits.max_work):
@@ -293,6 +340,8 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
     runtime: float
     least: int = 1
     """Processors that the scheduler wants a request to have at least."""
+    most: float = math.inf
+    """Processors of a request whose memory the scheduler allows."""
 
     @classmethod
     def of(cls, situation: CraftingSituation) -> RequestShape:
@@ -311,7 +360,8 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
             unit=unit,
             chunk=on_nodes(unit, rules, queue, demand.task) if queue and queue.nodes else None,
             runtime=demand.runtime,
-            least=least_of(queue, unit),
+            least=max(least_of(queue, unit), _least_by_size(queue, demand.task, unit)),
+            most=_most_by_memory(queue, demand.task, unit),
         )
 
     @property
@@ -319,7 +369,7 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
         """The largest possible p; 0 if no task fits."""
         if self.task.nodes == 1 and self.task.processors > self.rules.granularity > 1:
             return 0  # a task runs on one node
-        return self.fit(min(self.rules.limits.max_proc, self.site_processors))
+        return self.fit(int(min(self.rules.limits.max_proc, self.site_processors, self.most)))
 
     def fit(self, processors: int) -> int:
         """The largest valid p up to `processors`; 0: none is valid."""

@@ -109,8 +109,8 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
 
 
 def _within_work(view: PlanningView, wanted: Iterable[Decision]) -> Iterator[Decision]:
-    """Without requests for which running and queued jobs leave too little of what all may take (`WorkLeft`);
-    where no pilot is there, one waits for it."""
+    """Without requests for which running and queued jobs leave too little of `Allowed.work_left`; where no
+    pilot is there, one waits for it."""
     area = 0
     for decision in wanted:
         if isinstance(decision, Issue):

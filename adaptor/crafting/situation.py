@@ -338,7 +338,7 @@ class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
         besides those that are queued."""
         if self.queue is None:
             return math.inf
-        left = self.queue.partitions.get(partition, self.queue).allowed.work_left.work
+        left = self.queue.partitions.get(partition, self.queue).allowed.work_left.value
         waiting = (pilot for pilot in self.pilots if pilot.state is not PilotState.RUNNING)
         return left - sum(pilot.request.area for pilot in waiting) if left < math.inf else left
 

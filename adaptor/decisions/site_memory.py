@@ -293,7 +293,7 @@ class SiteMemory:
     def _bounds_work(self) -> bool:
         """Whether the scheduler bounds processors times time, so that a request is as long as it can be."""
         allowed = self.seen.allowances if self.seen is not None else []
-        return any(min(each.max_work, each.work_left.work) < math.inf for each in allowed)
+        return any(min(each.max_work, each.work_left.value) < math.inf for each in allowed)
 
     def not_submitting(self, submits: Iterable[SubmitRequest]) -> None:
         """These requests have pilots from now on, or will have none."""

@@ -15,10 +15,10 @@ from typing import Literal
 
 import msgspec
 
-from adaptor.model import QueueState, Request
+from adaptor.model import Bound, QueueState, Request
 from adaptor.resources import Need, Node
 from backends.base import PartitionClosed
-from backends.ceilings import Bound, Ceilings
+from backends.ceilings import Ceilings
 from backends.gridengine.parse import Cell, GridJob, GridQueue, Instance, Pe
 from backends.observed import state as observed
 from backends.observed.rows import Amounts, JobRow, ReservationRow

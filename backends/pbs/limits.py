@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.model import Request, SharedBound
-from backends.ceilings import Bound, Ceilings
+from adaptor.model import Bound, Request, SharedBound
+from backends.ceilings import Ceilings
 from backends.pbs.dialect import OPENPBS_MARGIN
 from backends.pbs.reading import PbsTerms
 from backends.pbs.rows import WAITING, PbsJob, PbsQueue

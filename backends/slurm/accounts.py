@@ -71,6 +71,10 @@ class GroupLimits(msgspec.Struct, frozen=True, kw_only=True):
     """GrpTRES=cpu."""
     nodes: Used = Used()
     """GrpTRES=node."""
+    memory: Used = Used()
+    """GrpTRES=mem, MiB."""
+    billing: Used = Used()
+    """GrpTRES=billing."""
     jobs: Used = Used()
     """Running jobs: GrpJobs; of a user in an account, MaxJobs."""
     submitted: Used = Used()
@@ -130,6 +134,8 @@ def _group(line: str) -> GroupLimits:
         qos=name,
         processors=tres.get("cpu", Used()),
         nodes=tres.get("node", Used()),
+        memory=tres.get("mem", Used()),
+        billing=tres.get("billing", Used()),
         jobs=jobs,
         submitted=_used(values["GrpSubmitJobs"]),
         minutes=minutes,
@@ -187,14 +193,19 @@ def below(groups: Iterable[GroupLimits], account: str) -> frozenset[str]:
     return frozenset(name for name in accounts if account in _upwards(accounts, name)) | {account}
 
 
+def minutes_of(name: str) -> tuple[str, str]:
+    """Of what is counted as used: words for people, and the key of sacctmgr."""
+    what = {"cpu": "processor minutes", "wall": "minutes"}.get(name, f"minutes of {name}")
+    return what, _SPENT[name][0]
+
+
 def used_up(groups: Iterable[GroupLimits]) -> str:
     """Why no job of ours starts until a limit is raised or its period begins again; empty: jobs can."""
     for group in groups:
         for name, minutes in group.minutes.items():
             if minutes.limit > minutes.used:
                 continue
-            key, reason = _SPENT[name]
-            what = "processor minutes" if name == "cpu" else "minutes"
+            (what, key), reason = minutes_of(name), _SPENT[name][1]
             return (
                 f"{group.source} has used up its {minutes.limit:g} {what} ({key}={minutes.limit:g}, "
                 f"{minutes.used:g} used): Slurm starts none of its jobs ({'QOS' if group.qos else 'Assoc'}"

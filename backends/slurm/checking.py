@@ -17,7 +17,7 @@ from backends.base import PilotOrder, SchedulerError
 from backends.ceilings import Ceilings
 from backends.commands import Commands
 from backends.findings import Finding, check_service, check_sizes, check_whole_nodes, error, ok, warning
-from backends.slurm.accounts import SlurmTerms
+from backends.slurm.accounts import SlurmTerms, minutes_of
 from backends.slurm.limits import bounded_groups, find_association, groups_of, why_closed
 from backends.slurm.nodes import MEBIBYTE, PartitionNodes, is_known
 from backends.slurm.placing.exclusivity import KNOWN, NODE, NOTHING
@@ -229,10 +229,14 @@ def check_shared(
     for each in groups:
         for name, minutes in each.minutes.items():
             if not math.isinf(minutes.limit):
+                what, key = minutes_of(name)
                 of = f"{minutes.used:g} of {minutes.limit:g}"
-                key = "GrpWall" if name == "wall" else "GrpTRESMins"
-                what = {"cpu": "processor minutes", "wall": "minutes"}.get(name, f"minutes of {name}")
                 yield ok(f"{each.source}: {of} {what} are used ({key})")
+    yield from _of_one_request(nodes, partition, known)
+
+
+def _of_one_request(nodes: PartitionNodes, partition: Partition, known: Ceilings) -> Iterator[Finding]:
+    """The unit of requests, and what each has at least and at most."""
     if nodes.processor_step > 1:
         yield ok(f"Slurm gives {nodes.processor_step} processors at once: requests are multiples of them")
     if nodes.most_memory is not None:
@@ -241,9 +245,24 @@ def check_shared(
             f"a task that needs more than {most} gets a further processor for each {most} (MaxMemPerCPU)"
         )
     if known.parts > 1:
-        yield ok(f"each request gets {known.parts} nodes at least (MinNodes of partition {nodes.name})")
+        of_partition = partition.min_nodes == known.parts
+        source = f"MinNodes of partition {nodes.name}" if of_partition else "MinTRES=node of its QOS"
+        yield ok(f"each request gets {known.parts} nodes at least ({source})")
     if known.least.value > 1:
         yield ok(f"each request has {known.least.value:g} processors at least ({known.least.source})")
+    if known.least_memory.value:
+        least = format_size(known.least_memory.value)
+        yield ok(f"each request has {least} of memory at least ({known.least_memory.source})")
+    if known.least_gpus.value:
+        gpus = counted(int(known.least_gpus.value), "GPU")
+        yield warning(
+            f"each request must have {gpus} at least ({known.least_gpus.source}): submit with --gpus"
+        )
+    if not math.isinf(known.memory.value):
+        yield ok(f"a request has {format_size(known.memory.value)} of memory at most ({known.memory.source})")
+    if not math.isinf(known.work_left.value):
+        minutes = f"{known.work_left.value / 60:g} processor minutes"
+        yield ok(f"requests may take {minutes} together beside what runs now ({known.work_left.source})")
 
 
 def check_submit(

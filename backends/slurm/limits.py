@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
+import msgspec
+
 from adaptor.config.schema import SiteConfig
-from adaptor.model import WorkLeft
+from adaptor.model import FROM_NOTHING, UNLIMITED, Bound
 from backends.base import SchedulerError
-from backends.ceilings import Bound, Ceilings
+from backends.ceilings import Ceilings
 from backends.slurm.accounts import Group, GroupLimits, SlurmTerms, Used, below, concerning, used_up
-from backends.slurm.nodes import Look, PartitionNodes, memory_terms, node_terms
+from backends.slurm.nodes import MEBIBYTE, Look, PartitionNodes, memory_terms, node_terms
 from backends.slurm.parse import Association, QosAllowance
 from backends.slurm.placing.gres import NodeDetail
 from backends.slurm.placing.restriction import restriction_of
@@ -31,22 +33,43 @@ def ceilings(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> Ceil
         bounds.append(Bound(partition.max_nodes * size, f"MaxNodes of {name}"))
     per_node = [Bound(each.value * size, each.source) for each in _bounds(allowances, "nodes")]
     shared = [Bound(group.most, group.source) for group in bounded_groups(terms, site, nodes)]
-    left = min(_run_minutes(groups, partition.billing), default=Bound(math.inf, ""))
+    left = min(_run_minutes(groups, partition.billing), default=UNLIMITED)
     minutes = [*_minutes(groups, partition.billing), *_bounds(allowances, "minutes")]
     of_nodes = _of_own_nodes(nodes, partition)
     return Ceilings(
-        requests=min(_requests(allowances, groups), default=Bound(math.inf, "no limit")),
+        requests=min(_requests(allowances, groups), default=UNLIMITED),
         processors=min([*bounds, *_bounds(allowances, "processors"), *per_node, *of_nodes, *shared]),
         seconds=min([_partition_time(partition), *_bounds(allowances, "seconds"), *_wall(groups)]),
         whole=min([partition.processors, *(int(bound.value) for bound in of_nodes)]),
         node=largest,
         least=max([Bound(1, "no limit"), *(Bound(each.least, each.source) for each in allowances)]),
-        parts=partition.min_nodes,
-        work=min(
-            [Bound(each.value * 60, each.source) for each in minutes], default=Bound(math.inf, "no limit")
-        ),
-        work_left=WorkLeft(left.value * 60, left.source),
+        parts=max(partition.min_nodes, least_nodes(terms, site, partition)),
+        work=min([Bound(each.value * 60, each.source) for each in minutes], default=UNLIMITED),
+        work_left=Bound(left.value * 60, left.source),
+        memory=memory_bound(terms, site, partition),
+        least_memory=_most(allowances, "least_memory", "MinTRES=mem"),
+        least_gpus=_most(allowances, "least_gpus", "MinTRES=gres/gpu"),
     )
+
+
+def least_nodes(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> int:
+    """Nodes of each request at least, by the account and the QOS (MinTRES)."""
+    return max((each.least_nodes for each in _allowances(terms, site, partition)), default=1)
+
+
+def memory_bound(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> Bound:
+    """Bytes that the account and the QOS of a site allow a job, or all jobs of a group together."""
+    groups = groups_of(terms, site, partition)
+    limits = ((each.memory.limit, f"GrpTRES=mem of {each.source}") for each in groups)
+    found = [Bound(MEBIBYTE * limit, source) for limit, source in limits if not math.isinf(limit)]
+    found += _bounds(_allowances(terms, site, partition), "memory")
+    return min(found, default=UNLIMITED)
+
+
+def _most(allowances: Iterable[QosAllowance], kind: str, key: str) -> Bound:
+    """What a request must have at least."""
+    found = [Bound(getattr(each, kind), f"{key} of {each.source}") for each in allowances]
+    return max([bound for bound in found if bound.value > 0], default=FROM_NOTHING)
 
 
 def node_bound(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> float:
@@ -62,11 +85,18 @@ def look_for(
     """What is known of the nodes for the requests of a site."""
     partition = find_partition(terms.partitions.values(), site.partition)
     bound = math.inf if partition is None else node_bound(terms, site, partition)
+    memory = memory_terms(settings, terms.partitions, site.partition)
+    most = UNLIMITED if partition is None else memory_bound(terms, site, partition)
+    if most.value < math.inf:
+        memory = msgspec.structs.replace(memory, request=int(most.value))
     return Look(
         details=details,
         restriction=restriction_of(site),
-        memory=memory_terms(settings, terms.partitions, site.partition),
-        terms=node_terms(settings, partition, site, bound),
+        memory=memory,
+        terms=msgspec.structs.replace(
+            node_terms(settings, partition, site, bound),
+            least_nodes=1 if partition is None else least_nodes(terms, site, partition),
+        ),
     )
 
 
@@ -113,10 +143,14 @@ def bounded_groups(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -
     size = max((node.processors for node in nodes.machines if node.ours), default=1)
     found = []
     for each in groups_of(terms, site, partition):
-        most = min(each.processors.limit, each.nodes.limit * size)
+        billed = each.billing.limit / partition.billing if partition.billing else math.inf
+        most, key = min(
+            (each.processors.limit, "GrpTRES=cpu"),
+            (each.nodes.limit * size, "GrpTRES=node"),
+            (billed, "GrpTRES=billing"),
+        )
         if math.isinf(most):
             continue
-        key = "GrpTRES=cpu" if most == each.processors.limit else "GrpTRES=node"
         accounts = frozenset({each.account}) if each.user else below(terms.groups, each.account)
         found.append(
             Group(
@@ -211,7 +245,20 @@ def _allowances(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> li
     """Those of the association and of the QOS that a request of the site is made under."""
     mine = find_association(terms.associations, site, partition.name)
     found = [terms.qos[name] for name in _qos_names(site, mine, partition) if name in terms.qos]
-    return [mine.allowance, *found] if mine else found
+    known = [mine.allowance, *found] if mine else found
+    return [_in_processors(each, partition.billing) for each in known]
+
+
+def _in_processors(known: QosAllowance, billing: float) -> QosAllowance:
+    """With what is billed as processors. `billing`: of each; 0: not known."""
+    if not billing:
+        return known
+    most = math.inf if math.isinf(known.billing) else max(1, known.billing // billing)
+    return msgspec.structs.replace(
+        known,
+        processors=min(known.processors, most),
+        least=max(known.least, math.ceil(known.least_billing / billing)),
+    )
 
 
 def _qos_names(site: SiteConfig, mine: Association | None, partition: Partition) -> list[str]:

@@ -27,6 +27,8 @@ class MemoryTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Whether memory is given to jobs as processors are."""
     default: int | None = None
     most: int | None = None
+    request: int | None = None
+    """Of one request, however many processors it has."""
 
     def default_on(self, nodes: Iterable[Node]) -> int | None:
         """What a task gets for each processor that names no memory; None: memory is not counted.
@@ -37,7 +39,7 @@ class MemoryTerms(msgspec.Struct, frozen=True, kw_only=True):
         shares = [node.memory // node.processors for node in nodes if node.memory and node.processors]
         if not self.counted or not shares:
             return None
-        bounds = [min(shares), self.default, self.most]
+        bounds = [min(shares), self.default, self.most, self.request]
         least = min(bound for bound in bounds if bound is not None)
         return max(1, least // MEBIBYTE) * MEBIBYTE
 
@@ -50,6 +52,8 @@ class NodeTerms(msgspec.Struct, frozen=True, kw_only=True):
     of_socket: float = math.inf
     job_processors: float = math.inf
     """That each request may have."""
+    least_nodes: int = 1
+    """Of each request."""
     job_memory: int | None = None
     """Bytes that each request may have; None: no bound."""
     whole_cores: bool = True
@@ -177,6 +181,10 @@ class PartitionNodes(SiteNodes, frozen=True, kw_only=True):
     """By node."""
     threads: Mapping[str, int] = {}
     """By node: what Slurm counts as processors of each processor of ours, where that is more than one."""
+    least_nodes: int = 1
+    """Of each request, by its QOS."""
+    request_memory: int | None = None
+    """Bytes that the account or QOS allows one request; None: no bound."""
     memory_shares: int = 1
     """Slurm's processors by which it counts the memory of each processor of ours. Where we use one thread of
     each core these are the threads with CR_ONE_TASK_PER_CORE (seen on 22.05), else the core."""
@@ -241,6 +249,8 @@ def find_site(rows: Collection[NodeRow], partition: str | None, look: Look | Non
         default_memory=look.memory.default_on(each.machine for each in ours),
         processor_step=math.lcm(*(each.step for each in ours)),
         most_memory=look.memory.most if look.memory.counted else None,
+        request_memory=look.memory.request,
+        least_nodes=look.terms.least_nodes,
         threads={each.machine.name: each.threads for each in found if each.threads > 1},
         memory_shares=max((each.threads for each in ours), default=1) if look.terms.one_task else 1,
     )

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from adaptor.model import EndedJob
+from adaptor.units import parse_size
 from backends.base import SchedulerError
 from backends.numbers import Row, finite, not_understood, understood, whole
 from backends.observed.remembered import Remembered, blocks_of, decoded, lines_of
@@ -54,8 +55,16 @@ class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
     """That one job may have of a node."""
     minutes: float = math.inf
     """Processors times minutes of one job."""
+    memory: float = math.inf
+    """Bytes of one job."""
+    billing: float = math.inf
+    """Of one job."""
     least: int = 1
-    """Processors of one job at least."""
+    """Processors of one job at least, as are the next four."""
+    least_nodes: int = 1
+    least_memory: float = 0
+    least_gpus: float = 0
+    least_billing: float = 0
 
 
 class Association(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +114,14 @@ def _qos(line: str) -> tuple[str, QosAllowance]:
         node_processors=_processors(per_node),
         minutes=_processors(minutes),
         least=int(_resources(least).get("cpu", 1)),
+        least_nodes=int(_resources(least).get("node", 1)),
+        least_memory=_resources(least).get("mem", 0),
+        least_gpus=_resources(least).get("gres/gpu", 0),
+        least_billing=_resources(least).get("billing", 0),
     )
+
+
+_COUNTED = ("cpu", "node", "billing", "gres/gpu")
 
 
 def _count(text: str) -> float:
@@ -124,13 +140,17 @@ def _allowance(source: str, submitted: str, wall: str, *resources: str) -> QosAl
         seconds=parse_limit(wall),
         processors=min(each.get("cpu", math.inf) for each in counted),
         nodes=min(each.get("node", math.inf) for each in counted),
+        memory=min(each.get("mem", math.inf) for each in counted),
+        billing=min(each.get("billing", math.inf) for each in counted),
     )
 
 
 def _resources(text: str) -> dict[str, float]:
-    """`cpu=12,node=2` to numbers; other kinds, such as memory, are of no use here."""
-    pairs = (item.partition("=") for item in text.split(",") if item)
-    return {name: finite(value) for name, _, value in pairs if name in ("cpu", "node")}
+    """`cpu=12,node=2,mem=500M` to numbers, memory in bytes; licences and other devices are of no use here."""
+    pairs = [item.partition("=") for item in text.split(",") if item]
+    found = {name: finite(value) for name, _, value in pairs if name in _COUNTED}
+    sizes = {name: float(parse_size(value)) for name, _, value in pairs if name == "mem"}
+    return {**found, **sizes}
 
 
 OF_ONE_JOB = ("JobArrayID", "PriorityLong", "StartTime", "EndTime", "NodeList", "SchedNodes")

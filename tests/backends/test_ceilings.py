@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from adaptor.config.policy import Policy, PolicyKeys
 from adaptor.config.schema import LimitsConfig
+from adaptor.model import Bound
 from adaptor.units import Duration
-from backends.ceilings import FEWEST, Bound, Ceilings, limits_of, polite_processors, within_policy
+from backends.ceilings import FEWEST, Ceilings, limits_of, polite_processors, within_policy
 
 
 def ceilings(whole: int, node: int = 1, allowed: float = math.inf) -> Ceilings:

@@ -11,17 +11,22 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from adaptor.budget.accounting.entries import Reserved
+from adaptor.journal.credits import entries
 from tests.campaign.credits import check_credits
 from tests.campaign.schedulers.on_slurm import ACCOUNTS as LAB
 from tests.campaign.schedulers.on_slurm import USER, SlurmCluster
@@ -53,6 +58,7 @@ RIGS: dict[str, ClusterOptions] = {
     "two sockets": SOCKETS,
     "CR_Socket": WHOLE_SOCKETS,
     "accounts": replace(ACCOUNTS, accounts=LAB),
+    "accounts, memory": replace(ACCOUNTS, accounts=LAB, select="CR_CPU_Memory"),
 }
 
 
@@ -103,7 +109,11 @@ _OF_ACCOUNTS = (
     (OF_LAB, "MaxTRESPerJob=cpu=2"),
     (OF_USER, "MaxJobs=2"),
     (OF_USER, "MaxTRESMinsPerJob=cpu=3"),
+    (OF_LAB, "MaxTRESPerJob=billing=2"),
+    (OF_LAB, "GrpTRES=billing=3"),
     (OF_QOS, "MinTRESPerJob=cpu=4"),
+    (OF_QOS, "MinTRESPerJob=node=2"),
+    (OF_QOS, "MinTRESPerJob=billing=3"),
     (OF_QOS, "MaxTRESPerNode=cpu=2"),
     (OF_QOS, "MaxTRESPerUser=cpu=3"),
     (OF_QOS, "MaxTRESPerUser=node=1"),
@@ -117,18 +127,28 @@ _OF_ACCOUNTS = (
     (OF_QOS, "MaxTRESMinsPerJob=cpu=4"),
     (OF_QOS, "MaxWall=1"),
 )
+_OF_MEMORY = (
+    (OF_LAB, "MaxTRESPerJob=mem=500"),
+    (OF_LAB, "GrpTRES=mem=1500"),
+    (OF_QOS, "MaxTRESPerUser=mem=700"),
+    (OF_QOS, "MinTRESPerJob=mem=3000"),
+)
+"""Below, or above, the 1000 MB that a processor gets there."""
 CASES = (
     *(
         Case(rig, partition, options=options, keys=keys, most=most)
         for rig in list(RIGS)[:3]
         for partition, options, keys, most in _NODES
     ),
-    *(Case("two sockets", name, most=most, since=(23, 2)) for name, most in (("socket", 8), ("batch", 16))),
+    Case("two sockets"),
+    Case("two sockets", "socket", most=8, since=(23, 2)),
+    Case("two sockets", "socket", options=("--cpus", "3"), most=8, since=(23, 2)),
     Case("CR_Socket"),
     Case("CR_Socket", "memory", options=("--mem", "500M")),
-    Case("CR_Socket", "half", most=4),
     Case("CR_Socket", "wide"),
     *(Case("accounts", limit=limit) for limit in _OF_ACCOUNTS),
+    *(Case("accounts, memory", limit=limit) for limit in _OF_MEMORY),
+    Case("accounts, memory", limit=_OF_MEMORY[0], options=("--mem", "300M")),
     Case("accounts", limit=(OF_LAB, "GrpTRESRunMins=cpu=60"), keys={"initial_tr": "30m"}),
 )
 
@@ -162,9 +182,20 @@ def limited(slurm: ThrowawaySlurm, limit: tuple[str, str]) -> Iterator[None]:
         slurm.run(["sacctmgr", "-i", "modify", *of.split(), "set", f"{bound.rpartition('=')[0]}=-1"])
 
 
+def release() -> tuple[int, ...]:
+    """Of the Slurm of this machine: `(22, 5)`."""
+    program = shutil.which("slurmctld", path=slurm_accounting.SEARCH_PATH) or "slurmctld"
+    said = subprocess.run([program, "-V"], capture_output=True, text=True, check=True).stdout
+    return tuple(map(int, said.split()[-1].split(".")[:2]))
+
+
 def options_of(rig: str) -> ClusterOptions:
-    """With accounting, where it can be had."""
-    options = RIGS[rig]
+    """With accounting, where it can be had, and without partitions that this Slurm does not know."""
+    options, late = (
+        RIGS[rig],
+        {case.partition for case in CASES if case.rig == rig and case.since > release()},
+    )
+    options = replace(options, partitions=tuple(each for each in options.partitions if each.name not in late))
     if slurm_accounting.available() is None:
         return options
     return replace(options, accounting=False, accounts=(), extra=())
@@ -198,7 +229,9 @@ def run(cluster: SlurmCluster, lab: Lab, case: Case, seconds: float = 1) -> Ran:
 def _counted(lab: Lab, cluster: SlurmCluster, begun: float) -> tuple[float, float, float, list[str]]:
     journal = lab.state / "journal.sqlite"
     with closing(sqlite3.connect(journal)) as db:
-        rows = db.execute("SELECT tag, p, started, ended FROM pilot WHERE started IS NOT NULL").fetchall()
+        got = {entry.pilot: entry.p for entry in entries(db) if isinstance(entry, Reserved)}
+        found = db.execute("SELECT id, tag, started, ended FROM pilot WHERE started IS NOT NULL").fetchall()
+    rows = [(tag, got[id], started, ended) for id, tag, started, ended in found]
     until(lambda: {tag for tag, *_ in rows} <= {held.tag for held in cluster.records()}, "Slurm recorded all")
     records = {held.tag: held for held in cluster.records()}
     held = sum(p * (ended - started) for _, p, started, ended in rows)
@@ -213,9 +246,8 @@ def slurm_says(slurm: ThrowawaySlurm) -> str:
 
 def why_not(slurm: ThrowawaySlurm, case: Case) -> str:
     """Why a case cannot be tried on this cluster; empty: it can."""
-    version = slurm.run(["scontrol", "--version"]).split()[-1].split(".")
-    if tuple(map(int, version[:2])) < case.since:
-        return f"Slurm {'.'.join(version)} does not have it"
+    if release() < case.since:
+        return "this Slurm does not have it"
     return "" if not case.limit[0] or slurm.options.accounting else "no slurmdbd"
 
 
@@ -228,7 +260,7 @@ def line_of(case: Case, ran: Ran) -> str:
         f"{widest}",
         f"{ran.held:.0f}",
         f"{ran.recorded:.0f}",
-        "; ".join(ran.wrong) or "none",
+        f"{len(ran.wrong)}: {ran.wrong[0]}" if ran.wrong else "none",
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -281,4 +313,4 @@ def _told(cluster: SlurmCluster, case: Case, tell: Callable[[str], None]) -> boo
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(tell=partial(print, flush=True)))

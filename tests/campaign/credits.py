@@ -77,10 +77,12 @@ def _by_records(
 ) -> Iterator[Finding]:
     """The times that were charged are those of the scheduler, to a second, and so are the processors."""
     known = {held.tag: held for held in records}
+    got = {entry.pilot: entry.p for entry in entries(db) if isinstance(entry, Reserved)}
     pilots = db.execute("SELECT id, tag, state, p, started, ended FROM pilot").fetchall()
     if known and not any(tag in known for _, tag, *_ in pilots):
         yield Finding(Wrong.OTHER, f"of {len(pilots)} pilots none is in the records: {sorted(known)[:3]}")
-    for pilot, tag, state, p, started, ended in pilots:
+    for pilot, tag, state, asked, started, ended in pilots:
+        p = got.get(pilot, asked)
         held = known.get(tag)
         if held is None or state == "vanished":
             continue  # it never came into the queue, or the scheduler has lost it in a crash of its own

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adaptor.crafting.fits import RequestShape, part_of, placeable, unit_of, why_no_node_holds, width
 from adaptor.crafting.situation import Demand, SiteRules
-from adaptor.model import Allowed, Limits, QueueState
+from adaptor.model import Allowed, Bound, Limits, QueueState
 from adaptor.resources import Node, TaskSize
 from tests.alike import alike
 
@@ -208,14 +208,79 @@ def test_no_request_is_smaller_than_the_scheduler_takes(allowed: Allowed, least:
     [
         (Allowed(), (4, 16, 3600)),
         (Allowed(max_proc=8, max_tr=600, in_system=2), (2, 8, 600)),
-        (Allowed(max_work=16 * 900), (4, 8, 1800)),
-        (Allowed(max_work=60), (4, 1, 60)),
+        (Allowed(max_work=16 * 900), (4, 16, 3600)),
+        (Allowed(max_work=60), (4, 16, 60)),
     ],
 )
 def test_limits_are_what_the_scheduler_allows_now(allowed: Allowed, expected: tuple[int, int, int]) -> None:
     limits = Limits(max_pending_requests=4, max_proc=16, max_tr=3600)
     found = limits.within(msgspec.structs.replace(in_steps(), allowed=allowed))
     assert (found.max_pending_requests, found.max_proc, found.max_tr) == expected
+
+
+@pytest.mark.parametrize(
+    ("task", "allowed", "expected"),
+    [
+        (size(1), Allowed(max_work=16 * 900), (8, 1800)),
+        (size(4), Allowed(max_work=600), (4, 150)),
+        (size(1), Allowed(work_left=Bound(1200, "QOS q"), max_work=16 * 900), (2, 600)),
+        (size(1), Allowed(work_left=Bound(30, "QOS q"), max_work=16 * 900), (8, 1800)),  # it waits
+    ],
+)
+def test_processors_and_time_are_cut_to_what_such_a_task_needs(
+    task: TaskSize, allowed: Allowed, expected: tuple[int, int]
+) -> None:
+    queue = msgspec.structs.replace(in_steps(), allowed=allowed)
+    limits = Limits(max_pending_requests=4, max_proc=16, max_tr=3600).within(queue)
+    shape = RequestShape.for_demand(
+        SiteRules(limits=limits), queue, Demand(task=task, waiting=1, runtime=60.0)
+    )
+    assert (shape.widest, shape.rules.limits.max_tr) == expected
+
+
+MIB = 2**20
+ONE_MEMORY = Allowed(max_memory=Bound(500 * MIB, "MaxTRES=mem of account lab"))
+SOME_MEMORY = Allowed(min_memory=Bound(500 * MIB, "MinTRES=mem of QOS q"))
+SOME_GPUS = Allowed(min_gpus=Bound(2, "MinTRES=gres/gpu of QOS q"))
+
+
+@pytest.mark.parametrize(
+    ("task", "allowed", "why"),
+    [
+        (TaskSize(memory=600 * MIB), ONE_MEMORY, "each needs 600M, and a request may have 500M (MaxTRES=mem"),
+        (TaskSize(), ONE_MEMORY, ""),  # it gets no more than that
+        (TaskSize(processors=4), ONE_MEMORY, ""),
+        (TaskSize(), SOME_GPUS, "each request must have 2 GPUs at least (MinTRES=gres/gpu of QOS q)"),
+    ],
+)
+def test_what_no_request_may_have_is_refused(task: TaskSize, allowed: Allowed, why: str) -> None:
+    found = why_no_node_holds(with_memory(allowed), task)
+    assert found.startswith(why)
+    assert bool(found) is bool(why)
+
+
+def with_memory(allowed: Allowed) -> QueueState:
+    """Two nodes of four processors and 4 GB, of which a processor gets 1 GB."""
+    nodes = tuple(Node(name=f"n{number}", processors=4, memory=4000 * MIB) for number in range(2))
+    return QueueState(now=0, processors=8, nodes=nodes, default_memory=1000 * MIB, allowed=allowed)
+
+
+@pytest.mark.parametrize(
+    ("task", "allowed", "expected"),
+    [
+        (TaskSize(), ONE_MEMORY, (1, 1)),
+        (TaskSize(memory=100 * MIB), ONE_MEMORY, (1, 5)),
+        (TaskSize(processors=4), ONE_MEMORY, (4, 4)),
+        (TaskSize(memory=100 * MIB), SOME_MEMORY, (5, 8)),
+    ],
+)
+def test_memory_of_a_request_bounds_its_processors(
+    task: TaskSize, allowed: Allowed, expected: tuple[int, int]
+) -> None:
+    rules = SiteRules(limits=Limits(max_pending_requests=1, max_proc=16, max_tr=60))
+    demand = Demand(task=task, waiting=1, runtime=1.0)
+    shape = RequestShape.for_demand(rules, with_memory(allowed), demand)
+    assert (shape.processors_for(1), shape.widest) == expected
 
 
 def test_the_limits_of_a_site_are_the_most_that_any_partition_allows_now() -> None:

@@ -22,9 +22,9 @@ from adaptor.daemon.sites import limits_of, terms_of
 from adaptor.dashboard.pictures import PastUse, site_pictures
 from adaptor.forecast.asked import AskedRequest
 from adaptor.journal.views import pilots
-from adaptor.model import EndedJob, Limits, QueueState
+from adaptor.model import Bound, EndedJob, Limits, QueueState
 from backends.base import PartitionClosed
-from backends.ceilings import Bound, Ceilings
+from backends.ceilings import Ceilings
 from backends.partitions import Partitions
 from tests.daemon.fake_site import FakeBackend, FakeServer, FakeSite
 

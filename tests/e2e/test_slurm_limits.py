@@ -1,4 +1,7 @@
-"""A bag of twelve tasks of one processor, where cores are given, nodes bounded, accounts limited."""
+"""A bag of twelve tasks of one processor, where cores are given, nodes bounded, accounts limited.
+
+The configurations are those of `tests.campaign.allowances`, which prints what becomes of each.
+"""
 
 from __future__ import annotations
 
@@ -7,173 +10,66 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.campaign.allowances import CASES, TASKS, Case, options_of, run, why_not
+from tests.campaign.schedulers.on_slurm import SlurmCluster
 from tests.clusters import slurm_accounting
 from tests.clusters.slurm import ThrowawaySlurm, available
-from tests.clusters.slurm_conf import ACCOUNTS, CORES, ONE_TASK, ClusterOptions
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.living import until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.nightly, pytest.mark.timeout(400)]
 
-TASKS = 12
 
-
-def started(options: ClusterOptions) -> Iterator[ThrowawaySlurm]:
-    reason = available() or (slurm_accounting.available() if options.accounting else None)
-    if reason:
+@pytest.fixture(scope="module")
+def rig(request: pytest.FixtureRequest) -> Iterator[SlurmCluster]:
+    """A cluster of one of RIGS, by its name."""
+    if reason := available():
         pytest.skip(reason)
-    with ThrowawaySlurm(options) as slurm:
-        yield slurm
+    with ThrowawaySlurm(options_of(request.param)) as slurm:
+        yield SlurmCluster("hpc", slurm)
 
 
-@pytest.fixture(scope="module")
-def cores() -> Iterator[ThrowawaySlurm]:
-    yield from started(CORES)
+@pytest.fixture
+def cluster(rig: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmCluster]:
+    """That cluster, found by $SLURM_CONF; no pilot stays for the next test."""
+    monkeypatch.setenv("SLURM_CONF", str(rig.slurm.conf))
+    yield rig
+    rig.slurm.clear()
 
 
-@pytest.fixture(scope="module")
-def one_task() -> Iterator[ThrowawaySlurm]:
-    yield from started(ONE_TASK)
+@pytest.fixture
+def accounts(cluster: SlurmCluster) -> ThrowawaySlurm:
+    if reason := slurm_accounting.available():
+        pytest.skip(reason)
+    return cluster.slurm
 
 
-@pytest.fixture(scope="module")
-def accounts() -> Iterator[ThrowawaySlurm]:
-    for slurm in started(ACCOUNTS):
-        for account, above in (("lab", "root"), ("phys", "lab")):
-            words = ["Description=x", "Organization=x", f"parent={above}"]
-            slurm.run(["sacctmgr", "-i", "add", "account", account, *words])
-        user = getpass.getuser()
-        slurm.run(["sacctmgr", "-i", "add", "user", user, "account=phys", "DefaultAccount=phys"])
-        yield slurm
+with_accounts = pytest.mark.parametrize("rig", ["accounts"], indirect=True)
 
 
-@pytest.fixture(autouse=True)
-def ended(request: pytest.FixtureRequest) -> Iterator[None]:
-    """No pilot stays for the next test."""
-    yield
-    for name in {"cores", "one_task", "accounts"} & set(request.fixturenames):
-        request.getfixturevalue(name).clear()
-
-
-def pilots_of(slurm: ThrowawaySlurm) -> dict[str, tuple[int, int]]:
-    """Processors and nodes of each pilot that ran, by its job, as Slurm says."""
-    fields = "JobArrayID:0|,NumCPUs:0|,NumNodes:0|,NodeList:0|,Name:0"
-    said = slurm.run(["squeue", "-h", "-a", "-r", "-t", "all", "-O", fields])
-    rows = (line.split("|") for line in said.splitlines() if "adaptor-" in line)
-    return {job: (int(cpus), int(nodes)) for job, cpus, nodes, where, _ in rows if where.strip()}
-
-
-def run_bag(
-    slurm: ThrowawaySlurm,
-    lab: Lab,
-    monkeypatch: pytest.MonkeyPatch,
-    partition: str,
-    *options: str,
-    **keys: object,
-) -> list[tuple[int, int]]:
-    """What a bag of twelve tasks ran on."""
-    monkeypatch.setenv("SLURM_CONF", str(slurm.conf))
-    before = pilots_of(slurm)
-    lab.configure(site("slurm", partition=partition, initial_tr="10s", idle_timeout=5, **keys))
-    assert "error" not in lab.run("site", "check").stdout
-    lab.bag(["sleep 1"] * TASKS)
-    lab.run("run", "tasks.bag", *options, timeout=120)
-    exactly_one_result_each(lab, 1, TASKS)
-    lab.run("daemon", "stop", "--pilots")
-    return [ran for job, ran in pilots_of(slurm).items() if job not in before]
-
-
-@pytest.mark.parametrize("rig", ["cores", "one_task"])
 @pytest.mark.parametrize(
-    ("partition", "options", "keys", "most"),
-    [
-        ("batch", (), {}, 16),
-        ("batch", (), {"extra_args": ["--hint=nomultithread"]}, 16),
-        ("memory", ("--mem", "500M"), {}, 16),  # three processors for the memory of each task, so two cores
-        ("half", (), {}, 4),
-        ("wide", (), {}, 16),
-        ("whole", (), {"whole_nodes": True, "processors_per_node": 8}, 16),
-    ],
+    ("rig", "case"),
+    [pytest.param(case.rig, case, id=case.name) for case in CASES],
+    indirect=["rig"],
 )
-def test_a_bag_runs_in_what_slurm_gives(
-    rig: str,
-    partition: str,
-    options: tuple[str, ...],
-    keys: dict[str, object],
-    most: int,
-    request: pytest.FixtureRequest,
-    lab: Lab,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    slurm = request.getfixturevalue(rig)
-    ran = run_bag(slurm, lab, monkeypatch, partition, *options, **keys)
-    started = [pilot for pilot in lab.pilots() if pilot["started"]]
-    each = 2 if keys.get("extra_args") else 1  # a processor is a core of two
+def test_a_bag_runs_in_what_slurm_gives_by_few_requests(cluster: SlurmCluster, lab: Lab, case: Case) -> None:
+    """And is charged what Slurm recorded."""
+    if reason := why_not(cluster.slurm, case):
+        pytest.skip(reason)
+    ran = run(cluster, lab, case)
+    started = [pilot for pilot in ran.pilots if pilot["started"]]
+    assert max(pilot["held"] for pilot in started) <= case.most
+    assert len(ran.pilots) <= 2 * TASKS, "none is made again and again"
+    assert ran.wrong == []
+    each = 2 if case.keys.get("extra_args") and case.rig.startswith("CR_Core") else 1  # of a core of two
     assert [pilot["held"] for pilot in started] == [pilot["p"] * each for pilot in started]
-    held = sorted(pilot["held"] for pilot in started)
-    assert all(
-        cpus <= most for cpus, most in zip(sorted(cpus for cpus, _ in ran), held, strict=True)
-    )  # some give nodes back in the end
-    assert held[-1] <= most
-    assert partition != "wide" or max(nodes for _, nodes in ran) == 2
 
 
 def limit(slurm: ThrowawaySlurm, *words: str) -> None:
     slurm.run(["sacctmgr", "-i", "modify", *words])
 
 
-def test_a_bag_stays_within_what_an_account_may_hold(
-    accounts: ThrowawaySlurm, lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The limit is of the account above that of the user."""
-    limit(accounts, "account", "lab", "set", "GrpTRES=cpu=4")
-    try:
-        ran = run_bag(accounts, lab, monkeypatch, "batch")
-    finally:
-        limit(accounts, "account", "lab", "set", "GrpTRES=cpu=-1")
-    assert max(cpus for cpus, _ in ran) == 4
-
-
-def test_a_bag_stays_within_the_jobs_that_a_qos_lets_run(
-    accounts: ThrowawaySlurm, lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limit(accounts, "qos", "normal", "set", "MaxJobsPerUser=1")
-    try:
-        run_bag(accounts, lab, monkeypatch, "batch")
-    finally:
-        limit(accounts, "qos", "normal", "set", "MaxJobsPerUser=-1")
-
-
-LIMITS = (
-    ("account lab", "GrpTRES=node=1"),
-    ("account lab", "GrpTRESRunMins=cpu=20"),
-    ("account lab", "GrpTRESRunMins=billing=20"),
-    ("account lab", "GrpTRESMins=billing=500"),
-    ("account lab", "GrpWall=500"),
-    ("account lab", "GrpSubmitJobs=1"),
-    ("account lab", "MaxWallDurationPerJob=1"),
-    ("account lab", "MaxTRESPerJob=cpu=2"),
-    ("qos normal", "MinTRESPerJob=cpu=4"),
-    ("qos normal", "MaxTRESPerNode=cpu=2"),
-    ("qos normal", "MaxTRESPerUser=node=1"),
-    ("qos normal", "MaxSubmitJobsPerAccount=1"),
-    ("qos normal", "GrpTRES=cpu=5"),
-    ("qos normal", "MaxTRESMinsPerJob=cpu=4"),
-)
-
-
-@pytest.mark.parametrize(("whose", "bound"), LIMITS, ids=[bound for _, bound in LIMITS])
-def test_a_bag_runs_within_a_limit_by_few_requests(
-    accounts: ThrowawaySlurm, lab: Lab, monkeypatch: pytest.MonkeyPatch, whose: str, bound: str
-) -> None:
-    limit(accounts, *whose.split(), "set", bound)
-    try:
-        assert run_bag(accounts, lab, monkeypatch, "batch")
-    finally:
-        limit(accounts, *whose.split(), "set", f"{bound.rpartition('=')[0]}=-1")
-    assert len(lab.pilots()) <= 2 * TASKS, "none is made again and again"
-
-
+@with_accounts
 @pytest.mark.parametrize(
     ("closed", "opened", "words"),
     [
@@ -185,12 +81,10 @@ def test_a_bag_runs_within_a_limit_by_few_requests(
 def test_a_partition_that_takes_no_such_jobs_gets_none_and_is_named(
     accounts: ThrowawaySlurm,
     lab: Lab,
-    monkeypatch: pytest.MonkeyPatch,
     closed: str,
     opened: str,
     words: str,
 ) -> None:
-    monkeypatch.setenv("SLURM_CONF", str(accounts.conf))
     accounts.run(["sacctmgr", "-i", "add", "qos", "other"], check=False)
     accounts.run(["scontrol", "update", "partition=batch", closed])
     try:
@@ -206,11 +100,9 @@ def test_a_partition_that_takes_no_such_jobs_gets_none_and_is_named(
     exactly_one_result_each(lab, 1, TASKS)
 
 
-def test_minutes_that_are_used_up_are_named_everywhere(
-    accounts: ThrowawaySlurm, lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@with_accounts
+def test_minutes_that_are_used_up_are_named_everywhere(accounts: ThrowawaySlurm, lab: Lab) -> None:
     """And once there are more, the bag runs."""
-    monkeypatch.setenv("SLURM_CONF", str(accounts.conf))
     accounts.occupy(4, 2, "sleep 12")
     until(lambda: used_minutes(accounts) > 1, "Slurm counts the minutes")
     limit(accounts, "account", "lab", "set", "GrpTRESMins=cpu=1")
@@ -239,10 +131,11 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
+@with_accounts
 def test_an_account_that_is_removed_midway_is_named_and_waited_for(
-    accounts: ThrowawaySlurm, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    cluster: SlurmCluster, accounts: ThrowawaySlurm, lab: Lab
 ) -> None:
-    assert run_bag(accounts, lab, monkeypatch, "batch")
+    assert run(cluster, lab, Case("accounts")).pilots
     user = getpass.getuser()
     accounts.run(["sacctmgr", "-i", "delete", "user", user, "account=phys"])
     try:

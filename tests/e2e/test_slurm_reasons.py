@@ -13,7 +13,7 @@ import pytest
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_accounting import available
 from tests.clusters.slurm_conf import DEFAULT_PARTITIONS, ClusterOptions
-from tests.e2e.lab import Lab, site
+from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.e2e.test_slurm_budget import PRICE, recount
 from tests.living import until
 
@@ -26,6 +26,17 @@ TEN_MINUTES = """
 function slurm_job_submit(job, partitions, uid)
   if job.time_limit ~= nil and job.time_limit < 100000 and job.time_limit > 10 then
     slurm.log_user("jobs of this lab last ten minutes")
+    return slurm.ERROR
+  end
+  return slurm.SUCCESS
+end
+function slurm_job_modify(job, record, partitions, uid) return slurm.SUCCESS end
+return slurm
+"""
+NAMES_AN_ACCOUNT = """
+function slurm_job_submit(job, partitions, uid)
+  if job.account == nil then
+    slurm.log_user("every job must name an account (-A)")
     return slurm.ERROR
   end
   return slurm.SUCCESS
@@ -92,6 +103,25 @@ def test_a_submit_plugin_that_refuses_long_jobs_gets_shorter_ones(
     assert max(refused.values()) == 1, "no size was tried twice"
     assert "jobs of this lab last ten minutes" in lab.run("why", "1").stdout
     assert max(pilot["tr"] for pilot in lab.pilots() if pilot["started"]) <= 600
+
+
+@pytest.mark.parametrize(
+    "own_slurm", [ClusterOptions(job_submit=NAMES_AN_ACCOUNT)], indirect=True, ids=["lua"]
+)
+def test_a_submit_plugin_that_wants_an_account_is_asked_once_and_named(
+    own_slurm: ThrowawaySlurm, lab: Lab
+) -> None:
+    """No smaller request is of any use."""
+    words = "every job must name an account (-A)"
+    lab.configure(site("slurm", (3, 16, "4h"), idle_timeout=3, initial_tr="1h"))
+    lab.bag(["sleep 1"] * 8)
+    lab.submit("tasks.bag")
+    until(lambda: words in " ".join(lab.run("why", "1").stdout.split()), "why has the words of the plugin")
+    assert len({pilot["tr"] for pilot in lab.pilots() if pilot["state"] == "refused"}) == 1, "none is halved"
+    lab.configure(site("slurm", (3, 16, "4h"), idle_timeout=3, initial_tr="1m", account="lab"))
+    lab.run("daemon", "restart")
+    lab.wait()
+    exactly_one_result_each(lab, 1, 8)
 
 
 def test_a_time_limit_of_the_partition_that_the_site_does_not_know(slurm: ThrowawaySlurm, lab: Lab) -> None:

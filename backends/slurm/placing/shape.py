@@ -26,6 +26,8 @@ class SlurmShape(RequestParts, frozen=True, kw_only=True):
 
     spread: int = 0
     """Nodes on which the parts lie evenly; 0: wherever they fit."""
+    least_nodes: int = 1
+    """Nodes at least, which Slurm does not see to by itself (MinTRES=node)."""
     shares: int = 1
     """As of `PartitionNodes.memory_shares`."""
 
@@ -40,6 +42,8 @@ class SlurmShape(RequestParts, frozen=True, kw_only=True):
             options.append(f"--mem-per-cpu={share}M")
         if self.spread:
             options += [f"--nodes={self.spread}", f"--ntasks-per-node={self.count // self.spread}"]
+        elif self.least_nodes > 1:
+            options.append(f"--nodes={self.least_nodes}-{max(self.least_nodes, self.count)}")
         return options + ([f"--gpus-per-task={gpus_option(part)}"] if part.gpus else [])
 
     def _of_nodes(self) -> list[str]:
@@ -75,13 +79,16 @@ def shape_of(order: PilotOrder, site: SiteNodes, *, per_node: int | None) -> Slu
 def _in_tasks(order: PilotOrder, site: SiteNodes) -> SlurmShape:
     """Tasks that share a GPU, or a core, are one part: all of it lies on one node."""
     part, _ = part_of(as_queue(site), order.task)
-    memory = site.default_memory
+    memory, most = site.default_memory, site.request_memory if isinstance(site, PartitionNodes) else None
+    if memory is not None and most is not None:
+        memory = max(MEBIBYTE, min(memory, most // part.processors // MEBIBYTE * MEBIBYTE))
     if part.memory is not None:  # Slurm counts whole MiB for each processor
         memory = math.ceil(part.memory / part.processors / MEBIBYTE) * MEBIBYTE
     return SlurmShape(
         count=order.request.p // part.processors,
         spread=order.spread,
         shares=site.memory_shares if isinstance(site, PartitionNodes) else 1,
+        least_nodes=site.least_nodes if isinstance(site, PartitionNodes) else 1,
         part=msgspec.structs.replace(part, memory=None if memory is None else memory * part.processors),
     )
 

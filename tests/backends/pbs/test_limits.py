@@ -12,9 +12,9 @@ import pytest
 from adaptor.config.donation import DonationConfig
 from adaptor.config.loading import parse_config
 from adaptor.config.schema import LimitsConfig, SiteConfig
-from adaptor.model import Request
+from adaptor.model import Bound, Request
 from adaptor.units import Duration
-from backends.ceilings import Bound, limits_of
+from backends.ceilings import limits_of
 from backends.findings import Finding
 from backends.observed.rows import Amounts
 from backends.pbs import discover

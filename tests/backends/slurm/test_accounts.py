@@ -30,6 +30,8 @@ from backends.slurm.parse import Association, QosAllowance
 from backends.slurm.placing.job_details import JobDetail
 from tests.backends.slurm.slurm_rows import NOW, job
 
+MIB = 2**20
+
 Recorded = Callable[[str], str]
 
 
@@ -111,6 +113,39 @@ def test_limits_of_groups_bound_requests(
     assert (known.work.value, known.work.source) == (600, "MaxTRESMins of account phys of user nobody")
 
 
+@pytest.mark.parametrize(
+    ("terms_of_qos", "expected"),
+    [
+        ({"billing": 5}, (5, 1, 1, math.inf, 0, 0)),
+        ({"least_billing": 3}, (24, 3, 1, math.inf, 0, 0)),
+        ({"least_nodes": 2}, (24, 1, 2, math.inf, 0, 0)),
+        ({"memory": 500 * MIB}, (24, 1, 1, 500 * MIB, 0, 0)),
+        ({"least_memory": 500 * MIB, "least_gpus": 1}, (24, 1, 1, math.inf, 500 * MIB, 1)),
+    ],
+)
+def test_what_a_qos_wants_of_one_request(
+    recorded: Recorded, nodes: PartitionNodes, terms_of_qos: dict[str, float], expected: tuple[float, ...]
+) -> None:
+    known = ceilings(terms(recorded, [], **terms_of_qos), SITE, nodes)
+    allowed = known.allowed()
+    found = (allowed.max_proc, allowed.min_proc, allowed.min_parts, allowed.max_memory.value)
+    assert (*found, allowed.min_memory.value, allowed.min_gpus.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("group", "processors", "memory"),
+    [
+        (GroupLimits(source="account phys", account="phys", billing=Used(5, 0)), 5, math.inf),
+        (GroupLimits(source="account phys", account="phys", memory=Used(500, 0)), 24, 500 * MIB),
+    ],
+)
+def test_what_jobs_of_an_account_may_have_together_bounds_one(
+    recorded: Recorded, nodes: PartitionNodes, group: GroupLimits, processors: int, memory: float
+) -> None:
+    allowed = ceilings(terms(recorded, [group]), SITE, nodes).allowed()
+    assert (allowed.max_proc, allowed.max_memory.value) == (processors, memory)
+
+
 def test_limits_of_a_qos_bound_requests(recorded: Recorded, nodes: PartitionNodes) -> None:
     found = terms(recorded, [], jobs=2, least=3, user_processors=9, account_processors=8, node_processors=2)
     known = ceilings(found, SITE, nodes)
@@ -153,7 +188,7 @@ def test_what_running_jobs_may_take_bounds_all_that_start(
             GroupLimits(source="account lab", account="lab", run_minutes={name: run}),
         ]
         found = ceilings(terms(recorded, groups), SITE, nodes).allowed().work_left
-        assert found.work == 60 * min(left, 200)
+        assert found.value == 60 * min(left, 200)
         assert found.source == f"GrpTRESRunMins={name} of account {'lab' if left < 200 else 'phys'}"
 
 

@@ -17,13 +17,14 @@ from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.reports import OwnJob
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.commands import Commands
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.observed import backend as observed
 from backends.observed.remembered import Remembered
 from backends.slurm import parse
 from backends.slurm.backend import SlurmBackend
-from backends.slurm.questions import Questions
+from backends.slurm.questions import Questions, asking_environment
 from backends.slurm.rows import QueueRow
 from tests.backends.hung import HereWithHung
 from tests.backends.orders import runnable
@@ -365,3 +366,22 @@ def test_a_name_that_begins_with_a_line_break_ends_no_row(answered: Callable[[st
     broken = parse.parse_queue(text.replace(f"|{name}{MARK}", f"|\n{name}{MARK}", 1).encode(), MARK)
     assert [row.id for row in broken] == [row.id for row in rows]
     assert f"\n{name}" in {row.name for row in broken}
+
+
+@pytest.mark.parametrize(
+    ("behind", "answers"),
+    [
+        ("Slurmctld(primary) at head is DOWN", True),  # with `rl_enable`, the ping alone is held back
+        ("", False),
+    ],
+)
+def test_settings_that_came_whole_count_whatever_scontrol_says_of_its_ping(
+    fake: Fake, behind: str, answers: bool
+) -> None:
+    fake("scontrol", f"cat {FIXTURES}/plain/settings.txt; echo '{behind}'; exit 1")
+    asked = Questions(Commands(asking_environment, 10.0))
+    if answers:
+        assert asked.settings()["SLURM_VERSION"] == "22.05.8"
+    else:
+        with pytest.raises(SchedulerError, match="scontrol failed with status 1"):
+            asked.settings()

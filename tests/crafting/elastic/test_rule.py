@@ -22,7 +22,7 @@ from adaptor.crafting.situation import (
     Withdraw,
     Withhold,
 )
-from adaptor.model import Allowed, Limits, PendingJob, PilotState, QueueState, Request, RunningJob, WorkLeft
+from adaptor.model import Allowed, Bound, Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize
 
 LIMITS = Limits(max_pending_requests=4, max_pilots=200, max_proc=64, max_tr=36_000)
@@ -271,7 +271,7 @@ def test_a_budget_that_is_too_small_for_all_has_pilots_long_enough_for_a_task() 
 
 def with_work_left(seen: PlanningView, minutes: float) -> PlanningView:
     assert seen.queue is not None
-    allowed = Allowed(work_left=WorkLeft(60 * minutes, "GrpTRESRunMins=cpu of account lab"))
+    allowed = Allowed(work_left=Bound(60 * minutes, "GrpTRESRunMins=cpu of account lab"))
     return msgspec.structs.replace(seen, queue=msgspec.structs.replace(seen.queue, allowed=allowed))
 
 

@@ -15,10 +15,10 @@ from adaptor.daemon.client.starts import read_starts
 from adaptor.daemon.step import step
 from adaptor.errors import UsageError
 from adaptor.forecast.asked import AskedRequest
-from adaptor.model import Estimate, PendingJob, RunningJob
+from adaptor.model import Bound, Estimate, PendingJob, RunningJob
 from adaptor.reports import JobReport, JobState
 from backends.base import SchedulerError
-from backends.ceilings import Bound, Ceilings
+from backends.ceilings import Ceilings
 from tests.daemon.fake_site import FakeSite
 
 HOUR = AskedRequest(tr=3600.0, processors=4)
