@@ -243,7 +243,7 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     withheld: bool = False
     """Whether the scheduler lets nothing start for them now, so that withdrawing others makes no room."""
     by_hosts: bool = False
-    """Whether hosts are bought one by one: `most` then includes all pilots in the system."""
+    """Whether hosts are requested one by one: `most` then includes all pilots in the system."""
     least_tr: int = 0
     """Least seconds of each request where its slot lasts that long."""
     together: int | None = None
