@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
 
 IDLE = 600.0  # seconds without a job after which an open bag closes
+OF_ARRAY = "SLURM_ARRAY_TASK_"  # the variables of an array, all alike in its elements but for the index
 BAG = "ADAPTOR_SHIM_BAG"  # the variable that names the bag of a caller
 
 
@@ -77,7 +78,13 @@ class SmallJob:
                 raise TooLarge(remark.text)
             tell(remark.text)
         options = dict(self.made.options)
-        self.script: BatchScript = options.pop("script")
+        script: BatchScript = options.pop("script")
+        # Of an array, in its tasks alone: a job without one may come into the same bag.
+        self._of_array = {
+            name: value for name, value in script.variables.items() if name.startswith(OF_ARRAY)
+        }
+        others = {name: value for name, value in script.variables.items() if name not in self._of_array}
+        self.script: BatchScript = msgspec.structs.replace(script, variables=others)
         self.name: str = options.pop("name")
         cwd = os.path.join(submission.folder, os.path.expanduser(self.made.cwd))  # noqa: PTH111, PTH118
         if not os.path.isdir(cwd):  # noqa: PTH112
@@ -130,7 +137,7 @@ class SmallJob:
                 limit=self.limit,
             )
             written = {OWN_SCRIPT: msgspec.json.encode(own).decode()}
-            environment = {**changed, **(task.environment or {}), **written}
+            environment = {**changed, **self._of_array, **(task.environment or {}), **written}
             found.append(TaskInput(task.command, self.name, self.cwd, environment))
         return found
 

@@ -63,6 +63,15 @@ def test_a_task_has_what_is_not_its_bags() -> None:
     assert own(small())[0].place is None
 
 
+def test_a_job_may_come_into_the_bag_that_an_array_has_opened() -> None:
+    """It had variables of the array, which the job lacks: what waits for an array was refused."""
+    array = small("-a", "1-3")
+    assert array.variables.keys() == small().variables.keys()
+    told = [task.environment or {} for task in array.tasks(array.variables, b"")]
+    assert [each["SLURM_ARRAY_TASK_ID"] for each in told] == ["1", "2", "3"]
+    assert {each["SLURM_ARRAY_TASK_COUNT"] for each in told} == {"3"}
+
+
 def test_an_array_of_which_only_some_run_has_a_bag_alone() -> None:
     assert small("-a", "1-9%2").alone
     assert not small("-a", "1-9").alone
