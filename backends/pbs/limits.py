@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.model import Bound, Request, SharedBound
+from adaptor.model import UNLIMITED, Bound, Request, SharedBound
 from backends.ceilings import Ceilings
 from backends.pbs.dialect import OPENPBS_MARGIN
 from backends.pbs.reading import PbsTerms
@@ -34,11 +34,12 @@ def ceilings(terms: PbsTerms) -> Ceilings:
     nodes = [Bound(bound.value * size, bound.source) for bound in bounds("max_nodes")]
     everything = Bound(site.total, f"all processors of queue {site.queue.name}")
     return Ceilings(
-        requests=min(bounds("max_queued", "max_run"), default=Bound(math.inf, "no limit")),
+        requests=min(bounds("max_queued", "max_run"), default=UNLIMITED),
         processors=min([everything, *bounds("max_processors"), *nodes]),
-        seconds=min(bounds("max_seconds"), default=Bound(math.inf, "no limit")),
+        seconds=min(bounds("max_seconds"), default=UNLIMITED),
         whole=site.total,
         node=max(site.sizes.values(), default=size),
+        memory=min(bounds("max_memory"), default=UNLIMITED),
         least=Bound(max(1.0, queue.min_processors), f"resources_min.ncpus of queue {queue.name}"),
     )
 
@@ -122,5 +123,6 @@ _WORDS = {
     "max_run": "max_run",
     "max_processors": "resources_max.ncpus",
     "max_nodes": "resources_max.nodect",
+    "max_memory": "resources_max.mem",
     "max_seconds": "resources_max.walltime",
 }

@@ -113,8 +113,9 @@ class PbsLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What a queue or the server allows; `math.inf` where it sets no limit."""
 
     name: str
-    max_processors: float = math.inf  # of one job; as the next two
+    max_processors: float = math.inf  # of one job; as the next three
     max_nodes: float = math.inf
+    max_memory: float = math.inf  # bytes
     max_seconds: float = math.inf
     max_queued: float = math.inf  # jobs of one user (us), running ones included
     max_run: float = math.inf  # jobs of one user (us) that run at once

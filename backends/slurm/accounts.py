@@ -86,6 +86,8 @@ class GroupLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What running jobs may still take, together: GrpTRESRunMins."""
     job_processors: float = math.inf
     """Processors of one job on one node: MaxTRESPerNode=cpu."""
+    job_memory: float = math.inf
+    """The same in MiB: MaxTRESPerNode=mem."""
     job_minutes: float = math.inf
     """Processors times minutes of one job: MaxTRESMins=cpu."""
 
@@ -141,6 +143,7 @@ def _group(line: str) -> GroupLimits:
         minutes=minutes,
         run_minutes=_counted(values["GrpTRESRunMins"]),
         job_processors=_counted(values.get("MaxTRESPN", "")).get("cpu", Used()).limit,
+        job_memory=_counted(values.get("MaxTRESPN", "")).get("mem", Used()).limit,
         job_minutes=_counted(values.get("MaxTRESMinsPJ", "")).get("cpu", Used()).limit,
     )
 

@@ -52,6 +52,14 @@ def ceilings(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> Ceil
     )
 
 
+def _node_memory(terms: SlurmTerms, site: SiteConfig, partition: Partition, known: int | None) -> int | None:
+    """Bytes of a node that a job may have, by the partition (`known`), the account and the QOS; None: all."""
+    allowances, groups = _allowances(terms, site, partition), groups_of(terms, site, partition)
+    bounds = [each.node_memory for each in allowances] + [MEBIBYTE * each.job_memory for each in groups]
+    least = min(bounds, default=math.inf)
+    return known if math.isinf(least) else int(min(least, known or math.inf))
+
+
 def least_nodes(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> int:
     """Nodes of each request at least, by the account and the QOS (MinTRES)."""
     return max((each.least_nodes for each in _allowances(terms, site, partition)), default=1)
@@ -89,14 +97,18 @@ def look_for(
     most = UNLIMITED if partition is None else memory_bound(terms, site, partition)
     if most.value < math.inf:
         memory = msgspec.structs.replace(memory, request=int(most.value))
+    of_node = node_terms(settings, partition, site, bound)
+    if partition is not None:
+        of_node = msgspec.structs.replace(
+            of_node,
+            least_nodes=least_nodes(terms, site, partition),
+            job_memory=_node_memory(terms, site, partition, of_node.job_memory),
+        )
     return Look(
         details=details,
         restriction=restriction_of(site),
         memory=memory,
-        terms=msgspec.structs.replace(
-            node_terms(settings, partition, site, bound),
-            least_nodes=1 if partition is None else least_nodes(terms, site, partition),
-        ),
+        terms=of_node,
     )
 
 

@@ -53,6 +53,8 @@ class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
     account_processors: float = math.inf
     node_processors: float = math.inf
     """That one job may have of a node."""
+    node_memory: float = math.inf
+    """The same in bytes."""
     minutes: float = math.inf
     """Processors times minutes of one job."""
     memory: float = math.inf
@@ -112,6 +114,7 @@ def _qos(line: str) -> tuple[str, QosAllowance]:
         user_processors=_processors(per_user),
         account_processors=_processors(per_account),
         node_processors=_processors(per_node),
+        node_memory=_resources(per_node).get("mem", math.inf),
         minutes=_processors(minutes),
         least=int(_resources(least).get("cpu", 1)),
         least_nodes=int(_resources(least).get("node", 1)),

@@ -131,6 +131,7 @@ _OF_MEMORY = (
     (OF_LAB, "MaxTRESPerJob=mem=500"),
     (OF_LAB, "GrpTRES=mem=1500"),
     (OF_QOS, "MaxTRESPerUser=mem=700"),
+    (OF_QOS, "MaxTRESPerNode=mem=800"),
     (OF_QOS, "MinTRESPerJob=mem=3000"),
 )
 """Below, or above, the 1000 MB that a processor gets there."""

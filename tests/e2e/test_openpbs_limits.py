@@ -72,3 +72,21 @@ def test_requests_keep_within_what_pbs_allows_now(
         assert begun
         assert len({pilot["job"] for pilot in lab.pilots() if pilot["job"]}) <= 2 * most_jobs
     lab.run("daemon", "stop", "--pilots")
+
+
+def test_a_request_has_the_memory_that_the_queue_takes_from_one_job(
+    openpbs: ThrowawayOpenPbs, lab: Lab
+) -> None:
+    """And a task that needs more is refused with the reason."""
+    with openpbs.setting("resources_max.mem", "700mb", "queue workq"):
+        lab.configure(site("pbs", limits={"max_pending_requests": 6, "max_proc": 16}, initial_tr="30s"))
+        lab.run("daemon", "start")
+        until(lambda: lab.run("site", "slots").returncode == 0, "the queue is read")
+        lab.bag(["sleep 1"] * TASKS)
+        assert "resources_max.mem" in lab.run("submit", "tasks.bag", "--mem", "900M", expect=2).stderr
+        bag = lab.submit("tasks.bag", "--mem", "300M")
+        lab.wait(bag, timeout=120)
+        exactly_one_result_each(lab, bag, TASKS)
+        assert not [pilot for pilot in lab.pilots() if pilot["state"] == "refused"], lab.log()
+        assert max(pilot["p"] for pilot in lab.pilots()) <= 2
+    lab.run("daemon", "stop", "--pilots")

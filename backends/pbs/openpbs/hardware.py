@@ -165,6 +165,7 @@ def _limits(values: Mapping[str, str], user: str, groups: Collection[str] | None
     return {
         "max_processors": min(_most(most, "ncpus"), _user(values, user, group, *_OF_PROCESSORS)),
         "max_nodes": _most(most, "nodect"),
+        "max_memory": parse_size(most["mem"]) if "mem" in most else math.inf,
         "max_seconds": clock_seconds(most["walltime"]) if "walltime" in most else math.inf,
         "max_queued": _user(values, user, group, "max_queued", "queued_jobs_threshold"),
         "max_run": _user(values, user, group, "max_run", "max_user_run", "max_running"),

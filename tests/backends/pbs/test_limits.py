@@ -78,6 +78,18 @@ def test_limits_of_the_server_and_on_nodes_bind_too() -> None:
     assert (known.processors.value, known.processors.source) == (12, "resources_max.nodect of the server")
 
 
+def test_the_memory_of_one_job_is_read_with_its_source() -> None:
+    text = recorded("01-idle-qstat-Qf").replace(
+        "resources_max.ncpus = 8", "resources_max.ncpus = 8\n    resources_max.mem = 2gb"
+    )
+    queues = {each.name: each for each in queues_of(parse_long(text, "Queue: "), "alice")}
+    known = terms("limited")
+    site = msgspec.structs.replace(known.site, queue=queues["limited"])
+    found = ceilings(msgspec.structs.replace(known, site=site, queues=queues)).allowed().max_memory
+    assert (found.value, found.source) == (2 * 2**30, "resources_max.mem of queue limited")
+    assert ceilings(terms("limited")).allowed().max_memory.value == math.inf
+
+
 def test_behind_a_routing_queue_the_roomiest_counts() -> None:
     known = terms("route")
     assert roomiest(known.site.queue, known.queues).name == "workq"

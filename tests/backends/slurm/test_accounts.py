@@ -24,7 +24,7 @@ from backends.slurm.accounts import (
     shared_bounds,
     used_up,
 )
-from backends.slurm.limits import bounded_groups, ceilings, node_bound, why_closed
+from backends.slurm.limits import bounded_groups, ceilings, look_for, node_bound, why_closed
 from backends.slurm.nodes import PartitionNodes, find_site
 from backends.slurm.parse import Association, QosAllowance
 from backends.slurm.placing.job_details import JobDetail
@@ -144,6 +144,21 @@ def test_what_jobs_of_an_account_may_have_together_bounds_one(
 ) -> None:
     allowed = ceilings(terms(recorded, [group]), SITE, nodes).allowed()
     assert (allowed.max_proc, allowed.max_memory.value) == (processors, memory)
+
+
+@pytest.mark.parametrize(
+    ("group", "of_qos", "expected"),
+    [
+        (GroupLimits(source="account phys", account="phys"), {}, None),
+        (GroupLimits(source="account phys", account="phys", job_memory=800), {}, 800 * MIB),
+        (GroupLimits(source="account phys", account="phys"), {"node_memory": 700 * MIB}, 700 * MIB),
+    ],
+)
+def test_memory_that_a_job_may_have_of_a_node(
+    recorded: Recorded, group: GroupLimits, of_qos: dict[str, float], expected: int | None
+) -> None:
+    found = terms(recorded, [group], **of_qos)
+    assert look_for(SITE, {}, found, {}).terms.job_memory == expected
 
 
 def test_limits_of_a_qos_bound_requests(recorded: Recorded, nodes: PartitionNodes) -> None:
