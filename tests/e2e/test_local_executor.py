@@ -187,6 +187,7 @@ def test_what_has_started_is_not_cancelled_and_what_waits_is(lab: Lab, program: 
 
             if __name__ == "__main__":
                 executor = adaptor.Executor()
+                executor.with_resources(cpus=2).submit(int).result()  # so the only request has both
                 failing = [executor.submit(int, "no number") for _ in range(30)]  # no bag stops for it
                 print({type(future.exception()).__name__ for future in failing})
                 first = stays("here")
