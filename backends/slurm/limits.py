@@ -209,7 +209,7 @@ def _minutes(groups: Iterable[GroupLimits], billing: float) -> Iterator[Bound]:
 
 
 def _run_minutes(groups: Iterable[GroupLimits], billing: float) -> Iterator[Bound]:
-    """Processors times minutes that all jobs which start now may take, beside those that run."""
+    """Processors times minutes that all jobs which start now may take, in addition to those that run."""
     for group in groups:
         for name, size in (("cpu", 1.0), ("billing", billing)):
             total, run = (each.get(name, Used()) for each in (group.minutes, group.run_minutes))
