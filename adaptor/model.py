@@ -196,7 +196,7 @@ class Allowed(msgspec.Struct, frozen=True, kw_only=True):
     max_work: float = math.inf
     """Processors times seconds of one request."""
     work_left: Bound = UNLIMITED
-    """Processors times seconds of all requests together that start in addition to those that run."""
+    """Processors times seconds of all requests together that start now, in addition to those that run."""
     max_memory: Bound = UNLIMITED
     """Bytes of one request."""
     min_memory: Bound = FROM_NOTHING

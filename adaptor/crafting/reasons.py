@@ -69,7 +69,7 @@ def hour_used_up(view: PlanningView, uncovered: int) -> str:
 
 
 def work_held(view: PlanningView, partition: str) -> str:
-    """Why no further request is made in addition to those that run or are queued."""
+    """Why no request is made in addition to those that run or are queued."""
     queue = view.queue
     source = queue.partitions.get(partition, queue).allowed.work_left.source if queue is not None else ""
     return (

@@ -262,7 +262,9 @@ def _of_one_request(nodes: PartitionNodes, partition: Partition, known: Ceilings
         yield ok(f"a request has {format_size(known.memory.value)} of memory at most ({known.memory.source})")
     if not math.isinf(known.work_left.value):
         minutes = f"{known.work_left.value / 60:g} processor minutes"
-        yield ok(f"requests may take {minutes} together in addition to what runs ({known.work_left.source})")
+        yield ok(
+            f"requests may take {minutes} together, in addition to what runs now ({known.work_left.source})"
+        )
 
 
 def check_submit(
