@@ -199,6 +199,8 @@ class Allowed(msgspec.Struct, frozen=True, kw_only=True):
     """Processors times seconds of all requests together that start now, in addition to those that run."""
     max_memory: Bound = UNLIMITED
     """Bytes of one request."""
+    max_gpus: Bound = UNLIMITED
+    """GPUs of one request."""
     min_memory: Bound = FROM_NOTHING
     min_gpus: Bound = FROM_NOTHING
     """Of one request at least."""

@@ -41,6 +41,8 @@ class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
     """Of all requests that start now."""
     memory: Bound = UNLIMITED
     """Bytes of a request."""
+    gpus: Bound = UNLIMITED
+    """Of a request."""
     least_memory: Bound = FROM_NOTHING
     least_gpus: Bound = FROM_NOTHING
 
@@ -53,6 +55,7 @@ class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
             max_work=self.work.value,
             work_left=self.work_left,
             max_memory=self.memory,
+            max_gpus=self.gpus,
             min_memory=self.least_memory,
             min_gpus=self.least_gpus,
             min_proc=int(self.least.value),

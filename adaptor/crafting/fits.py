@@ -238,11 +238,14 @@ def _memory_of(queue: QueueState, task: TaskSize, unit: RequestUnit) -> int:
     return (as_given(queue, task).memory or 0) * unit.tasks * task.nodes
 
 
-def _most_by_memory(queue: QueueState | None, task: TaskSize, unit: RequestUnit) -> float:
-    each = _memory_of(queue, task, unit) if queue is not None else 0
-    if queue is None or not each or math.isinf(queue.allowed.max_memory.value):
+def _most_by_size(queue: QueueState | None, task: TaskSize, unit: RequestUnit) -> float:
+    """Processors of a request that has the most memory or GPUs that the scheduler takes."""
+    if queue is None:
         return math.inf
-    return queue.allowed.max_memory.value // each * unit.processors
+    memory, gpus = _memory_of(queue, task, unit), task.gpus_for(unit.tasks) * task.nodes
+    allowed = ((queue.allowed.max_memory.value, memory), (queue.allowed.max_gpus.value, gpus))
+    units = [most // each for most, each in allowed if each and not math.isinf(most)]
+    return min(units, default=math.inf) * unit.processors
 
 
 def _least_by_size(queue: QueueState | None, task: TaskSize, unit: RequestUnit) -> int:
@@ -262,6 +265,11 @@ def _why_not_allowed(queue: QueueState, task: TaskSize) -> str:
         return (
             f"each needs {format_size(memory * task.nodes)}, and a request may have {most} "
             f"({allowed.max_memory.source}); ask for less memory"
+        )
+    if (gpus := task.gpus_for(1) * task.nodes) > allowed.max_gpus.value:
+        return (
+            f"each needs {counted(gpus, 'GPU')}, and a request may have {int(allowed.max_gpus.value)} "
+            f"({allowed.max_gpus.source}); ask for fewer"
         )
     if allowed.min_gpus.value > 0 and not task.gpus:
         return (
@@ -361,7 +369,7 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
             chunk=on_nodes(unit, rules, queue, demand.task) if queue and queue.nodes else None,
             runtime=demand.runtime,
             least=max(least_of(queue, unit), _least_by_size(queue, demand.task, unit)),
-            most=_most_by_memory(queue, demand.task, unit),
+            most=_most_by_size(queue, demand.task, unit),
         )
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -75,6 +75,8 @@ class GroupLimits(msgspec.Struct, frozen=True, kw_only=True):
     """GrpTRES=mem, MiB."""
     billing: Used = Used()
     """GrpTRES=billing."""
+    gpus: Used = Used()
+    """GrpTRES=gres/gpu."""
     jobs: Used = Used()
     """Running jobs: GrpJobs; of a user in an account, MaxJobs."""
     submitted: Used = Used()
@@ -119,7 +121,7 @@ def _group(line: str) -> GroupLimits:
     values: dict[str, str] = {}
     for key, value in _WORD.findall(line):
         values.setdefault(key, value)
-    tres = _counted(values["GrpTRES"])
+    tres = _counted(values["GrpTRES"], {*_SPENT, "gres/gpu"})
     minutes = {**_counted(values["GrpTRESMins"]), "wall": _used(values.get("GrpWall", ""))}
     jobs = _used(values["GrpJobs"])
     name = _name(values.get("QOS", ""))
@@ -138,6 +140,7 @@ def _group(line: str) -> GroupLimits:
         nodes=tres.get("node", Used()),
         memory=tres.get("mem", Used()),
         billing=tres.get("billing", Used()),
+        gpus=tres.get("gres/gpu", Used()),
         jobs=jobs,
         submitted=_used(values["GrpSubmitJobs"]),
         minutes=minutes,
@@ -153,10 +156,10 @@ def _name(text: str) -> str:
     return text.partition("(")[0]
 
 
-def _counted(text: str) -> dict[str, Used]:
+def _counted(text: str, names: Container[str] = _SPENT) -> dict[str, Used]:
     """`cpu=6(2),mem=N(0)`, by the name before the sign."""
     pairs = (item.partition("=") for item in text.split(",") if item)
-    return {name: _used(value) for name, _, value in pairs if name in _SPENT}
+    return {name: _used(value) for name, _, value in pairs if name in names}
 
 
 def _used(text: str) -> Used:

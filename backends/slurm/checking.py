@@ -258,6 +258,8 @@ def _of_one_request(nodes: PartitionNodes, partition: Partition, known: Ceilings
         yield warning(
             f"each request must have {gpus} at least ({known.least_gpus.source}): submit with --gpus"
         )
+    if not math.isinf(known.gpus.value):
+        yield ok(f"a request has {counted(int(known.gpus.value), 'GPU')} at most ({known.gpus.source})")
     if not math.isinf(known.memory.value):
         yield ok(f"a request has {format_size(known.memory.value)} of memory at most ({known.memory.source})")
     if not math.isinf(known.work_left.value):

@@ -47,6 +47,7 @@ def ceilings(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> Ceil
         work=min([Bound(each.value * 60, each.source) for each in minutes], default=UNLIMITED),
         work_left=Bound(left.value * 60, left.source),
         memory=memory_bound(terms, site, partition),
+        gpus=min([*_gpus(groups), *_bounds(allowances, "gpus")], default=UNLIMITED),
         least_memory=_most(allowances, "least_memory", "MinTRES=mem"),
         least_gpus=_most(allowances, "least_gpus", "MinTRES=gres/gpu"),
     )
@@ -72,6 +73,12 @@ def memory_bound(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> B
     found = [Bound(MEBIBYTE * limit, source) for limit, source in limits if not math.isinf(limit)]
     found += _bounds(_allowances(terms, site, partition), "memory")
     return min(found, default=UNLIMITED)
+
+
+def _gpus(groups: Iterable[GroupLimits]) -> list[Bound]:
+    """GPUs of all jobs of a group together, and so of each."""
+    found = [Bound(each.gpus.limit, f"GrpTRES=gres/gpu of {each.source}") for each in groups]
+    return [bound for bound in found if not math.isinf(bound.value)]
 
 
 def _most(allowances: Iterable[QosAllowance], kind: str, key: str) -> Bound:

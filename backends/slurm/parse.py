@@ -59,6 +59,8 @@ class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
     """Processors times minutes of one job."""
     memory: float = math.inf
     """Bytes of one job."""
+    gpus: float = math.inf
+    """Of one job."""
     billing: float = math.inf
     """Of one job."""
     least: int = 1
@@ -144,6 +146,7 @@ def _allowance(source: str, submitted: str, wall: str, *resources: str) -> QosAl
         processors=min(each.get("cpu", math.inf) for each in counted),
         nodes=min(each.get("node", math.inf) for each in counted),
         memory=min(each.get("mem", math.inf) for each in counted),
+        gpus=min(each.get("gres/gpu", math.inf) for each in counted),
         billing=min(each.get("billing", math.inf) for each in counted),
     )
 

@@ -35,6 +35,7 @@ from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.clusters.slurm_conf import (
     ACCOUNTS,
     CORES,
+    MIXED,
     ONE_TASK,
     SOCKETS,
     THREADS,
@@ -59,6 +60,16 @@ RIGS: dict[str, ClusterOptions] = {
     "CR_Socket": WHOLE_SOCKETS,
     "accounts": replace(ACCOUNTS, accounts=LAB),
     "accounts, memory": replace(ACCOUNTS, accounts=LAB, select="CR_CPU_Memory"),
+    "accounts, GPUs": replace(
+        ACCOUNTS,
+        accounts=LAB,
+        node_settings={"n3": "CPUs=4 Gres=gpu:2", "n4": "CPUs=4 Gres=gpu:2"},
+        gres=(
+            MIXED.gres[0],
+            "NodeName=n4 Name=gpu File=/dev/tty[3-4]",
+        ),
+        extra=(*ACCOUNTS.extra, "GresTypes=gpu", "AccountingStorageTRES=gres/gpu"),
+    ),
 }
 
 
@@ -135,6 +146,12 @@ _OF_MEMORY = (
     (OF_QOS, "MinTRESPerJob=mem=3000"),
 )
 """Below, or above, the 1000 MB that a processor gets there."""
+_OF_GPUS = (
+    (OF_LAB, "GrpTRES=gres/gpu=1"),
+    (OF_LAB, "MaxTRESPerJob=gres/gpu=2"),
+    (OF_QOS, "MaxTRESPerUser=gres/gpu=1"),
+    (OF_QOS, "MinTRESPerJob=gres/gpu=2"),
+)
 CASES = (
     *(
         Case(rig, partition, options=options, keys=keys, most=most)
@@ -150,6 +167,7 @@ CASES = (
     *(Case("accounts", limit=limit) for limit in _OF_ACCOUNTS),
     *(Case("accounts, memory", limit=limit) for limit in _OF_MEMORY),
     Case("accounts, memory", limit=_OF_MEMORY[0], options=("--mem", "300M")),
+    *(Case("accounts, GPUs", limit=limit, options=("--gpus", "1")) for limit in _OF_GPUS),
     Case("accounts", limit=(OF_LAB, "GrpTRESRunMins=cpu=60"), keys={"initial_tr": "30m"}),
 )
 

@@ -241,6 +241,7 @@ def test_processors_and_time_are_cut_to_what_such_a_task_needs(
 MIB = 2**20
 ONE_MEMORY = Allowed(max_memory=Bound(500 * MIB, "MaxTRES=mem of account lab"))
 SOME_MEMORY = Allowed(min_memory=Bound(500 * MIB, "MinTRES=mem of QOS q"))
+FEW_GPUS = Allowed(max_gpus=Bound(2, "GrpTRES=gres/gpu of account lab"))
 SOME_GPUS = Allowed(min_gpus=Bound(2, "MinTRES=gres/gpu of QOS q"))
 
 
@@ -250,6 +251,7 @@ SOME_GPUS = Allowed(min_gpus=Bound(2, "MinTRES=gres/gpu of QOS q"))
         (TaskSize(memory=600 * MIB), ONE_MEMORY, "each needs 600M, and a request may have 500M (MaxTRES=mem"),
         (TaskSize(), ONE_MEMORY, ""),  # it gets no more than that
         (TaskSize(processors=4), ONE_MEMORY, ""),
+        (TaskSize(gpus=3), FEW_GPUS, "each needs 3 GPUs, and a request may have 2 (GrpTRES=gres/gpu of"),
         (TaskSize(), SOME_GPUS, "each request must have 2 GPUs at least (MinTRES=gres/gpu of QOS q)"),
     ],
 )
@@ -261,7 +263,9 @@ def test_what_no_request_may_have_is_refused(task: TaskSize, allowed: Allowed, w
 
 def with_memory(allowed: Allowed) -> QueueState:
     """Two nodes of four processors and 4 GB, of which a processor gets 1 GB."""
-    nodes = tuple(Node(name=f"n{number}", processors=4, memory=4000 * MIB) for number in range(2))
+    nodes = tuple(
+        Node(name=f"n{number}", processors=4, memory=4000 * MIB, gpus=(("", 4),)) for number in range(2)
+    )
     return QueueState(now=0, processors=8, nodes=nodes, default_memory=1000 * MIB, allowed=allowed)
 
 
@@ -272,9 +276,13 @@ def with_memory(allowed: Allowed) -> QueueState:
         (TaskSize(memory=100 * MIB), ONE_MEMORY, (1, 5)),
         (TaskSize(processors=4), ONE_MEMORY, (4, 4)),
         (TaskSize(memory=100 * MIB), SOME_MEMORY, (5, 8)),
+        (TaskSize(gpus=1), FEW_GPUS, (1, 2)),
+        (TaskSize(gpus=2), FEW_GPUS, (1, 1)),
+        (TaskSize(processors=2, gpus=1), FEW_GPUS, (2, 4)),
+        (TaskSize(), FEW_GPUS, (1, 8)),
     ],
 )
-def test_memory_of_a_request_bounds_its_processors(
+def test_memory_and_gpus_of_a_request_bound_its_processors(
     task: TaskSize, allowed: Allowed, expected: tuple[int, int]
 ) -> None:
     rules = SiteRules(limits=Limits(max_pending_requests=1, max_proc=16, max_tr=60))

@@ -133,17 +133,19 @@ def test_what_a_qos_wants_of_one_request(
 
 
 @pytest.mark.parametrize(
-    ("group", "processors", "memory"),
+    ("group", "processors", "memory", "gpus"),
     [
-        (GroupLimits(source="account phys", account="phys", billing=Used(5, 0)), 5, math.inf),
-        (GroupLimits(source="account phys", account="phys", memory=Used(500, 0)), 24, 500 * MIB),
+        (GroupLimits(source="account phys", account="phys", billing=Used(5, 0)), 5, math.inf, math.inf),
+        (GroupLimits(source="account phys", account="phys", memory=Used(500, 0)), 24, 500 * MIB, math.inf),
+        (GroupLimits(source="account phys", account="phys", gpus=Used(2, 1)), 24, math.inf, 2),
     ],
 )
 def test_what_jobs_of_an_account_may_have_together_bounds_one(
-    recorded: Recorded, nodes: PartitionNodes, group: GroupLimits, processors: int, memory: float
+    recorded: Recorded, nodes: PartitionNodes, group: GroupLimits, processors: int, memory: float, gpus: float
 ) -> None:
     allowed = ceilings(terms(recorded, [group]), SITE, nodes).allowed()
     assert (allowed.max_proc, allowed.max_memory.value) == (processors, memory)
+    assert allowed.max_gpus.value == gpus
 
 
 @pytest.mark.parametrize(
