@@ -271,6 +271,9 @@ def main() -> None:
             repetition, seed=chosen.seed, ways=(base, new), spread=chosen.spread, scheduler=chosen.scheduler
         )
         for played in as_completed([pool.submit(play_it, number) for number in range(chosen.repetitions)]):
+            if problem := played.exception():
+                print(f"a scene was not played: {problem}", flush=True)
+                continue
             scene, found = played.result()
             kept.append(found)
             print(f"{len(kept)}: {scene.tasks} × {scene.seconds} s: {_words(found, base, new)}", flush=True)
