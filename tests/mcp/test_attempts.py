@@ -255,8 +255,6 @@ def test_13_tasks_that_come_later(lab: Lab) -> None:
         {"notify": ("@/etc/passwd",)},
         {"priority": 999},
         {"kind": "theirs"},
-        {"slots": {"here": 99}},
-        {"runtimes": {"here": 1e-9}},
         {"close_idle": 1e9},
         {"interpreter": Interpreter(("/bin/sh",), "3.12")},
     ],
