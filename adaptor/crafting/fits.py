@@ -233,16 +233,17 @@ def least_of(queue: QueueState | None, unit: RequestUnit) -> int:
     return max(queue.allowed.min_parts * unit.processors, round_up(queue.allowed.min_proc, unit.processors))
 
 
-def _memory_of(queue: QueueState, task: TaskSize, unit: RequestUnit) -> int:
-    """Bytes of a unit; 0: none are asked for."""
-    return (as_given(queue, task).memory or 0) * unit.tasks * task.nodes
+def _sizes_of(queue: QueueState, task: TaskSize, unit: RequestUnit) -> tuple[int, int]:
+    """Bytes and GPUs of a unit; 0: none are asked for."""
+    memory = (as_given(queue, task).memory or 0) * unit.tasks
+    return memory * task.nodes, task.gpus_for(unit.tasks) * task.nodes
 
 
 def _most_by_size(queue: QueueState | None, task: TaskSize, unit: RequestUnit) -> float:
     """Processors of a request that has the most memory or GPUs that the scheduler takes."""
     if queue is None:
         return math.inf
-    memory, gpus = _memory_of(queue, task, unit), task.gpus_for(unit.tasks) * task.nodes
+    memory, gpus = _sizes_of(queue, task, unit)
     allowed = ((queue.allowed.max_memory.value, memory), (queue.allowed.max_gpus.value, gpus))
     units = [most // each for most, each in allowed if each and not math.isinf(most)]
     return min(units, default=math.inf) * unit.processors
@@ -252,7 +253,7 @@ def _least_by_size(queue: QueueState | None, task: TaskSize, unit: RequestUnit) 
     """Processors of a request that has the least memory and GPUs that the scheduler takes."""
     if queue is None:
         return 0
-    memory, gpus = _memory_of(queue, task, unit), task.gpus_for(unit.tasks) * task.nodes
+    memory, gpus = _sizes_of(queue, task, unit)
     wanted = ((queue.allowed.min_memory.value, memory), (queue.allowed.min_gpus.value, gpus))
     return max(math.ceil(least / each) * unit.processors if each else 0 for least, each in wanted)
 
@@ -349,7 +350,7 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
     least: int = 1
     """Processors that the scheduler wants a request to have at least."""
     most: float = math.inf
-    """Processors of a request whose memory the scheduler allows."""
+    """Processors of a request whose memory and GPUs the scheduler allows."""
 
     @classmethod
     def of(cls, situation: CraftingSituation) -> RequestShape:

@@ -40,10 +40,9 @@ def assumed_at(spec: BagSpec, earlier: Mapping[str, EarlierTasks], site: str) ->
     Where its user has said nothing: what 95 % of the tasks of earlier bags of its kinds took. With more,
     requests wait longer (`python -m tests.campaign.known_kinds`); a task that is cut gets more time.
     """
-    expected = spec.time
-    if expected is None and site in earlier:
+    if spec.time is None and site in earlier:
         return earlier[site].high
-    return expected
+    return spec.time
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):

@@ -145,7 +145,7 @@ class Worker:
 
     def can_finish(self, needs: float, now: float) -> bool:
         """Whether a task that needs `needs` seconds may start now (De Rose §4.3.1)."""
-        return needs <= self.deadline - now and needs < self.too_long
+        return needs <= self.time_left(now) and needs < self.too_long
 
     def report(self, report: Report) -> None:
         """Take in what it says is free."""

@@ -122,6 +122,7 @@ def _group(line: str) -> GroupLimits:
     for key, value in _WORD.findall(line):
         values.setdefault(key, value)
     tres = _counted(values["GrpTRES"], {*_SPENT, "gres/gpu"})
+    on_node = _counted(values.get("MaxTRESPN", ""))
     minutes = {**_counted(values["GrpTRESMins"]), "wall": _used(values.get("GrpWall", ""))}
     jobs = _used(values["GrpJobs"])
     name = _name(values.get("QOS", ""))
@@ -145,8 +146,8 @@ def _group(line: str) -> GroupLimits:
         submitted=_used(values["GrpSubmitJobs"]),
         minutes=minutes,
         run_minutes=_counted(values["GrpTRESRunMins"]),
-        job_processors=_counted(values.get("MaxTRESPN", "")).get("cpu", Used()).limit,
-        job_memory=_counted(values.get("MaxTRESPN", "")).get("mem", Used()).limit,
+        job_processors=on_node.get("cpu", Used()).limit,
+        job_memory=on_node.get("mem", Used()).limit,
         job_minutes=_counted(values.get("MaxTRESMinsPJ", "")).get("cpu", Used()).limit,
     )
 

@@ -47,7 +47,13 @@ def ceilings(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> Ceil
         work=min([Bound(each.value * 60, each.source) for each in minutes], default=UNLIMITED),
         work_left=Bound(left.value * 60, left.source),
         memory=memory_bound(terms, site, partition),
-        gpus=min([*_gpus(groups), *_bounds(allowances, "gpus")], default=UNLIMITED),
+        gpus=min(
+            [
+                *_of_groups(((each.gpus.limit, each) for each in groups), "gres/gpu"),
+                *_bounds(allowances, "gpus"),
+            ],
+            default=UNLIMITED,
+        ),
         least_memory=_most(allowances, "least_memory", "MinTRES=mem"),
         least_gpus=_most(allowances, "least_gpus", "MinTRES=gres/gpu"),
     )
@@ -69,16 +75,14 @@ def least_nodes(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> in
 def memory_bound(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> Bound:
     """Bytes that the account and the QOS of a site allow a job, or all jobs of a group together."""
     groups = groups_of(terms, site, partition)
-    limits = ((each.memory.limit, f"GrpTRES=mem of {each.source}") for each in groups)
-    found = [Bound(MEBIBYTE * limit, source) for limit, source in limits if not math.isinf(limit)]
+    found = _of_groups(((MEBIBYTE * each.memory.limit, each) for each in groups), "mem")
     found += _bounds(_allowances(terms, site, partition), "memory")
     return min(found, default=UNLIMITED)
 
 
-def _gpus(groups: Iterable[GroupLimits]) -> list[Bound]:
-    """GPUs of all jobs of a group together, and so of each."""
-    found = [Bound(each.gpus.limit, f"GrpTRES=gres/gpu of {each.source}") for each in groups]
-    return [bound for bound in found if not math.isinf(bound.value)]
+def _of_groups(limits: Iterable[tuple[float, GroupLimits]], key: str) -> list[Bound]:
+    """What all jobs of a group may have together, and so each, where it is limited."""
+    return [Bound(most, f"GrpTRES={key} of {each.source}") for most, each in limits if not math.isinf(most)]
 
 
 def _most(allowances: Iterable[QosAllowance], kind: str, key: str) -> Bound:

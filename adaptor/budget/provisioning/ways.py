@@ -20,6 +20,11 @@ CONFIDENCE = 0.6
 """With which all tasks that run at the last start have ended by the deadline: a little better than even."""
 
 
+PART = 1e-6  # of a processor: what is less is rounding
+WASTE = 0.01  # of the tasks: what is held beyond them without more being tried
+ROUNDS = 200  # of changes of one or two processors; each makes the allocation cheaper
+
+
 class Way(msgspec.Struct, frozen=True):
     """One processor of a site, held from now on for some time."""
 
@@ -88,11 +93,6 @@ def _unit_ends(
     return [end for end in ends if 0 < end < deadline]
 
 
-PART = 1e-6  # of a processor: what is less is rounding
-WASTE = 0.01  # of the tasks: what is held beyond them without more being tried
-ROUNDS = 200  # of changes of one or two processors; each makes the allocation cheaper
-
-
 Held = list[tuple[Way, float]]  # processors that are held in a way; parts of one where that is possible
 
 
@@ -151,7 +151,7 @@ class _Allocated:
         for place, way in enumerate(ways):
             self._groups[way.site, way.group].append(place)
         self._free = {group: float(size(offers, *group)) for group in self._groups}
-        parts = [at for at, way in enumerate(ways) if offers[way.site].divisible and way.cost > 0]
+        parts = [at for at, way in enumerate(ways) if self._parts[at] and way.cost > 0]
         self._held_parts: list[int] = []
         self._dearest = sorted(parts, key=lambda at: -self._rate(ways[at]))
 
