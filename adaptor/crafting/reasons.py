@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from adaptor.crafting.fits import RequestShape
+from adaptor.crafting.queues import queue_in
 from adaptor.crafting.situation import CraftingSituation, Demand, PilotView, PlanningView
 from adaptor.model import Limits, PilotState, Request
 from adaptor.units import counted, format_clock, format_duration, format_instant
@@ -71,7 +72,7 @@ def hour_used_up(view: PlanningView, uncovered: int) -> str:
 def work_held(view: PlanningView, partition: str) -> str:
     """Why no request is made in addition to those that run or are queued."""
     queue = view.queue
-    source = queue.partitions.get(partition, queue).allowed.work_left.source if queue is not None else ""
+    source = queue_in(queue, partition).allowed.work_left.source if queue is not None else ""
     return (
         f"running and queued jobs may take all that {source} allows: no other request until some of it passed"
     )

@@ -59,9 +59,9 @@ CONFIG = """
         poll_interval: 2
         max_submissions: 600/h
 """
-LIMITS = {"elastic": "{max_pilots: 100, max_tr: 1h}"}
+MANY = "{max_pilots: 100, max_tr: 1h}"
 FEW = "{max_pending_requests: 3, max_proc: 8, max_tr: 1h}"
-"""The limits of the other heuristics."""
+"""The limits of `elastic`, and of the other heuristics."""
 LONGEST = 3600.0
 """Seconds that a bag may take."""
 RESAMPLES = 5000
@@ -175,14 +175,11 @@ def play(cluster: Cluster, scene: Scene, way: str, folder: Path) -> Outcome:
 
 
 def _config(cluster: Cluster, heuristic: str) -> str:
-    backend = (
-        "{backend: slurm, partition: batch}" if isinstance(cluster, ThrowawaySlurm) else "{backend: pbs}"
+    keys = (
+        ("backend: slurm", "partition: batch") if isinstance(cluster, ThrowawaySlurm) else ("backend: pbs",)
     )
-    return CONFIG.format(
-        backend=backend.strip("{}").replace(", ", "\n        "),
-        heuristic=heuristic,
-        limits=LIMITS.get(heuristic, FEW),
-    )
+    limits = MANY if heuristic == "elastic" else FEW
+    return CONFIG.format(backend="\n        ".join(keys), heuristic=heuristic, limits=limits)
 
 
 def _array(cluster: Cluster, scene: Scene, factor: float, folder: Path) -> Outcome:
@@ -197,12 +194,8 @@ def _array(cluster: Cluster, scene: Scene, factor: float, folder: Path) -> Outco
     )
     task.chmod(0o755)
     began, last = time.time(), len(runtimes) - 1
-    if isinstance(cluster, ThrowawaySlurm):
-        options = [f"--array=0-{last}", "-n1", f"-t{minutes}", "-pbatch", "-o/dev/null"]
-        cluster.run(["sbatch", *options, str(task)])
-    else:
-        wants = ["-l", "select=1:ncpus=1", "-l", f"walltime=00:{minutes:02}:00"]
-        cluster.run(["qsub", "-J", f"0-{last}", *wants, "-j", "oe", "-o", "/dev/null", str(task)])
+    several = f"--array=0-{last}" if isinstance(cluster, ThrowawaySlurm) else f"-J0-{last}"
+    cluster.run([*_request(cluster, 1, minutes), several, str(task)])
     while len(ends := list(folder.glob("end.*[0-9]"))) <= last:
         if time.time() > began + LONGEST:
             raise TimeoutError(f"{len(ends)} of {len(runtimes)} tasks have ended")
@@ -211,12 +204,18 @@ def _array(cluster: Cluster, scene: Scene, factor: float, folder: Path) -> Outco
 
 
 def _submit(cluster: Cluster, job: LocalJob) -> None:
+    runs = ["--wrap", f"sleep {job.runs}"]
+    if not isinstance(cluster, ThrowawaySlurm):
+        runs = ["--", "/bin/sleep", str(job.runs)]
+    cluster.run([*_request(cluster, job.processors, job.minutes), *runs])
+
+
+def _request(cluster: Cluster, processors: int, minutes: int) -> list[str]:
+    """The command that submits, but what runs."""
     if isinstance(cluster, ThrowawaySlurm):
-        options = [f"-n{job.processors}", f"-t{job.minutes}", "-pbatch", "-o/dev/null"]
-        cluster.run(["sbatch", *options, "--wrap", f"sleep {job.runs}"])
-    else:
-        wants = ["-l", f"select={job.processors}:ncpus=1", "-l", f"walltime=00:{job.minutes:02}:00"]
-        cluster.run(["qsub", *wants, "-j", "oe", "-o", "/dev/null", "--", "/bin/sleep", str(job.runs)])
+        return ["sbatch", f"-n{processors}", f"-t{minutes}", "-pbatch", "-o/dev/null"]
+    wants = ["-l", f"select={processors}:ncpus=1", "-l", f"walltime=00:{minutes:02}:00"]
+    return ["qsub", *wants, "-j", "oe", "-o", "/dev/null"]
 
 
 def _later(cluster: Cluster, local: Iterable[LocalJob], began: float, stop: threading.Event) -> None:
