@@ -15,6 +15,7 @@ import msgspec
 
 from adaptor.budget.provisioning.tail_phase import (
     DAEMON,
+    LIKELY,
     LONGER,
     IdleProcessor,
     LateByItsNode,
@@ -23,10 +24,13 @@ from adaptor.budget.provisioning.tail_phase import (
     safe_copies,
     worthwhile_copies,
 )
+from adaptor.crafting.situation import Threat
+from adaptor.model import TaskState
 from adaptor.protocol.messages import AttemptKey
 from adaptor.runtimes.survival import Survival
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import fits_donated
+from adaptor.scheduling.lines import Line
 from adaptor.scheduling.placement import lines_of, those_for_gpus, waiting_bags
 from adaptor.scheduling.state import PaidCopy, SchedulingState
 from adaptor.scheduling.workers import Worker
@@ -46,6 +50,28 @@ class Copy(msgspec.Struct, frozen=True):
     """Seconds that must be left of the pilot when it starts."""
     until: float
     """Epoch seconds up to which its place is paid."""
+
+
+def may_replicate(bag: Bag) -> bool:
+    """Whether an idle slot may start tasks of a bag once more; none of them waits."""
+    # The next tasks of an open bag take the processors. Two attempts would write the same checkpoint; and
+    # what is aborted runs on for a moment.
+    if bag.guard.paused or bag.open or bag.spec.requeue_on or bag.max_running is not None:
+        return False
+    return bag.spec.replicas > 0 and not bag.count(TaskState.WAITING) and bag.count(TaskState.LEASED) > 0
+
+
+def threat(state: SchedulingState, bag: Bag, line: Line, site: str, now: float) -> Threat:
+    """What pilots of a site are likely to cut of a class of a bag's tasks; a bag that pays plans for it."""
+    if bag.id in state.alone or not may_replicate(bag):
+        return Threat()
+    running = _running(state, bag, now)
+    likely = [
+        each
+        for each in _Tail(state, bag, running, [], now).threatened()
+        if each.chance >= LIKELY and each.site == site and bag.lines.of(each.task) is line
+    ]
+    return Threat(tasks=len(likely), enough=min((each.enough for each in likely), default=0.0))
 
 
 def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
@@ -149,9 +175,9 @@ class _Tail:
             ((worker, ran),) = attempts
             survival, left = known[worker.site], worker.time_left(self._now) - state.sites[worker.site].last
             after = ran + max(0.0, left)
-            if after < bag.spec.ended_after:
+            enough = max(LONGER * after, survival.longest)
+            if enough <= state.sites[worker.site].longest and after < bag.spec.ended_after:
                 chance = survival.chance(ran, after)
-                enough = max(LONGER * after, survival.longest)
                 found.append(Threatened(task=task, site=worker.site, chance=chance, enough=enough))
         return found
 
@@ -225,14 +251,14 @@ def _running(state: SchedulingState, bag: Bag, now: float) -> dict[int, Attempts
 
 
 def _places(state: SchedulingState, bag: Bag, sites: set[str], now: float) -> list[tuple[Worker, float]]:
-    """Idle processors, each with the instant up to which it is paid.
+    """Idle processors, each with the instant up to which it is paid; those that last longest first.
 
     Of each worker only one where the tasks differ in size: a second replica may no longer fit.
     """
     found: list[tuple[Worker, float]] = []
     paid = _paid(state, bag, now) if bag.id in state.alone else {}
     uses_gpus = any(line.task.gpus for line in bag.lines)
-    for worker in state.workers.values():
+    for worker in sorted(state.workers.values(), key=lambda each: -each.deadline):
         if worker.awaited or worker.site not in sites or not state.serves(worker, bag):
             continue
         if worker.runs_suspects:

@@ -14,9 +14,9 @@ MOST_TASKS = 256  # running tasks that are considered, those first that are expe
 RARE = 0.02
 """The chance that the end of its pilot cuts a task from which on a copy is worth it: a cut task ends a bag
 later by all that it has run in vain, and most copies end soon, with the attempt that was not cut."""
-LONGER = (
-    1.2  # times what its pilot gives a task that a copy is to have, and no less than the longest of others
-)
+LIKELY = 0.1
+"""The chance from which on a pilot is asked for, if none is idle."""
+LONGER = 1.2  # times what its pilot gives a task that a copy is to have, at least
 
 Attempts = Sequence[tuple[str, float]]  # of one task: the site and the seconds so far of each attempt
 

@@ -33,6 +33,9 @@ class Look:
         self._view, self._wanted, self._demand = view, wanted, wanted.demand
         demand = wanted.demand
         self._need = needed(demand, view.now)
+        if not demand.waiting:  # the pilots are for copies of running tasks
+            hole = max(self._need.hole, demand.threat.enough)
+            self._need = msgspec.structs.replace(self._need, hole=hole)
         self._places = [place for place in places if place.usable]
         runtime = max(1.0, self._need.hole)
         unbounded = msgspec.structs.replace(demand, runtime=runtime, most=None)  # `_most` bounds all together
@@ -54,8 +57,11 @@ class Look:
         starting = sum(
             int(each.slots) for each in (wanted.elsewhere or {}).values() if not (each.start or each.age)
         )
-        risk = at_risk(view, demand, running)
-        self._todo = max(0, demand.waiting + demand.coming + risk - idle - starting)
+        if demand.waiting:
+            risk = at_risk(view, demand, running)
+            self._todo = max(0, demand.waiting + demand.coming + risk - idle - starting)
+        else:  # slots that are idle now lack the time
+            self._todo = max(0, demand.threat.tasks - starting)
         self._covered = sum(slots[pilot.id] for pilot in self._queued)
         self._coming: set[int] = set()
         usable = [place for place in self._places if self._todo and self._shapes[place.name].widest]
