@@ -191,7 +191,7 @@ def _requests(
         )
         made = planned(view, places, wanted)
         decisions += [*made.withdrawn, *(Issue(crafted, demand) for crafted in made.crafted)]
-        if not made.crafted and not made.withdrawn:
+        if demand.waiting and not made.crafted and not made.withdrawn:
             first = "" if demand.running else awaited(view.now, wanted.pilots)
             why = filter(None, (first, _why_none(view, demand, made.reason)))
             decisions.append(Withhold("; ".join(why) or everything_covered(view), demand))

@@ -152,12 +152,12 @@ def _classes(state: SchedulingState) -> Iterable[Turn]:
 
 
 def sharers_of(state: SchedulingState, site: str, demand: Demand) -> dict[int, float]:
-    """By bag: the number of its waiting tasks in a demand, or of all if it is for running ones."""
+    """By bag: the number of its waiting tasks in a demand, or of the running ones if these are threatened."""
     waiting: Counter[int] = Counter()
     for bag, line in _classes(state):
         if bag.spec.allows(site) and _shape(state, bag, line) == demand.shape:
             isolated = _isolated(bag, line)
-            tasks = bag.startable_in(line) if demand.waiting else _leased(state, bag, line)
+            tasks = _leased(state, bag, line) if demand.threat.tasks else bag.startable_in(line)
             waiting[bag.id] += isolated if demand.alone else tasks - isolated
     return {bag: float(tasks) for bag, tasks in waiting.items() if tasks}
 
