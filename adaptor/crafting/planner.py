@@ -190,8 +190,9 @@ def _requests(
             elsewhere=part.elsewhere[index] if part else {},
         )
         made = planned(view, places, wanted)
-        decisions += [*made.withdrawn, *(Issue(crafted, demand) for crafted in made.crafted)]
-        if demand.waiting and not made.crafted and not made.withdrawn:
+        decisions += [*made.withdrawn, *made.reshaped]
+        decisions += [Issue(crafted, demand) for crafted in made.crafted]
+        if demand.waiting and not (made.crafted or made.withdrawn or made.reshaped):
             first = "" if demand.running else awaited(view.now, wanted.pilots)
             why = filter(None, (first, _why_none(view, demand, made.reason)))
             decisions.append(Withhold("; ".join(why) or everything_covered(view), demand))

@@ -37,9 +37,9 @@ def by_holes(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
     seen, reasons = opened(view, places, wanted.demand)
     look = Look(view, seen, wanted)
     crafted = look.crafted()
-    if crafted:
-        return Made(crafted, _beside(places, crafted, wanted.demand), withdrawn=look.withdrawn)
-    return Made([], places, look.why_nothing(reasons), withdrawn=look.withdrawn)
+    beside = _beside(places, crafted, wanted.demand) if crafted else places
+    why = "" if crafted else look.why_nothing(reasons)
+    return Made(crafted, beside, why, withdrawn=look.withdrawn, reshaped=look.reshaped)
 
 
 def _with_few(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:

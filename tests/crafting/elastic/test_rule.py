@@ -17,6 +17,7 @@ from adaptor.crafting.situation import (
     Issue,
     PilotView,
     PlanningView,
+    Reshape,
     SiteRules,
     TaskTimes,
     Threat,
@@ -239,6 +240,34 @@ def test_where_nothing_waits_no_pilot_stays_queued() -> None:
     demand = Demand(waiting=0, running=3, runtime=600.0, shortest=600.0, times=KNOWN)
     seen = msgspec.structs.replace(view(*ours), demands=(demand,), queue=None)
     assert {each.pilot for each in plan(seen) if isinstance(each, Withdraw)} == {1, 2, 3, 4, 5}
+
+
+def test_queued_pilots_of_unknown_tasks_are_shortened_when_they_are_known_one_first() -> None:
+    busy = (RunningJob("full", 60, 40_000.0), RunningJob("soon", 4, 3000.0))
+    later = (PendingJob("wide", 4, 50_000.0, planned_start=20_000.0),)
+    ours = [queued(id) for id in range(1, 30)]
+
+    def shortened(*pilots: PilotView) -> list[int]:
+        rules = msgspec.structs.replace(RULES, may_reshape=True)
+        seen = view(*pilots, waiting=29, times=KNOWN, running=busy, pending=later, rules=rules)
+        decided = plan(seen)
+        found = [each for each in decided if isinstance(each, Reshape)]
+        assert all(each.crafted.request.tr < 18_000 for each in found)
+        return [each.pilot for each in found]
+
+    assert shortened(*ours) == [1]
+    first = msgspec.structs.replace(ours[0], reshaped=-10.0, request=Request(1, 3000))
+    assert shortened(first, *ours[1:]) == [2, 3, 4, 5, 6, 7, 8, 9]
+    refused = msgspec.structs.replace(ours[0], fixed=True)
+    assert shortened(refused, *ours[1:]) == []
+
+
+def test_where_shorter_pilots_start_no_sooner_they_keep_their_walltime() -> None:
+    full = (RunningJob("full", 64, 40_000.0),)
+    rules = msgspec.structs.replace(RULES, may_reshape=True)
+    ours = [queued(id) for id in range(1, 30)]
+    decided = plan(view(*ours, waiting=29, times=KNOWN, running=full, rules=rules))
+    assert not any(isinstance(each, Reshape) for each in decided)
 
 
 def threatened(*ours: PilotView, tasks: int, running: tuple[RunningJob, ...] = ()) -> PlanningView:
