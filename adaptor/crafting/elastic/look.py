@@ -24,7 +24,7 @@ from adaptor.units import counted, format_duration, round_down, round_up
 CLASSES = 8  # lengths of pilots for the holes of one look: each is a submission
 PART = 2  # where a pilot for each processor is too many, holes get those that are left divided by this
 MUCH = 2  # times what is needed that a queued pilot asks for before it is shortened
-KEPT = 8  # of so many queued pilots one keeps its walltime
+KEPT = 8  # one queued pilot in this number keeps its walltime
 SHORTENED = 8  # pilots that are shortened in one look, at most: each is a command
 SURPLUS = 20  # queued pilots are withdrawn when one in this number has no task to wait for
 
