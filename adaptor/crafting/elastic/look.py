@@ -138,10 +138,11 @@ class Look:
     def _shorten(self) -> None:
         """Let queued pilots ask for what is needed by now, if they start sooner then; the oldest first.
 
-        The first one shows whether the scheduler takes such a change.
+        The first one shows whether the scheduler takes such a change. Where tasks differ, long pilots in the
+        queue are there for the longest ones.
         """
         mine = [pilot for pilot in self._queued if pilot.job is not None and pilot.id not in self._coming]
-        may = self._view.rules.may_reshape and self._need.known
+        may = self._view.rules.may_reshape and self._need.alike
         if not may or any(pilot.fixed for pilot in mine):
             return
         left = SHORTENED if any(pilot.reshaped for pilot in self._wanted.pilots) else 1

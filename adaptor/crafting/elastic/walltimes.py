@@ -18,6 +18,7 @@ PATIENCE = 4.0
 """Times the longest runtime seen that a queued pilot asks for at first. Later it is less: the more tasks have
 finished, the less likely is one that takes far longer than the longest of them."""
 EVEN = 1.25  # the same where all tasks have taken as long as their mean
+ALIKE = 0.25  # by so much of the mean the longest of tasks that are alike is longer than it, at most
 FEW = 8  # finished tasks by which that is as good as not known
 SURE = 1.1  # times the longest runtime seen that must be left for one more task
 MOST_ROUNDS = 10  # tasks that each slot of a queued pilot is to run one after another, at most
@@ -38,6 +39,8 @@ class Needed(msgspec.Struct, frozen=True, kw_only=True):
     """What the tasks that were cut need; at least `queued`."""
     cut: int
     """How many these are."""
+    alike: bool
+    """Whether enough have finished to say that all take about as long."""
 
     @property
     def known(self) -> bool:
@@ -53,7 +56,7 @@ def needed(demand: Demand, now: float) -> Needed:
         mean, queued = (demand.runtime, PATIENCE * demand.runtime) if times.known else (0.0, math.inf)
         hole = max(demand.shortest, SURE * top if times.known else 0.0)
         queued = max(queued, hole)
-        return Needed(top=top, mean=mean, hole=hole, queued=queued, own=queued, cut=0)
+        return Needed(top=top, mean=mean, hole=hole, queued=queued, own=queued, cut=0, alike=False)
     late = times.cut if times.cut_after > times.mean else 0  # cut before, they say nothing
     if times.mean_start is not None and now - times.mean_start > times.mean:
         late += demand.running
@@ -70,6 +73,7 @@ def needed(demand: Demand, now: float) -> Needed:
         queued=queued,
         own=max(queued, demand.runtime),
         cut=times.cut,
+        alike=times.finished >= FEW and spread <= ALIKE,
     )
 
 
