@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 DEMO   := demo-out
 SNAKEMAKE_PLUGIN := ./plugins/snakemake-executor-plugin-adaptor
 # What is installed beside the adaptor to develop and test it.
-BESIDE := ./experiments ./plugins/donation-agents ./plugins/torque
+BESIDE := ./experiments ./plugins/donation-agents
 
 # The rooms of rules: pure, so that their tests need nothing and wait for nothing.
 RULES  := runtimes forecast crafting scheduling donation budget decisions config bagfile

@@ -20,7 +20,7 @@ INDEX: dict[Dialect, tuple[str, ...]] = {
     "pbs": ("PBS_ARRAY_INDEX", "PBS_ARRAYID"),
     "gridengine": ("SGE_TASK_ID",),
 }
-"""The variables of a task that have its index in the array: of Slurm, OpenPBS and Torque, Grid Engine."""
+"""The variables of a task that have its index in the array: of Slurm, OpenPBS, Torque's qsub, Grid Engine."""
 _NO_INDEX = "4294967294"  # what sbatch writes for `%a` without an array
 _NUMBERS = 2**27  # job numbers of a bag, of which its tasks have at most the upper half
 _PATTERN = re.compile(r"%(?:(?P<width>\d{1,2})?(?P<letter>[AaNj])|%)")

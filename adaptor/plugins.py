@@ -14,13 +14,11 @@ if TYPE_CHECKING:
 
 AGENTS = "request-adaptor-donation-agents"
 EXPERIMENTS = "request-adaptor-experiments"
-TORQUE = "request-adaptor-torque"
-FOLDERS = {AGENTS: "plugins/donation-agents", EXPERIMENTS: "experiments", TORQUE: "plugins/torque"}
+FOLDERS = {AGENTS: "plugins/donation-agents", EXPERIMENTS: "experiments"}
 """Where a clone has each package."""
 
 BACKENDS = "adaptor.backends"  # kinds of batch scheduler, by the name that sites give as their `backend`
 DONATION = "adaptor.donation"  # ways to use idle nodes outside the scheduler, by their mode of `donation`
-PBS_DIALECTS = "adaptor.pbs"  # dialects of PBS in addition to OpenPBS, by what sites say as `dialect`
 
 
 def installed(group: str) -> Mapping[str, EntryPoint]:

@@ -41,7 +41,6 @@ class BackendType(Traits, abc.ABC):
     has_partitions: bool = False  # whether its sites may have `partitions`, among which each request chooses
     donation_modes: Collection[str] = ()
     """The modes of `donation` that its sites may have: `preemptible`, `agent`."""
-    dialects: Collection[str] = ()  # what its sites may say as `dialect`
     discovery_order: int = 50
     """`adaptor site init` asks the types in this order, lowest first, until one answers."""
 

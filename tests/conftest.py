@@ -25,8 +25,6 @@ LONG = (
     "tests/experiments/",
 )
 """What begins before all else, in this order."""
-MINUTES = "test_a_job_ends_at_its_time_limit[slurm_wrappers]"
-"""Of a contract all of whose other tests are short."""
 
 pytest_plugins = ["tests.clusters.fixtures"]
 
@@ -36,7 +34,7 @@ register_profiles()
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         marked = any(map(item.get_closest_marker, ("fuzz", "browser", "gridengine")))
-        if marked or item.nodeid.startswith(NIGHTLY) or item.name == MINUTES:
+        if marked or item.nodeid.startswith(NIGHTLY):
             item.add_marker(pytest.mark.nightly)
     items.sort(key=_turn)
 

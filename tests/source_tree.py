@@ -43,7 +43,7 @@ Tree = Mapping[str, Module]
 PACKAGES = (
     *("adaptor", "backends"),
     *("experiments/adaptor_experiments", "experiments/adaptor_simulation"),
-    *("plugins/donation-agents/adaptor_donation_agents", "plugins/torque/adaptor_torque"),
+    "plugins/donation-agents/adaptor_donation_agents",
 )
 
 

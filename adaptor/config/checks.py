@@ -102,9 +102,6 @@ def _check_backend(site: SiteConfig, at: str, fail: Fail) -> BackendFacts:
         backend = load_backend(site.backend)
     except ConfigError as error:
         fail(f"{at}.backend", str(error))
-    if site.dialect is not None and site.dialect not in backend.dialects:
-        known = ", ".join(backend.dialects) or "none"
-        fail(f"{at}.dialect", f"backend {site.backend} has no dialect {site.dialect!r} (it has: {known})")
     for key, problem in backend.key_problems(site):
         fail(f"{at}.{key}", problem)
     return backend

@@ -86,7 +86,7 @@ def _last(directory: Path) -> tuple[bytes, bytes]:
         sites, _, path = (directory / LAST).read_bytes().partition(b"\n")
     except FileNotFoundError:
         return b"", b""
-    return (sites, path) if path else (b"", sites)  # earlier versions wrote the path alone
+    return sites, path
 
 
 def remember_config(directory: Path, path: Path | None, sites: Iterable[str]) -> None:

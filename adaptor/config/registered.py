@@ -33,7 +33,6 @@ class BackendFacts(Protocol):
     over_ssh: bool
     has_partitions: bool
     donation_modes: Collection[str]
-    dialects: Collection[str]
 
     def key_problems(self, site: SiteConfig) -> Iterable[tuple[str, str]]: ...
 

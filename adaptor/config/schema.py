@@ -142,14 +142,12 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One space-shared resource reached through one batch scheduler."""
 
     rare: ClassVar = frozenset({
-        "dialect", "exclude", "nodelist", "gres", "licenses", "environment", "max_submissions",
+        "exclude", "nodelist", "gres", "licenses", "environment", "max_submissions",
         "max_withdrawals", "withdraw", "growth_factor", "pad", "idle_timeout", "poll_interval",
         "read_history", "remember", "shell", "command_timeout", "grace_time", "charging_unit", "overrun",
     })  # fmt: skip
     backend: str
     """The batch scheduler: `local`, `slurm`, `pbs`, or one that an installed package adds."""
-    dialect: str | None = None
-    """Of a scheduler that has several; None: by its version."""
     partition: str | None = None
     """The partition of Slurm, the queue of PBS; None: the scheduler's default."""
     partitions: dict[str, PartitionConfig] = {}
@@ -157,7 +155,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     account: str | None = None
     """To which the scheduler charges the jobs; None: its default."""
     qos: str | None = None
-    """Slurm and Torque: the quality of service of the jobs; None: the scheduler's default."""
+    """Slurm: the quality of service of the jobs; None: the scheduler's default."""
     constraint: str | None = None
     """Slurm: features that the nodes of its requests have, as `sbatch --constraint` takes them. PBS: values
     of resources that each of them has, for instance `gpu_type=a100&bigmem`."""

@@ -15,8 +15,10 @@ REQUESTS_OF = (
 )
 """Pilots that ran tasks of a bag, or ran none, could have run its tasks, and were submitted in its time."""
 
+_NAMES = "EXISTS (SELECT 1 FROM decision_bag WHERE decision_bag.decision = decision.id{})"
 _CONCERNS = (
-    "CASE WHEN bags != '' THEN instr(bags, ?) WHEN pilot IS NULL THEN kind != 'key'"  # noqa: S608
+    f"CASE WHEN {_NAMES.format('')} THEN {_NAMES.format(' AND bag = ?')}"  # noqa: S608
+    " WHEN pilot IS NULL THEN kind != 'key'"
     f" ELSE EXISTS (SELECT 1 FROM pilot WHERE id = decision.pilot AND {REQUESTS_OF}) END"
 )
 _MOST_NAMED = 5  # bags of one line
@@ -42,12 +44,19 @@ def insert_decision(
     bags: Collection[int] = (),
 ) -> int:
     """The row of a new line. `bags`: that it is about; empty: its pilot, or all of its site."""
-    named = f",{','.join(map(str, sorted(bags)))}," if bags else ""
     row = db.execute(
-        "INSERT INTO decision (time, site, pilot, kind, text, bags) VALUES (?, ?, ?, ?, ?, ?)",
-        (time, site, pilot, kind, text, named),
+        "INSERT INTO decision (time, site, pilot, kind, text) VALUES (?, ?, ?, ?, ?)",
+        (time, site, pilot, kind, text),
     )
-    return int(row.lastrowid or 0)
+    id = int(row.lastrowid or 0)
+    db.executemany("INSERT INTO decision_bag (decision, bag) VALUES (?, ?)", [(id, bag) for bag in set(bags)])
+    return id
+
+
+def delete_decisions(db: sqlite3.Connection, first: int, last: int) -> None:
+    """Remove the lines of these rows, with the bags that they name."""
+    db.execute("DELETE FROM decision WHERE id BETWEEN ? AND ?", (first, last))
+    db.execute("DELETE FROM decision_bag WHERE decision BETWEEN ? AND ?", (first, last))
 
 
 def decisions(db: sqlite3.Connection, question: api.GetWhy, bag: BagView | None) -> api.Why:
@@ -60,22 +69,27 @@ def decisions(db: sqlite3.Connection, question: api.GetWhy, bag: BagView | None)
         where, arguments = f"{where} AND pilot = ?", (*arguments, question.pilot)
     elif bag is not None:
         where += f" AND time BETWEEN ? AND ? AND {_CONCERNS}"
-        arguments += (bag.submitted, _until(bag), f",{bag.id},", *of_bag(bag))
+        arguments += (bag.submitted, _until(bag), bag.id, *of_bag(bag))
         if bag.sites:
             where += f" AND site IN ('', {','.join('?' * len(bag.sites))})"
             arguments += tuple(bag.sites)
     rows = db.execute(
-        f"SELECT id, time, site, pilot, kind, text, bags FROM decision {where} ORDER BY id DESC LIMIT ?",  # noqa: S608
+        f"SELECT id, time, site, pilot, kind, text FROM decision {where} ORDER BY id DESC LIMIT ?",  # noqa: S608
         (*arguments, question.limit),
     ).fetchall()
     lines = [
         Explanation(
             time=at, site=site, subject=_subject(site, pilot, about), kind=kind, text=text, bags=about
         )
-        for _, at, site, pilot, kind, text, named in reversed(rows)
-        for about in [[int(bag) for bag in named.strip(",").split(",") if bag]]
+        for id, at, site, pilot, kind, text in reversed(rows)
+        for about in [_bags_of(db, id)]
     ]
     return api.Why(lines, rows[0][0] if rows else question.after)
+
+
+def _bags_of(db: sqlite3.Connection, decision: int) -> list[int]:
+    rows = db.execute("SELECT bag FROM decision_bag WHERE decision = ? ORDER BY bag", (decision,))
+    return [bag for (bag,) in rows]
 
 
 def _subject(site: str, pilot: int | None, bags: list[int]) -> str:

@@ -14,6 +14,7 @@ from adaptor.budget.accounting.statements import Statements
 from adaptor.errors import UsageError
 from adaptor.journal.bag_rows import spec_of
 from adaptor.journal.credits import forget_budget
+from adaptor.journal.decision_rows import delete_decisions
 from adaptor.journal.forecast_rows import keep_judged
 from adaptor.journal.kind_rows import forget_records
 from adaptor.journal.pilot_rows import pilots_in_system
@@ -123,7 +124,7 @@ def _forget_decisions(db: sqlite3.Connection, now: float) -> bool:
     )
     old = [id for id, _ in takewhile(lambda row: row[1] < horizon, rows)]
     if old:
-        db.execute("DELETE FROM decision WHERE id <= ?", (old[-1],))
+        delete_decisions(db, old[0], old[-1])
     return bool(old)
 
 

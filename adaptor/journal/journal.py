@@ -20,7 +20,7 @@ from adaptor.forecast.record import FirstForecast
 from adaptor.forecast.starts_seen import JudgedStart
 from adaptor.journal import bag_rows, database
 from adaptor.journal.change_rows import note_user_change, write_changes
-from adaptor.journal.decision_rows import insert_decision
+from adaptor.journal.decision_rows import delete_decisions, insert_decision
 from adaptor.journal.forecast_rows import insert_forecast, insert_raw
 from adaptor.journal.own_files import GoneJournalError, OwnFiles, copy_beside, write_copy
 from adaptor.journal.pilot_rows import insert_pilot
@@ -445,7 +445,7 @@ class Journal:
         """
         with self.transaction() as db:
             if replacing is not None:
-                db.execute("DELETE FROM decision WHERE id = ?", (replacing,))
+                delete_decisions(db, replacing, replacing)
             return insert_decision(db, time, site, kind, text, pilot=pilot, bags=bags)
 
     def note_clock_set(self, time: float, text: str) -> None:

@@ -165,9 +165,13 @@ CREATE TABLE decision (
     site    TEXT NOT NULL,
     pilot   INTEGER,
     kind    TEXT NOT NULL,
-    text    TEXT NOT NULL,
-    bags    TEXT NOT NULL DEFAULT ''        -- that it is about, as `,1,2,`; empty: its pilot, or all of its site
+    text    TEXT NOT NULL
 );
+CREATE TABLE decision_bag (                 -- the bags that a decision is about; none: its pilot, or all of its site
+    decision    INTEGER NOT NULL,
+    bag         INTEGER NOT NULL,
+    PRIMARY KEY (decision, bag)
+) WITHOUT ROWID;
 CREATE INDEX decision_by_pilot ON decision (pilot) WHERE pilot IS NOT NULL;
 CREATE TABLE credit (                       -- the ledger: its entries in their order
     id      INTEGER PRIMARY KEY,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
-from pathlib import Path
 
 VARIABLES = (
     *("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
@@ -14,7 +12,6 @@ VARIABLES = (
 WHERE_NONE_IS_SET = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
 """The others choose again among the devices that are seen."""
 _NONE = frozenset({"", "NoDevFiles", "-1", "none", "void"})  # words of schedulers and containers for: no GPU
-_OF_PBS = re.compile(r"(?P<host>.+)-gpu(?P<id>\d+)")
 
 
 class Devices:
@@ -36,7 +33,7 @@ class Devices:
         return {**told, "ADAPTOR_GPUS": _joined(self.ids, places)}
 
 
-def devices_of(environment: Mapping[str, str], node: str) -> Devices:
+def devices_of(environment: Mapping[str, str]) -> Devices:
     """The GPUs that a worker's environment names: for the libraries, else for the scheduler."""
     named = {name: found for name in VARIABLES if (found := ids_of(environment.get(name, "")))}
     if named:
@@ -47,7 +44,7 @@ def devices_of(environment: Mapping[str, str], node: str) -> Devices:
             return _unnamed(ids)
     if "SLURM_STEP_ID" in environment:  # Slurm names all that it gives
         return Devices({})
-    return _unnamed(_of_file(environment.get("PBS_GPUFILE", ""), node) or _counted(environment))
+    return _unnamed(_counted(environment))
 
 
 def of_worker(held: Collection[str] | None, inherited: Mapping[str, str]) -> dict[str, str]:
@@ -74,19 +71,6 @@ def ids_of(text: str) -> tuple[str, ...]:
         else:
             found[word] = None
     return tuple(found)
-
-
-def _of_file(path: str, node: str) -> tuple[str, ...]:
-    """Torque's file: a line `node-gpu0` for each GPU of the job, those of other nodes among them."""
-    if not path:
-        return ()
-    try:
-        lines = Path(path).read_text(encoding="utf-8", errors="replace").split()
-    except OSError:
-        return ()
-    found = [match for line in lines if (match := _OF_PBS.fullmatch(line))]
-    short = node.partition(".")[0]
-    return tuple(dict.fromkeys(each["id"] for each in found if each["host"].partition(".")[0] == short))
 
 
 def _counted(environment: Mapping[str, str]) -> tuple[str, ...]:

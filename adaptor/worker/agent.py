@@ -60,8 +60,8 @@ class Agent:
         identity = f"{settings.pilot}-{settings.node}-{os.getpid()}"
         self._deadline = time.monotonic() + settings.deadline - time.time()
         """Time at which the pilot ends, however the time of day is set meanwhile."""
-        devices = devices_of(environment, settings.node)
-        self._given = given(settings.asked, bounds_of(environment, settings.node), machine_memory())
+        devices = devices_of(environment)
+        self._given = given(settings.asked, bounds_of(environment), machine_memory())
         slots = Slots(
             self._given.processors,
             self._given.memory,

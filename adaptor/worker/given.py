@@ -74,14 +74,14 @@ def asked_of(environment: Mapping[str, str]) -> AskedOfNode:
     return AskedOfNode(_number(environment.get("ADAPTOR_PROCESSORS")) or 1, memory, gpus or 0)
 
 
-def bounds_of(environment: Mapping[str, str], node: str) -> NodeBounds:
+def bounds_of(environment: Mapping[str, str]) -> NodeBounds:
     """Of this process. The local site's user says how many processors there are, whatever the affinity."""
     free = environment.get("ADAPTOR_AFFINITY") == "ignored"
     return NodeBounds(
         affinity=None if free else affinity(),
         step=_number(environment.get("ADAPTOR_STEP_PROCESSORS")),
         memory=memory_limit(),
-        gpus=len(devices_of(environment, node).ids),
+        gpus=len(devices_of(environment).ids),
     )
 
 

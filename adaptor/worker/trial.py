@@ -23,7 +23,7 @@ _TIMEOUT = 5.0  # seconds for one address
 def main() -> int:
     folder = Path(sys.argv[1])
     node = os.environ.get("ADAPTOR_NODE") or platform.node()
-    asked, bounds = asked_of(os.environ), bounds_of(os.environ, node)
+    asked, bounds = asked_of(os.environ), bounds_of(os.environ)
     found = given(asked, bounds, machine_memory())
     told: dict[str, Any] = {
         "node": node,

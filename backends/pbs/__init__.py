@@ -1,1 +1,1 @@
-"""PBS in its dialects."""
+"""OpenPBS and PBS Professional."""

@@ -1,4 +1,4 @@
-"""PBS as a backend, in whichever dialect answers."""
+"""PBS as a backend."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from backends.base import TAG_START, ChangeRefused, PartitionClosed, PilotOrder,
 from backends.ceilings import Ceilings
 from backends.donation import donation_terms, shortened
 from backends.observed.backend import BatchBackend
-from backends.pbs.constraints import PbsShape, shape_of, site_traits
-from backends.pbs.dialect import PbsDialect
+from backends.pbs.constraints import PbsShape, node_traits, shape_of
 from backends.pbs.donation import donatable, node_reports
 from backends.pbs.fields import element_id, is_element
 from backends.pbs.limits import ceilings, of_array, refusal, together, with_least
+from backends.pbs.openpbs.server import OpenPbs
 from backends.pbs.reading import PbsTerms, SharedServer, ask
 from backends.pbs.rows import PbsJob, PbsQueue
 from backends.pbs.state.nodes import execution_queues, find_queue, misfit
@@ -33,10 +33,9 @@ class PbsBackend(BatchBackend[SharedServer]):
     reading = SharedServer
     _terms: PbsTerms | None = None
 
-    def _dialect(self) -> PbsDialect:
-        dialect = self._shared.dialect()
-        self.learn(dialect)
-        return dialect
+    def _pbs(self) -> OpenPbs:
+        """Raises SchedulerError: no PBS answers."""
+        return self._shared.pbs()
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:
         """See `backends.base.Backend`.
@@ -56,16 +55,16 @@ class PbsBackend(BatchBackend[SharedServer]):
             SubmitUncertain: qsub hung, or failed in a way that leaves open what became of the request.
             SchedulerError: qsub cannot be run or did not reach PBS; the request is not queued.
         """
-        dialect = self._dialect()
+        pbs = self._pbs()
         if order.node:
             queues = execution_queues(self._donation_queue(), self._known_terms().queues)
             order = shortened(order, max((each.max_seconds for each in queues), default=math.inf))
         shape, order = self._shape(order), self._with_least(order)
         script = script_of(order)
         terms = donation_terms(self._site) if order.node else self._site
-        command = ["qsub", *dialect.arguments(order, terms, shape, script)]
+        command = ["qsub", *pbs.arguments(order, terms, shape, script)]
         text = render(
-            dialect.template,
+            pbs.template,
             processors=order.request.p,
             seconds=str(order.request.tr),
             command=command,
@@ -77,7 +76,7 @@ class PbsBackend(BatchBackend[SharedServer]):
             memory="" if shape.part.memory is None else str(shape.part.memory),
             gpus=str(shape.part.whole_gpus or ""),
         )
-        return dialect.accepted_id(self._submit(command, script, text))
+        return pbs.accepted_id(self._submit(command, script, text))
 
     def submit_array(self, order: PilotOrder) -> list[str]:
         """See `backends.base.Backend`."""
@@ -86,38 +85,38 @@ class PbsBackend(BatchBackend[SharedServer]):
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """See `backends.base.Backend`. A pilot that was put back into its queue to yield is deleted there."""
-        dialect = self._dialect()
-        found = [job for job in dialect.own_jobs(ids) if job.id in ids or job.tag.startswith(tag_prefix)]
-        states = [(job, dialect.state_of(job)) for job in found]
+        pbs = self._pbs()
+        found = [job for job in pbs.own_jobs(ids) if job.id in ids or job.tag.startswith(tag_prefix)]
+        states = [(job, pbs.state_of(job)) for job in found]
         put_back = [
             job.id
             for job, state in states
             if job.tag.startswith(tag_prefix) and was_put_back_to_yield(job, state)
         ]
         if put_back:
-            self._cancel(["qdel"], put_back, dialect.is_over)
-        unknown = dialect.unknown_ids().intersection(ids).difference(job.id for job in found)
+            self._cancel(["qdel"], put_back, pbs.is_over)
+        unknown = pbs.unknown_ids().intersection(ids).difference(job.id for job in found)
         return [*(report_of(job, state) for job, state in states), *gone(unknown)]
 
     def cancel(self, jobs: Collection[OwnJob]) -> None:
         """See `backends.base.Backend`. PBS tells running workers first and waits `kill_delay` for them."""
         ours = [job.id for job, state in self._own(jobs) if state.ended is None]
-        self._cancel(["qdel"], ours, self._dialect().is_over)
+        self._cancel(["qdel"], ours, self._pbs().is_over)
 
     def reshape(self, id: str, order: PilotOrder) -> None:
         """See `backends.base.Backend`. PBS changes an array as a whole, and none that has begun."""
         if is_element(id):
             raise ChangeRefused(f"{id}: PBS changes no single job of an array")
-        dialect = self._dialect()
-        if dialect.can_reshape and not self._own([OwnJob(id, order.tag)]):
+        pbs = self._pbs()
+        if not self._own([OwnJob(id, order.tag)]):
             raise ChangeRefused(f"PBS has no job {id} with the tag {order.tag}")
         try:
             shape, order = self._shape(order), self._with_least(order)
         except SubmitRefused as error:
             raise ChangeRefused(str(error)) from error
         self._shared.look.forget()
-        command = dialect.changes(order, shape)
-        dialect.check_changed(self._shared.commands.run("qalter", *command, id))
+        command = pbs.changes(order, shape)
+        pbs.check_changed(self._shared.commands.run("qalter", *command, id))
 
     def release(self, job: OwnJob, nodes: Collection[str]) -> None:
         """See `backends.base.Backend`. What still runs there is killed; PBS takes no first node of a job.
@@ -134,15 +133,15 @@ class PbsBackend(BatchBackend[SharedServer]):
 
     def _own(self, jobs: Collection[OwnJob]) -> list[tuple[PbsJob, JobState]]:
         """Those of these jobs that PBS has with these numbers and tags now: its orders take numbers only."""
-        dialect, wanted = self._dialect(), set(jobs)
-        found = dialect.own_jobs([job.id for job in wanted])
-        return [(job, dialect.state_of(job)) for job in found if OwnJob(job.id, job.tag) in wanted]
+        pbs, wanted = self._pbs(), set(jobs)
+        found = pbs.own_jobs([job.id for job in wanted])
+        return [(job, pbs.state_of(job)) for job in found if OwnJob(job.id, job.tag) in wanted]
 
     def ended_jobs(self) -> list[EndedJob]:
         """See `backends.base.Backend`: from the server's history of jobs, where it keeps one."""
         return [
             EndedJob(job.owner, job.limit, job.used)
-            for job in self._dialect().ended_jobs()
+            for job in self._pbs().ended_jobs()
             if job.used and 0 < job.limit < math.inf and not job.tag.startswith(TAG_START)
         ]
 
@@ -181,11 +180,11 @@ class PbsBackend(BatchBackend[SharedServer]):
         return terms
 
     def _ask_terms(self) -> PbsTerms:
-        return ask(self._dialect()).terms(self._site.partition, self._traits())
+        return ask(self._pbs()).terms(self._site.partition, self._traits())
 
     def _traits(self) -> dict[str, str]:
         """Raises SchedulerError: PBS cannot be asked for such nodes."""
-        return site_traits(self._dialect().name, self._site)
+        return node_traits(self._site)
 
     def _known_terms(self) -> PbsTerms:
         """As they were when the queue was last read."""

@@ -1,4 +1,4 @@
-"""PBS as a type of batch scheduler: OpenPBS, PBS Professional and Torque."""
+"""PBS as a type of batch scheduler: OpenPBS and PBS Professional."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from backends.backend_type import BatchType
-from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION
+from backends.pbs.margins import SLOT_MARGIN, TIME_RESOLUTION
 
 if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
@@ -19,7 +19,6 @@ class PbsType(BatchType):
     slot_margin = SLOT_MARGIN
     package = "backends.pbs"
     donation_modes = ("preemptible", "agent")
-    dialects = ("openpbs", "torque")
     discovery_order = 20
 
     def key_problems(self, site: SiteConfig) -> Iterable[tuple[str, str]]:

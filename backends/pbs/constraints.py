@@ -1,4 +1,4 @@
-"""How a request lies on nodes, in the one form that every dialect can ask for, and on which it may. Pure.
+"""How a request lies on nodes, in the form that PBS can be asked for, and on which it may. Pure.
 
 PBS gives a chunk a node that has all of several values. It knows no "one of these" and no "none of these".
 """
@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator
 
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.fits import tasks_on
-from adaptor.plugins import PBS_DIALECTS, TORQUE, installed, needs
 from adaptor.resources import Node, TaskSize
 from backends.base import PilotOrder, SchedulerError
 from backends.shape import RequestParts
@@ -92,35 +91,16 @@ def openpbs_traits(
     return found
 
 
-def torque_traits(
-    constraint: str | None, nodelist: str | None = None, exclude: str | None = None
-) -> dict[str, str]:
-    """A property of the nodes, of `fast`, and a node.
-
-    Raises SchedulerError: Torque cannot be asked for that.
-    """
-    found = _host(nodelist, exclude)
-    words = [_plain("constraint", word) for word in _words(constraint)]
-    if len(words) > 1:
-        raise SchedulerError(f"constraint: {constraint}: only one property can be asked for on Torque")
-    if words:
-        found["neednodes"] = words[0]
-    return found
-
-
-def site_traits(dialect: str, site: SiteConfig) -> dict[str, str]:
+def node_traits(site: SiteConfig) -> dict[str, str]:
     """What each chunk of a site's requests asks of its node.
 
-    Raises SchedulerError: this dialect of PBS cannot be asked for that.
+    Raises SchedulerError: PBS cannot be asked for that.
     """
-    traits = torque_traits if dialect == "Torque" else openpbs_traits
-    return traits(site.constraint, site.nodelist, site.exclude)
+    return openpbs_traits(site.constraint, site.nodelist, site.exclude)
 
 
 def key_problems(site: SiteConfig) -> Iterator[tuple[str, str]]:
-    """Each key that no dialect of PBS can be asked for, and why; `dialect` where its package is missing."""
-    if site.dialect == "torque" and "torque" not in installed(PBS_DIALECTS):
-        yield "dialect", needs("torque", TORQUE)
+    """Each key that PBS cannot be asked for, and why."""
     for key in _KEYS:
         try:
             openpbs_traits(**{name: getattr(site, name) if name == key else None for name in _KEYS})

@@ -12,9 +12,10 @@ from backends.findings import Finding, check_limits, check_shrinking, error, ok
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.pbs import checking
-from backends.pbs.constraints import site_traits
-from backends.pbs.dialect import PbsDialect
+from backends.pbs.constraints import node_traits
 from backends.pbs.limits import ceilings
+from backends.pbs.margins import SHRINK_MARGIN, SLOT_MARGIN
+from backends.pbs.openpbs.server import OpenPbs
 from backends.pbs.reading import PbsTerms, ask, asking_environment, choose
 from backends.pbs.state.nodes import execution_queues
 
@@ -28,8 +29,8 @@ def describe_sites(timeout: float = 30.0) -> str:
 
     Raises SchedulerError: no PBS answers here within `timeout` seconds per command.
     """
-    dialect = choose(SiteConfig(backend="pbs"), Commands(asking_environment, timeout))
-    answers = ask(dialect)
+    pbs = choose(Commands(asking_environment, timeout))
+    answers = ask(pbs)
     server, queues = answers.server, answers.queues
     # Those that take our jobs, and hand them on where they are routing queues.
     names = [
@@ -43,14 +44,14 @@ def describe_sites(timeout: float = 30.0) -> str:
     if not names:
         raise SchedulerError(f"PBS server {server.name} answers, but has no queue that takes jobs of ours")
     names.sort(key=lambda name: name != server.default_queue)
-    return describe_server(dialect.name, [answers.terms(name) for name in names])
+    return describe_server([answers.terms(name) for name in names])
 
 
-def describe_server(dialect: str, sites: Sequence[PbsTerms]) -> str:
+def describe_server(sites: Sequence[PbsTerms]) -> str:
     """The text of a configuration: the first queue as a site, the others as comments."""
     server = sites[0].server
     return described(
-        f"the PBS server {server.name} ({dialect} {server.version})",
+        f"the PBS server {server.name} (OpenPBS {server.version})",
         "server",
         [_described(terms) for terms in sites],
         "queues",
@@ -77,22 +78,20 @@ def _described(terms: PbsTerms) -> Described:
 def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
     """What is as it should be, what may surprise, and what will not work. Submits nothing."""
     try:
-        dialect = choose(site, Commands(asking_environment, site.command_timeout, machine))
-        return list(
-            _findings(site, dialect, ask(dialect).terms(site.partition, site_traits(dialect.name, site)))
-        )
+        pbs = choose(Commands(asking_environment, site.command_timeout, machine))
+        return list(_findings(site, pbs, ask(pbs).terms(site.partition, node_traits(site))))
     except SchedulerError as problem:
         return [error(str(problem))]
 
 
-def _findings(site: SiteConfig, dialect: PbsDialect, terms: PbsTerms) -> Iterator[Finding]:
-    yield ok(f"{dialect.name} {terms.server.version} answers (server {terms.server.name})")
+def _findings(site: SiteConfig, pbs: OpenPbs, terms: PbsTerms) -> Iterator[Finding]:
+    yield ok(f"OpenPBS {terms.server.version} answers (server {terms.server.name})")
     yield from checking.check_settings(site)
     yield from checking.check_queue(terms)
     yield from check_limits(site, ceilings(terms), "PBS")
     yield from checking.check_nodes(site, terms.site)
     yield from checking.check_server(terms)
     yield checking.check_ordering(terms)
-    yield check_shrinking(dialect.slot_margin, dialect.shrink_margin)
+    yield check_shrinking(SLOT_MARGIN, SHRINK_MARGIN)
     preempts = site.donation is not None and site.donation.mode == "preemptible"
-    yield from checking.check_donation(site, terms, dialect.preemption() if preempts else None)
+    yield from checking.check_donation(site, terms, pbs.preemption() if preempts else None)

@@ -9,7 +9,7 @@ import msgspec
 
 from adaptor.model import UNLIMITED, Bound, Request, SharedBound
 from backends.ceilings import Ceilings
-from backends.pbs.dialect import OPENPBS_MARGIN
+from backends.pbs.margins import SLOT_MARGIN
 from backends.pbs.reading import PbsTerms
 from backends.pbs.rows import WAITING, PbsJob, PbsQueue
 from backends.pbs.state.nodes import execution_queues
@@ -115,7 +115,7 @@ def of_array(request: Request) -> Request:
     """
     if request.least is None:
         return request
-    return Request(request.p, max(request.least, request.tr - OPENPBS_MARGIN))
+    return Request(request.p, max(request.least, request.tr - SLOT_MARGIN))
 
 
 _WORDS = {

@@ -6,20 +6,16 @@ import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 import msgspec
 
 from adaptor.config.schema import SiteConfig
-from adaptor.errors import ConfigError
-from adaptor.plugins import PBS_DIALECTS, TORQUE, loaded_if_there
 from backends.base import SchedulerError
-from backends.commands import CommandAnswer, Commands
+from backends.commands import Commands
 from backends.machines.base import Machine
 from backends.observed.backend import Reading
 from backends.observed.rows import ReservationRow
-from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION, PbsDialect
-from backends.pbs.openpbs.dialect import OpenPbs
+from backends.pbs.openpbs.server import OpenPbs
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.state.nodes import QueueNodes, find_site
 
@@ -91,84 +87,59 @@ class PbsTerms(PbsAnswers, frozen=True, kw_only=True):
         return ""
 
 
-def ask(dialect: PbsDialect, *, jobs: bool = False) -> PbsAnswers:
+def ask(pbs: OpenPbs, *, jobs: bool = False) -> PbsAnswers:
     """Raises SchedulerError: no answer."""
-    now, server = time.time(), dialect.server()
-    queues = {queue.name: queue for queue in dialect.queues()}
-    nodes = dialect.nodes()
+    now, server = time.time(), pbs.server()
+    queues = {queue.name: queue for queue in pbs.queues()}
+    nodes = pbs.nodes()
     return PbsAnswers(
         now=now,
         server=server,
         queues=queues,
         nodes=nodes,
-        reservations=dialect.reservations(nodes),
-        jobs=dialect.queue(nodes) if jobs else (),
+        reservations=pbs.reservations(nodes),
+        jobs=pbs.queue(nodes) if jobs else (),
     )
 
 
 _OPENPBS = re.compile(r"^pbs_version = (\S+)", re.MULTILINE)
-_TORQUE = re.compile(r"^version: *\d", re.IGNORECASE | re.MULTILINE)
 _WRAPPER = "[--man]"
-"""In the usage that Slurm's wrappers of Torque's commands print of themselves; they know no `--version`."""
+"""In the usage that Slurm's wrappers of qstat print of themselves; they know no `--version`."""
 
 
-def choose(site: SiteConfig, commands: Commands) -> PbsDialect:
-    """The site's own choice (`dialect`), else the dialect whose version `qstat` prints.
-
-    Raises:
-        SchedulerError: no PBS answers here, or neither OpenPBS nor Torque; the package for Torque is missing.
-    """
-    if site.dialect == "openpbs":
-        return OpenPbs(commands)
+def choose(commands: Commands) -> OpenPbs:
+    """The PBS whose version `qstat` prints. Raises SchedulerError: no PBS answers here."""
     answer = commands.run("qstat", "--version")
-    # Slurm's program of that name fails.
-    if site.dialect is None and answer.status == 0 and _OPENPBS.search(answer.output):
+    if answer.status == 0 and _OPENPBS.search(answer.output):
         return OpenPbs(commands)
-    if is_torque(answer):
-        return torque(commands)
     if _WRAPPER in answer.errors:
-        raise SchedulerError("qstat is Slurm's imitation of Torque here: set `backend: slurm` for this site")
-    if site.dialect is not None:
-        raise SchedulerError(f"Torque does not answer (qstat --version: {answer.complaint})")
+        raise SchedulerError("qstat is Slurm's imitation of PBS here: set `backend: slurm` for this site")
     raise SchedulerError(
-        f"qstat is here, but neither OpenPBS nor Torque answers (qstat --version: {answer.complaint}): "
-        "set `dialect` for this site if it is one of them"
+        "qstat is here, but neither OpenPBS nor PBS Professional answers "
+        f"(qstat --version: {answer.complaint}): `adaptor site init` finds other schedulers"
     )
 
 
-def torque(commands: Commands) -> PbsDialect:
-    """Raises SchedulerError: the package for Torque is missing, or cannot be loaded."""
-    try:
-        return cast(PbsDialect, loaded_if_there(PBS_DIALECTS, "torque", "Torque", TORQUE)(commands))
-    except ConfigError as error:
-        raise SchedulerError(str(error)) from error
-
-
-def is_torque(answer: CommandAnswer) -> bool:
-    """By the answer of `qstat --version`: `Version: 6.1.2`, on standard error."""
-    return answer.status == 0 and _TORQUE.search(answer.output + "\n" + answer.errors) is not None
-
-
 class SharedServer(Reading[PbsAnswers]):
-    """PBS as one site sees it, in whatever queue. The traits are those of its dialect, once that is known."""
+    """PBS as one site sees it, in whatever queue."""
 
-    time_resolution = TIME_RESOLUTION
-    slot_margin = SLOT_MARGIN
-    choose = staticmethod(choose)
-    _chosen: PbsDialect | None = None
+    time_resolution = OpenPbs.time_resolution
+    slot_margin, shrink_margin = OpenPbs.slot_margin, OpenPbs.shrink_margin
+    can_reshape = can_release = True
+    most_in_array = OpenPbs.most_in_array
+    _chosen: OpenPbs | None = None
 
     def __init__(self, site: SiteConfig, machine: Machine) -> None:
         """`machine`: where PBS's commands are run."""
         super().__init__(site, machine, asking_environment, submitting_environment)
-        self._choosing = threading.Lock()  # several threads ask first; a dialect remembers what it has seen
+        self._choosing = threading.Lock()  # several threads ask first; it remembers what it has seen
 
     def see(self) -> PbsAnswers:
-        return ask(self.dialect(), jobs=True)
+        return ask(self.pbs(), jobs=True)
 
-    def dialect(self) -> PbsDialect:
+    def pbs(self) -> OpenPbs:
         """Found with the first question. Raises SchedulerError: no PBS answers."""
         with self._choosing:
             if self._chosen is None:
-                self._chosen = self.choose(self.site, self.commands)
-                self.learn(self._chosen)
+                self._chosen = choose(self.commands)
             return self._chosen

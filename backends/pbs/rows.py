@@ -1,4 +1,4 @@
-"""What the parsers of every PBS dialect make of its answers: one frozen type per kind of record."""
+"""What the parsers make of PBS's answers: one frozen type per kind of record."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
     queue: str | None = None  # the only queue whose jobs it takes; None: any
     partition: str = ""  # the partition of the scheduler; only queues of the same one use it
     traits: dict[str, frozenset[str]] = {}
-    """What a queue may ask of its nodes, besides numbers: resource (or `neednodes`) to values."""
+    """What a queue may ask of its nodes, besides numbers: resource to values."""
     exclusive: bool = False  # whether jobs get it whole only, whatever they ask for
     reservations: tuple[str, ...] = ()  # ids of the reservations that hold something of it, now or later
 

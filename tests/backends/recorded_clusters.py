@@ -34,7 +34,6 @@ from tests.backends.pbs.openpbs_recordings import recorded as of_openpbs
 from tests.backends.slurm.answers import FIXTURES as SLURM
 from tests.backends.slurm.answers import HEADER, MARK, RELEASES
 
-TORQUE = Path(__file__).parents[2] / "fixtures" / "torque" / "torque-6"
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "golden" / "observed.json"
 
 Said = Callable[[str, str], CommandAnswer]
@@ -94,7 +93,6 @@ def scenes() -> Iterator[Scene]:
     for shift in (-240.0, 120.0):  # before and within the reservation
         now = 1795241700.0 + shift
         yield _openpbs(f"09-reservation {shift:g}", now, nodes["09-pbsnodes-av"], _jobs("02-job-"))
-    yield Scene("torque", "pbs", 1793606400.0, _torque, _TORQUE_SITES)
 
 
 _SLURM_SITES: Sites = {
@@ -116,12 +114,6 @@ _PBS_SITES: Sites = {
     "marked": {"constraint": "arch=linux"},
     "donating": {"donation": DonationConfig(mode="preemptible", partition="scavenger")},
     "nowhere": {"partition": "nowhere"},
-}
-_TORQUE_SITES: Sites = {
-    "default": {"dialect": "torque"},
-    "batch": {"dialect": "torque", "partition": "batch"},
-    "whole nodes": {"dialect": "torque", "partition": "batch", "whole_nodes": True, "processors_per_node": 4},
-    "fast": {"dialect": "torque", "constraint": "fast", "donation": DonationConfig(mode="agent")},
 }
 
 
@@ -185,15 +177,6 @@ def _jobs(*recordings: str) -> str:
         for id, attributes in jobs.items()
     }
     return "".join(f"{line}\n" for line in found.values())
-
-
-def _torque(program: str, words: str) -> CommandAnswer:
-    if program == "qstat" and words == "--version":
-        return answer_of(0, "", "Version: 6.1.2")
-    kind = {"-f -1 -t": "jobs", "-Q -f -1": "queues", "-B -f -1": "server", "-a": "nodes"}.get(words)
-    if kind is None:
-        return answer_of(0, "77.head", "") if program == "qsub" else answer_of(1, "", f"{program}: no answer")
-    return answer_of(0, _text(TORQUE, kind), "")
 
 
 def answers(scene: Scene) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -23,7 +23,7 @@ from tests.backends.recorded_clusters import Recorded, Said, scenes
 from tests.backends.slurm.answers import MARK
 from tests.examples import examples
 
-SCENES = {scene.name: scene for scene in scenes() if scene.name in ("26.05", "plain", "02-busy", "torque")}
+SCENES = {scene.name: scene for scene in scenes() if scene.name in ("26.05", "plain", "02-busy")}
 CHANGES = (
     *(
         ("RunTime=00:00:0", "RunTime=00:01:0"),
@@ -86,7 +86,7 @@ def test_a_later_look_sees_what_a_first_one_would(
 ) -> None:
     scene = SCENES[name]
     made = SlurmBackend if scene.backend == "slurm" else PbsBackend
-    site = SiteConfig(backend=scene.backend, dialect="torque" if name == "torque" else None)
+    site = SiteConfig(backend=scene.backend)
     machine = Recorded(scene.says)
     again, now = made(site, machine), scene.now
     seen(again, now)

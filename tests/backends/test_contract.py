@@ -24,7 +24,6 @@ from backends.slurm.backend import SlurmBackend
 from tests.backends.expiring import expired
 from tests.backends.orders import runnable
 from tests.clusters.slurm import ThrowawaySlurm
-from tests.clusters.slurm_wrappers import backend_type as slurm_wrappers
 from tests.clusters.sshd import ThrowawaySshd
 from tests.living import until
 
@@ -92,13 +91,8 @@ def slurm_site(folder: Path) -> Site:
     return Site(SlurmBackend(SiteConfig(backend="slurm")), 16, folder)
 
 
-def torque_site(folder: Path) -> Site:
-    """The code for Torque on a real scheduler, whose wrappers do not know the default partition."""
-    return Site(slurm_wrappers.backend(SiteConfig(backend="pbs", partition="batch")), 16, folder)
-
-
 def openpbs_site(folder: Path) -> Site:
-    backend = PbsBackend(SiteConfig(backend="pbs", dialect="openpbs"))
+    backend = PbsBackend(SiteConfig(backend="pbs"))
     return Site(backend, backend.queue_state().processors, folder)
 
 
@@ -117,7 +111,6 @@ def gridengine_site(folder: Path) -> Site:
 MAKERS = {
     "local": local_site,
     "slurm": slurm_site,
-    "slurm_wrappers": torque_site,
     "openpbs": openpbs_site,
     "gridengine": gridengine_site,
 }
@@ -127,7 +120,6 @@ MAKERS = {
     params=[
         "local",
         pytest.param("slurm", marks=pytest.mark.slurm),
-        pytest.param("slurm_wrappers", marks=pytest.mark.slurm),
         pytest.param("openpbs", marks=pytest.mark.pbs),
         pytest.param("gridengine", marks=pytest.mark.gridengine),
         pytest.param("slurm over ssh", marks=[pytest.mark.slurm, pytest.mark.ssh]),

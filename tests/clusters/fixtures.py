@@ -14,7 +14,6 @@ from tests.clusters.openpbs import unavailable as openpbs_unavailable
 from tests.clusters.openpbs_conf import ClusterOptions
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.clusters.slurm_conf import MIXED
-from tests.clusters.slurm_wrappers import available as wrappers
 from tests.clusters.sshd import ThrowawaySshd
 from tests.clusters.sshd import available as sshd_available
 
@@ -57,21 +56,6 @@ def sshd(sshd_server: ThrowawaySshd) -> ThrowawaySshd:
 def slurm(slurm_cluster: ThrowawaySlurm, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThrowawaySlurm]:
     """The shared cluster with an empty queue and all nodes in service, found by $SLURM_CONF."""
     yield from _at_hand(slurm_cluster, monkeypatch)
-
-
-@pytest.fixture(scope="session")
-def slurm_wrappers_cluster(slurm_cluster: ThrowawaySlurm) -> ThrowawaySlurm:
-    """The shared cluster where the commands of Torque stand in front of it."""
-    reason = wrappers.available(slurm_cluster)
-    if reason:
-        pytest.skip(reason)
-    return slurm_cluster
-
-
-@pytest.fixture
-def slurm_wrappers(slurm_wrappers_cluster: ThrowawaySlurm, slurm: ThrowawaySlurm) -> ThrowawaySlurm:
-    """That cluster with an empty queue and all nodes in service."""
-    return slurm
 
 
 @pytest.fixture(scope="session")

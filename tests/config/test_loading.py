@@ -372,8 +372,6 @@ def test_the_file_of_the_last_daemon_is_remembered(
     assert last_config(tmp_path) == tmp_path / "relative.yaml"
     remember_config(tmp_path, None, ["local"])
     assert (last_config(tmp_path), last_sites(tmp_path)) == (None, ["local"])
-    (tmp_path / LAST).write_text("/as/earlier/versions/wrote.yaml\n")
-    assert (last_config(tmp_path), last_sites(tmp_path)) == (Path("/as/earlier/versions/wrote.yaml"), [])
 
 
 def test_a_note_that_cannot_be_written_is_named(tmp_path: Path) -> None:

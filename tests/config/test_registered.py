@@ -44,13 +44,6 @@ def test_an_unknown_backend_is_told_what_there_is() -> None:
     assert "(there are " in broken("    backend: cray\n")
 
 
-@pytest.mark.parametrize("dialect", ["torque", "openpbs"])
-def test_a_dialect_belongs_to_its_backend(dialect: str) -> None:
-    assert "has no dialect" in broken(f"    backend: slurm\n    dialect: {dialect}\n")
-    config = parse_config(f"sites:\n  hpc: {{backend: pbs, dialect: {dialect}}}\n", "c.yaml")
-    assert config.sites["hpc"].dialect == dialect
-
-
 def test_a_package_that_is_installed_adds_a_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(installed(tmp_path, "mine", "1 / 0\n"))
     with pytest.raises(ConfigError, match="cannot be loaded: ZeroDivisionError"):

@@ -32,7 +32,6 @@ def config(tmp_path: Path) -> str:
         f"sites:\n"
         f"  slurm: {{backend: slurm, {agent}}}\n"
         f"  openpbs: {{backend: pbs, {agent}}}\n"
-        f"  torque: {{backend: pbs, dialect: torque, {agent}}}\n"
         f"  far: {{backend: slurm, ssh: {{host: far.example.org}}, {agent}}}\n"
         f"  plain: {{backend: slurm}}\n"
         f"  jobs: {{backend: slurm, donation: {{mode: preemptible, partition: low}}}}\n"
@@ -50,7 +49,6 @@ def written(cli: Cli, config: str, site: str, folder: Path, *options: str) -> li
     ("site", "names"),
     [
         ("slurm", ["adaptor-epilog", "adaptor-prolog"]),
-        ("torque", ["adaptor-epilogue", "adaptor-prologue"]),
         ("openpbs", ["adaptor_reclaim.py"]),
     ],
 )
@@ -208,12 +206,11 @@ def test_a_distant_sites_interpreter_cannot_be_looked_at(cli: Cli, config: str) 
     assert "cannot check from here" in done.err
 
 
-@pytest.mark.parametrize("site", ["slurm", "torque"])
 @pytest.mark.parametrize("python", ["missing", "failing", "hanging"])
-def test_no_script_fails_or_hangs(cli: Cli, config: str, tmp_path: Path, site: str, python: str) -> None:
+def test_no_script_fails_or_hangs(cli: Cli, config: str, tmp_path: Path, python: str) -> None:
     sites = Path(config)
     sites.write_text(sites.read_text().replace("reclaim_timeout: 60", "reclaim_timeout: 1"))
-    files = written(cli, config, site, tmp_path / "hooks")
+    files = written(cli, config, "slurm", tmp_path / "hooks")
     stand_in, hangs = tmp_path / "python", tmp_path / "hangs"
     hangs.touch()
     if python != "missing":

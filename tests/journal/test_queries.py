@@ -82,6 +82,15 @@ def test_a_line_about_many_bags_names_their_number_and_has_all_of_them(world: Wo
     assert (line.subject, line.bags) == ("7 bags", bags)
 
 
+def test_a_line_that_replaces_another_names_its_own_bags_only(world: World) -> None:
+    first, second = world.submit(1), world.submit(1)
+    row = world.journal.explain(world.now, "site", "withheld", "both wait", bags=[second, first, second])
+    world.journal.explain(world.now, "site", "withheld", "the second waits", bags=[second], replacing=row)
+    (line,) = ask(world, api.GetWhy()).lines
+    assert (line.text, line.bags) == ("the second waits", [second])
+    assert ask(world, api.GetWhy(bag=first)).lines == []
+
+
 def test_why_of_a_bag_has_the_lines_about_it_and_about_the_whole_site(world: World) -> None:
     first, second = world.submit(1), world.submit(1, sites=["site"])
     crafted = CraftedRequest(Request(1, 60), None, 1, "because")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,33 +25,26 @@ from adaptor.processes.devices import Devices, devices_of
         ({"SLURM_STEP_GPUS": "1", "SLURM_JOB_GPUS": "0,1"}, ("1",)),
         ({"ADAPTOR_GPUS": "2"}, ("0", "1")),
         ({"ADAPTOR_GPUS": "many"}, ()),
-        ({"PBS_GPUFILE": "/nowhere"}, ()),
     ],
 )
 def test_what_the_scheduler_gave(environment: dict[str, str], ids: tuple[str, ...]) -> None:
-    assert devices_of(environment, "n1").ids == ids
-
-
-def test_the_lines_of_this_node_count_in_a_gpu_file(tmp_path: Path) -> None:
-    file = tmp_path / "gpus"
-    file.write_text("n1-gpu0\nn1.cluster-gpu2\nn10-gpu1\nnonsense\n")
-    assert devices_of({"PBS_GPUFILE": str(file)}, "n1.cluster").ids == ("0", "2")
+    assert devices_of(environment).ids == ids
 
 
 def test_a_task_gets_its_share_in_the_terms_of_the_scheduler() -> None:
-    devices = devices_of({"CUDA_VISIBLE_DEVICES": "0,1", "ROCR_VISIBLE_DEVICES": "4,5"}, "n1")
+    devices = devices_of({"CUDA_VISIBLE_DEVICES": "0,1", "ROCR_VISIBLE_DEVICES": "4,5"})
     told = {"CUDA_VISIBLE_DEVICES": "1", "ROCR_VISIBLE_DEVICES": "5", "ADAPTOR_GPUS": "1"}
     assert devices.of_task((1,)) == told
 
 
 def test_a_task_without_gpus_sees_none_and_a_node_without_hides_none() -> None:
-    hidden = devices_of({"CUDA_VISIBLE_DEVICES": "0,1"}, "n1").of_task(())
+    hidden = devices_of({"CUDA_VISIBLE_DEVICES": "0,1"}).of_task(())
     assert hidden == {"CUDA_VISIBLE_DEVICES": "", "ADAPTOR_GPUS": ""}
     assert Devices({}).of_task(()) == {}
 
 
 def test_where_no_library_was_told_all_are() -> None:
-    told = devices_of({"SLURM_JOB_GPUS": "3"}, "n1").of_task((0,))
+    told = devices_of({"SLURM_JOB_GPUS": "3"}).of_task((0,))
     assert set(told) == {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "ADAPTOR_GPUS"}
     assert set(told.values()) == {"3"}
 
@@ -62,6 +53,6 @@ def test_where_no_library_was_told_all_are() -> None:
     st.dictionaries(st.sampled_from(["CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "ADAPTOR_GPUS"]), st.text())
 )
 def test_no_text_names_a_gpu_twice(environment: dict[str, str]) -> None:
-    ids = devices_of(environment, "n1").ids
+    ids = devices_of(environment).ids
     assert len(set(ids)) == len(ids)
     assert "" not in ids

@@ -66,14 +66,14 @@ def test_what_a_script_says() -> None:
 def test_an_affinity_counts_only_where_it_leaves_processors_out(monkeypatch: pytest.MonkeyPatch) -> None:
     online = os.sysconf("SC_NPROCESSORS_ONLN")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(online)))
-    assert bounds_of({}, "n1").affinity is None
+    assert bounds_of({}).affinity is None
     monkeypatch.setattr(os, "sysconf", lambda name: {"SC_NPROCESSORS_ONLN": online + 2}[name])
-    assert bounds_of({}, "n1").affinity == online
-    assert bounds_of({"ADAPTOR_AFFINITY": "ignored"}, "n1").affinity is None
+    assert bounds_of({}).affinity == online
+    assert bounds_of({"ADAPTOR_AFFINITY": "ignored"}).affinity is None
 
 
 def test_gpus_are_those_that_slurm_names() -> None:
     step = {"ADAPTOR_GPUS": "2", "SLURM_STEP_ID": "0"}
-    assert bounds_of({**step, "CUDA_VISIBLE_DEVICES": "0"}, "n1").gpus == 1
-    assert bounds_of(step, "n1").gpus == 0
-    assert bounds_of({"ADAPTOR_GPUS": "2"}, "n1").gpus == 2, "PBS may only count them"
+    assert bounds_of({**step, "CUDA_VISIBLE_DEVICES": "0"}).gpus == 1
+    assert bounds_of(step).gpus == 0
+    assert bounds_of({"ADAPTOR_GPUS": "2"}).gpus == 2, "PBS may only count them"

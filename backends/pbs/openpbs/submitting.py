@@ -84,7 +84,11 @@ def changes_of(order: PilotOrder, shape: PbsShape, *, type_resource: str = GPU_T
 
 
 def check_changed(answer: CommandAnswer) -> None:
-    """See `backends.pbs.dialect.PbsDialect`."""
+    """
+    Raises:
+        ChangeRefused: the server refused `qalter`.
+        SchedulerError: its answer leaves open whether the job was changed.
+    """
     if answer.status == 0:
         return
     problem = f"qalter failed with status {answer.status}: {answer.complaint}"
@@ -96,7 +100,7 @@ def check_changed(answer: CommandAnswer) -> None:
 
 
 def _select(shape: PbsShape, type_resource: str) -> str:
-    """mpiprocs: the file of nodes gets one line for each processor, as Torque's has."""
+    """mpiprocs: the file of nodes gets one line for each processor, as MPI programs expect it."""
     words = [f"select={shape.count}", f"ncpus={shape.part.processors}", f"mpiprocs={shape.part.processors}"]
     if shape.part.memory is not None:
         words.append(f"mem={math.ceil(shape.part.memory / 1024)}kb")

@@ -193,12 +193,12 @@ def sentence(comment: str) -> str:
 
 
 def was_put_back_to_yield(job: PbsJob, state: JobState) -> bool:
-    """Whether a job has ended for us that waits to run again. `state`: what the dialect makes of it."""
+    """Whether a job has ended for us that waits to run again. `state`: what the exit status means."""
     return job.state in WAITING and bool(state.ended)
 
 
 def report_of(job: PbsJob, state: JobState) -> JobReport:
-    """Args: state: what the dialect makes of the job."""
+    """Args: state: what the job's letter and exit status mean."""
     put_back = was_put_back_to_yield(job, state)
     waits = job.state in WAITING and not put_back
     return JobReport(

@@ -57,10 +57,8 @@ class HookOptions(NamedTuple):
 def make_hooks(site: SiteConfig, wanted: HookOptions) -> Hooks:
     """The hooks of the site's scheduler. Raises UsageError: there are none for it."""
     if site.backend == "slurm":
-        return _shell_hooks(_SLURM, wanted)
+        return _of_slurm(wanted)
     if site.backend == "pbs":
-        if site.dialect == "torque":
-            return _shell_hooks(_TORQUE, wanted)
         text = fill(
             _TEMPLATES / "openpbs.template",
             site=wanted.site,
@@ -77,26 +75,7 @@ def make_hooks(site: SiteConfig, wanted: HookOptions) -> Hooks:
     )
 
 
-class _Shell(NamedTuple):
-    """A scheduler that runs a script before a job and another one after it."""
-
-    before: str
-    after: str
-    where: str  # what runs both
-    node: str  # the node's name, in shell
-    job: str  # the job's id, in shell
-    folder: str
-    instructions: str
-
-
-_SLURM = _Shell(
-    before="prolog",
-    after="epilog",
-    where="Prolog and Epilog in slurm.conf",
-    node='"$SLURMD_NODENAME"',
-    job='"$SLURM_JOB_ID"',
-    folder="/etc/slurm",
-    instructions="""\
+_SLURM = """\
 Put both files on every node, where root alone can write, and into slurm.conf:
     Prolog={folder}/adaptor-prolog
     Epilog={folder}/adaptor-epilog
@@ -105,22 +84,7 @@ Alloc: the prolog runs on all nodes of a job as soon as it gets them, not with i
 DeferBatch: the job's script waits for all of these prologs. Where an older Slurm does not know it, leave it
 out: the script then waits for the prolog of its own node, and each step for that of its node.
 Where there is a Prolog already, call these from it, or name a folder of scripts: Prolog=/etc/slurm/prolog.d/*
-Then: scontrol reconfigure""",
-)
-_TORQUE = _Shell(
-    before="prologue",
-    after="epilogue",
-    where="prologue, prologue.parallel, epilogue and epilogue.parallel in mom_priv on every node",
-    node='"$(uname -n | cut -d. -f1)"',
-    job='"$1"',
-    folder="mom_priv",
-    instructions="""\
-Put both files into mom_priv on every node, owned by root, without write permission (chmod 500), as:
-    adaptor-prologue    prologue and prologue.parallel
-    adaptor-epilogue    epilogue and epilogue.parallel
-Where there are such scripts already, call these from them with the same arguments.
-pbs_mom gives a prologue $prologalarm seconds (mom_priv/config): more than @@bound.""",
-)
+Then: scontrol reconfigure"""
 _OPENPBS = """\
 Tell the server, as root:
     qmgr -c "create hook adaptor_reclaim"
@@ -132,19 +96,15 @@ execjob_begin and execjob_end come to every node of a job; execjob_prologue come
 job's first process there."""
 
 
-def _shell_hooks(kind: _Shell, wanted: HookOptions) -> Hooks:
+def _of_slurm(wanted: HookOptions) -> Hooks:
     scripts = []
-    for name, template in ((kind.before, "before"), (kind.after, "after")):
+    for name in ("prolog", "epilog"):
         text = fill(
-            _TEMPLATES / f"{template}.template",
+            _TEMPLATES / f"{name}.template",
             site=wanted.site,
-            where=kind.where,
-            node=kind.node,
-            job=kind.job,
             python=shlex.quote(wanted.python),
             options=shlex.join(wanted.options),
             bound=str(wanted.bound),
         )
         scripts.append(Script(f"adaptor-{name}", text))
-    instructions = kind.instructions.replace("@@bound", str(wanted.bound))
-    return Hooks(tuple(scripts), tuple(instructions.splitlines()), kind.folder)
+    return Hooks(tuple(scripts), tuple(_SLURM.splitlines()), "/etc/slurm")

@@ -48,7 +48,7 @@ def install_hooks(
 ) -> None:
     """Print or write the scripts that reclaim donated nodes of SITE for its scheduler.
 
-    Slurm gets a prolog and an epilog, OpenPBS a hook, Torque a prologue and an epilogue. It also prints
+    Slurm gets a prolog and an epilog and OpenPBS a hook. It also prints
     instructions for the administrator.
 
     \b

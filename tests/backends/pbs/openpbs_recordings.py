@@ -10,7 +10,7 @@ import msgspec
 
 from backends.machines.base import CommandAnswer
 from backends.pbs.fields import PbsRecord, parse_dsv
-from backends.pbs.openpbs.dialect import JOB
+from backends.pbs.openpbs.server import JOB
 from tests.backends.answering import answer_of
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "openpbs"

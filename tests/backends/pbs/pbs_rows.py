@@ -1,4 +1,4 @@
-"""Rows as the parsers of every dialect make them, for tests of what is made of them."""
+"""Rows as the parsers make them, for tests of what is made of them."""
 
 from __future__ import annotations
 

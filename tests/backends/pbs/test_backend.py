@@ -20,7 +20,7 @@ from backends.machines.base import CommandAnswer, Machine
 from backends.machines.here import HERE
 from backends.observed.state import HIDDEN
 from backends.pbs.backend import PbsBackend
-from backends.pbs.dialect import OPENPBS_MARGIN
+from backends.pbs.margins import SLOT_MARGIN
 from backends.pbs.openpbs.submitting import accepted_id
 from tests.backends.answering import answer_of
 from tests.backends.hung import HereWithHung
@@ -87,7 +87,7 @@ def test_all_is_well(order: PilotOrder) -> None:
     script = order.directory / "pilot.sh"
     assert script.stat().st_mode & 0o777 == 0o600
     assert site.queue_state().processors == 16
-    assert (site.time_resolution, site.slot_margin) == (1, OPENPBS_MARGIN)
+    assert (site.time_resolution, site.slot_margin) == (1, SLOT_MARGIN)
     limits = site.advertised_limits()
     assert (limits.max_pending_requests, limits.max_proc, limits.max_tr) == (4, 16, 86_400)
 
@@ -472,19 +472,33 @@ def test_answers_on_our_jobs_that_say_nothing(fake: Fake, script: str) -> None:
         backend().jobs(["77.pbshead"], "adaptor-")
 
 
-@pytest.mark.parametrize(
-    "answer", [ANSWERS["00-slurmwrapper-qstat-version"], answer_of(0, "qstat of my own\n", "")]
+WRAPPER = (
+    "Usage:\n    qstat [-f] [-a|-i|-r] [-n [-1]] [-G|-M] [-u user_list] [-? | --help]\n         [--man]\n"
 )
-def test_what_is_no_pbs_is_not_taken_for_one(fake: Fake, answer: CommandAnswer) -> None:
+"""What Debian's wrapper of qstat, in front of Slurm, says of `--version`."""
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (answer_of(2, "", WRAPPER), "set `backend: slurm`"),
+        (ANSWERS["00-slurmwrapper-qstat-version"], "answers .*fetch_config"),
+        (answer_of(0, "qstat of my own\n", ""), "neither OpenPBS nor PBS Professional answers"),
+        (
+            answer_of(0, "", "Version: 6.1.2\n"),
+            "neither OpenPBS nor PBS Professional answers .*6.1.2",
+        ),
+    ],
+)
+def test_what_is_no_pbs_is_not_taken_for_one(fake: Fake, answer: CommandAnswer, words: str) -> None:
     fake("qstat", failing(answer))
-    with pytest.raises(SchedulerError, match="set `dialect`"):
+    with pytest.raises(SchedulerError, match=words):
         backend().jobs([], "adaptor-")
 
 
 @pytest.mark.usefixtures("answering")
 def test_a_queued_request_is_changed_by_qalter(fake: Fake, order: PilotOrder) -> None:
     site = backend()
-    assert (site.can_reshape, site.can_release) == (False, False), "no dialect is known yet"
     fake("qalter", "printf '%s\\n' \"$@\" >qalter.arguments")
     running("77.pbshead")
     site.reshape("77.pbshead", order)

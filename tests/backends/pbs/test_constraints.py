@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
-from adaptor.errors import ConfigError
-from adaptor_torque.dialect import nodes_wanted
 from backends.base import SchedulerError
-from backends.pbs.constraints import openpbs_traits, torque_traits
+from backends.pbs.constraints import openpbs_traits
 from backends.pbs.openpbs.submitting import arguments_of
 from tests.backends.orders import order
 from tests.backends.pbs.pbs_rows import pbs_shape
@@ -30,14 +25,6 @@ def test_openpbs(constraint: str | None, nodelist: str | None, traits: dict[str,
     assert openpbs_traits(constraint, nodelist) == traits
 
 
-def test_torque_has_properties() -> None:
-    assert torque_traits("fast", "n3") == {"neednodes": "fast", "host": "n3"}
-    with pytest.raises(SchedulerError, match="only one property"):
-        torque_traits("fast&ib")
-    with pytest.raises(SchedulerError, match="nothing else"):
-        torque_traits("mem=4")
-
-
 @pytest.mark.parametrize(
     ("constraint", "nodelist", "exclude", "problem"),
     [
@@ -51,16 +38,14 @@ def test_torque_has_properties() -> None:
         (None, None, "n7", "exclude: n7: PBS cannot be asked to leave nodes out"),
     ],
 )
-@pytest.mark.parametrize("traits", [openpbs_traits, torque_traits])
 def test_what_pbs_cannot_be_asked_for_is_told_with_the_way_out(
-    traits: Callable[..., dict[str, str]],
     constraint: str | None,
     nodelist: str | None,
     exclude: str | None,
     problem: str,
 ) -> None:
     with pytest.raises(SchedulerError, match=problem) as raised:
-        traits(constraint, nodelist, exclude)
+        openpbs_traits(constraint, nodelist, exclude)
     assert "name that" in str(raised.value) or constraint is not None
 
 
@@ -68,19 +53,3 @@ def test_requests_ask_for_them() -> None:
     shape = pbs_shape(6, 1, traits=(("fast", "True"), ("host", "n3")))
     found = arguments_of(order(6), SiteConfig(backend="pbs"), shape, order(6).directory)
     assert "select=6:ncpus=1:mpiprocs=1:fast=True:host=n3" in found
-
-
-def test_node_specifications_of_torque_name_them() -> None:
-    assert nodes_wanted(pbs_shape(6, 1, traits=(("neednodes", "fast"),)), 4) == "1:ppn=4:fast+1:ppn=2:fast"
-    assert nodes_wanted(pbs_shape(4, 1, traits=(("host", "n3"), ("neednodes", "fast"))), 4) == "n3:ppn=4:fast"
-
-
-def test_without_the_package_for_torque_the_key_is_an_error_that_names_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    text = "sites: {hpc: {backend: pbs, dialect: torque}}"
-    assert parse_config(text, "f").sites["hpc"].dialect == "torque"
-    monkeypatch.setattr("backends.pbs.constraints.installed", lambda _group: {})
-    wanted = r"sites\.hpc\.dialect: torque needs request-adaptor-torque: in a clone of the adaptor, python -m"
-    with pytest.raises(ConfigError, match=wanted):
-        parse_config(text, "f")

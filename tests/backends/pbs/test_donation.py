@@ -14,8 +14,6 @@ from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.reports import NodeReport
 from adaptor.resources import TaskSize
-from adaptor_torque import dialect as torque_dialect
-from adaptor_torque import parse as torque
 from backends.base import SchedulerError
 from backends.donation import donation_terms
 from backends.observed.rows import ReservationRow
@@ -23,9 +21,9 @@ from backends.pbs.constraints import shape_of
 from backends.pbs.donation import donatable, node_reports
 from backends.pbs.fields import parse_dsv, parse_long
 from backends.pbs.openpbs import submitting as openpbs
-from backends.pbs.openpbs.dialect import JOB
 from backends.pbs.openpbs.hardware import nodes_of, queues_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
+from backends.pbs.openpbs.server import JOB
 from backends.pbs.reading import PbsAnswers, PbsTerms
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from tests.backends.orders import order
@@ -34,7 +32,6 @@ from tests.backends.pbs.pbs_rows import NOW, QUEUES, job, node
 
 IDLE, TAKEN, AWAY = NodeUse.IDLE, NodeUse.TAKEN, NodeUse.AWAY
 SCRIPT = Path("/home/u/7/pilot.sh")
-FIXTURES = Path(__file__).parents[3] / "fixtures"
 
 
 def terms(nodes: list[PbsNode], queues: Mapping[str, PbsQueue] = QUEUES, name: str = "workq") -> PbsTerms:
@@ -92,20 +89,6 @@ def test_recorded_donated_nodes_that_were_deleted_or_suspended_to_make_room(way:
     found = look(nodes, jobs, donated=(jobs[0].id,))
     assert (found["node01"].use, found["node02"].use) == (TAKEN, TAKEN)
     assert found["node04"].use is IDLE
-
-
-def test_torques_nodes() -> None:
-    folder = FIXTURES / "torque" / "torque-6"
-    nodes = torque.parse_nodes((folder / "nodes.txt").read_text())
-    jobs = [each for each in torque.parse_jobs((folder / "jobs.txt").read_text()) if each.state != "C"]
-    found = node_reports(NOW, nodes, jobs, ("103[2].head.example.org",))
-    assert [(each.name, each.use) for each in found] == [
-        ("node01", TAKEN),
-        ("node02", TAKEN),
-        ("node03", IDLE),
-        ("node04", AWAY),
-    ]
-    assert {each.processors for each in found} == {4}
 
 
 def test_half_of_a_machine_taken_is_all_of_it_taken() -> None:
@@ -174,9 +157,3 @@ def test_a_pilot_on_a_donated_node_asks_openpbs_for_one_whole_machine() -> None:
     assert "-q scavenger -A phys -l select=1:ncpus=4:mpiprocs=4:host=node03 -l place=exclhost" in found
     assert "-r n" in found
     assert "feature" not in found
-
-
-def test_a_pilot_on_a_donated_node_asks_torque_for_all_processors_of_its_node() -> None:
-    found = torque_dialect.arguments_of(ORDER, donation_terms(DONATING), shape_of(ORDER, 64, ()), SCRIPT, 1)
-    assert "-l nodes=node03:ppn=4 -l walltime=1800" in " ".join(found)
-    assert "-q scavenger -A phys" in " ".join(found)

@@ -31,7 +31,7 @@ class Site:
 
     def __init__(self, cluster: ThrowawayOpenPbs, folder: Path) -> None:
         self.cluster = cluster
-        self.backend = PbsBackend(SiteConfig(backend="pbs", dialect="openpbs"))
+        self.backend = PbsBackend(SiteConfig(backend="pbs"))
         self.folder = folder
 
     def other(self, select: str, place: str = "free", walltime: int = 600) -> str:

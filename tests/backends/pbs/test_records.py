@@ -9,15 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor_torque import parse as torque
-from adaptor_torque import parse as torque_fields
 from backends.base import SchedulerError
 from backends.numbers import clock_seconds
 from backends.pbs import fields
 from backends.pbs.fields import parse_dsv, parse_long, variables
 from backends.pbs.openpbs import hardware, jobs
-from backends.pbs.openpbs.dialect import JOB
 from backends.pbs.openpbs.jobs import everyones_jobs, parse_select, placing
+from backends.pbs.openpbs.server import JOB
 from tests.backends.pbs.openpbs_recordings import SITUATIONS, dsv_line, flat, printed, recorded, recorded_jobs
 from tests.fuzzing import damaged, fuzz, survives
 from tests.fuzzing import recorded as texts_of
@@ -144,7 +142,6 @@ DSV = texts_of("openpbs/*dsv.txt")
 LONG = texts_of(
     "openpbs/*pbsnodes*.txt", "openpbs/*qstat-Bf.txt", "openpbs/*qstat-Qf.txt", "openpbs/*rstat*.txt"
 )
-TORQUE = texts_of("torque/*/*.txt")
 
 
 def openpbs_own(text: str) -> list[Any]:
@@ -185,13 +182,6 @@ def test_any_hardware_of_openpbs_is_rows_or_a_clear_error(text: str) -> None:
         survives(parser, text)
 
 
-@fuzz
-@given(damaged(TORQUE))
-def test_any_answer_of_torque_is_rows_or_a_clear_error(text: str) -> None:
-    for parser in (torque.parse_jobs, torque.parse_nodes, torque.parse_queues, torque.parse_server):
-        survives(parser, text)
-
-
 VALUES = [
     *("1795250485", "Sat Nov 21 08:00:00 2026", "01:02:03", "4gb", "1048576kb", "2mw", "n1/0*2+n2/0*2"),
     *("(n1:ncpus=2:mem=1gb)+(n3[0]:ncpus=2+n3[1]:ncpus=2)", "[u:PBS_GENERIC=3],[o:PBS_ALL=100]"),
@@ -211,11 +201,6 @@ PARSE_VALUE: list[Callable[[str], Any]] = [
     fields.parse_vnodes,
     fields.parse_hosts,
     lambda text: fields.parse_user_limit(text, "bob"),
-    torque_fields.parse_indices,
-    torque_fields.parse_exec_host,
-    torque_fields.parse_holders,
-    torque_fields.parse_exec_gpus,
-    torque_fields.parse_wanted,
     parse_select,
     placing,
     variables,

@@ -13,7 +13,7 @@ from adaptor.crafting.fits import tasks_on, unit_of, why_no_node_holds
 from adaptor.model import Limits, QueueState
 from adaptor.resources import Node, TaskSize
 from backends.pbs.constraints import PbsShape, shape_of
-from backends.pbs.openpbs.dialect import OpenPbs
+from backends.pbs.openpbs.server import OpenPbs
 from backends.pbs.openpbs.submitting import arguments_of
 from backends.pbs.state.nodes import misfit
 from backends.registry import site_rules

@@ -90,7 +90,7 @@ def test_a_queue_with_bounds_takes_a_request_with_a_least_time(site: Site) -> No
     """The server gives jobs an hour that name no walltime, which the queue does not take."""
     site.cluster.qmgr(*(f"set queue scavenger resources_{name}.walltime={s}" for name, s in BOUNDS.items()))
     try:
-        named = SiteConfig(backend="pbs", dialect="openpbs", partition="scavenger")
+        named = SiteConfig(backend="pbs", partition="scavenger")
         backend = PbsBackend(named)
         id = backend.submit(order(site, "bounds", Request(4, BOUNDS["max"], MINUTE)))
         site.reaches(id, JobState.RUNNING)

@@ -12,15 +12,14 @@ from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.sites import limits_of, make_backend
 from adaptor.decisions.pilots import Pilot, observe
-from adaptor.errors import ConfigError
 from adaptor.model import Limits, PilotState, Request
 from adaptor.reports import JobReport
 from backends.base import PilotOrder
 from backends.observed import backend as observed
 from backends.observed.state import SecondLook
 from backends.pbs.backend import PbsBackend
-from backends.pbs.openpbs.dialect import job_state
 from backends.pbs.openpbs.jobs import own_job
+from backends.pbs.openpbs.server import job_state
 from backends.pbs.state.queue import report_of
 from tests.backends.pbs.openpbs_recordings import job_record
 from tests.backends.pbs.test_backend import QSTAT, Fake, answering, backend, order
@@ -34,20 +33,8 @@ def report(recording: str) -> JobReport:
 
 
 def test_a_pbs_site_has_a_pbs_backend(tmp_path: Path) -> None:
-    site = parse_config(f"{SITE}    dialect: openpbs\n", "c.yaml").sites["hpc"]
-    assert site.dialect == "openpbs"
+    site = parse_config(SITE, "c.yaml").sites["hpc"]
     assert isinstance(make_backend("hpc", site, tmp_path), PbsBackend)
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("dialect: slurm", r"c\.yaml:5: sites\.hpc\.dialect"),
-    ],
-)
-def test_what_makes_no_sense_is_told_with_its_line(line: str, words: str) -> None:
-    with pytest.raises(ConfigError, match=words):
-        parse_config(f"{SITE}    {line}\n", "c.yaml")
 
 
 def asking(processors: int) -> Pilot:

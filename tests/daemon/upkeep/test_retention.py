@@ -216,13 +216,14 @@ def test_the_first_forecasts_of_forgotten_bags_still_count(site: FakeSite) -> No
 def test_explanations_from_before_all_bags_that_are_left_go(site: FakeSite) -> None:
     db = site.journal.connection
     for number in range(3):
-        site.journal.explain(1000.0 + number, "here", "withheld", "long ago")
+        site.journal.explain(1000.0 + number, "here", "withheld", "long ago", bags=[7, 8])
     old, young = live(site), live(site)
     submitted = db.execute("SELECT submitted FROM bag WHERE id = ?", (young,)).fetchone()[0]
     forget(site, old)
     times = [time for (time,) in db.execute("SELECT time FROM decision")]
     assert times
     assert min(times) >= submitted
+    assert db.execute("SELECT COUNT(*) FROM decision_bag WHERE bag IN (7, 8)").fetchone() == (0,)
 
 
 def test_contexts_are_kept_for_unfinished_bags_only(site: FakeSite) -> None:

@@ -18,7 +18,7 @@ from backends.machines.here import HERE
 from backends.pbs.backend import PbsBackend
 from backends.pbs.constraints import shape_of
 from backends.pbs.fields import array_id, element_id, element_index, is_array, is_element
-from backends.pbs.openpbs.dialect import OpenPbs, job_state
+from backends.pbs.openpbs.server import OpenPbs, job_state
 from backends.pbs.openpbs.submitting import arguments_of
 from backends.pbs.reading import SharedServer
 from tests.backends.orders import order
@@ -66,13 +66,16 @@ def test_ids_of_arrays_and_of_their_jobs() -> None:
     assert [is_array(id) for id in ("3[7].srv", "3[].srv", "3.srv")] == [False, True, False]
 
 
+VERSION = "[[ $1 != --version ]] || exec echo 'pbs_version = 23.06.06'\n"
+
+
 @pytest.fixture
 def answers(fake: Fake, tmp_path: Path) -> Callable[..., None]:
     """What qstat prints of the array, and with `-t` of its jobs."""
     fake("qselect", "[[ $1 == -x ]] || echo '3[].srv'")
     folder = tmp_path / "printed"
     folder.mkdir()
-    fake("qstat", f'cat {folder}/array; [[ " $* " == *" -t "* ]] && cat {folder}/elements; exit 0')
+    fake("qstat", VERSION + f'cat {folder}/array; [[ " $* " == *" -t "* ]] && cat {folder}/elements; exit 0')
 
     def write(*elements: str) -> None:
         (folder / "array").write_text(f"{PARENT}\n")
@@ -81,14 +84,14 @@ def answers(fake: Fake, tmp_path: Path) -> Callable[..., None]:
     return write
 
 
-def states(dialect: OpenPbs, *ids: str) -> dict[str, JobState]:
-    return {job.tag: job_state(job) for job in dialect.own_jobs(ids)}
+def states(pbs: OpenPbs, *ids: str) -> dict[str, JobState]:
+    return {job.tag: job_state(job) for job in pbs.own_jobs(ids)}
 
 
 def test_each_job_of_an_array_is_told_with_the_tag_of_its_pilot(answers: Callable[..., None]) -> None:
     answers(RUNS, ENDED, *WAITS)
-    dialect = OpenPbs(Commands(lambda own: own, 20.0))
-    assert states(dialect) == {
+    pbs = OpenPbs(Commands(lambda own: own, 20.0))
+    assert states(pbs) == {
         "adaptor-x.hpc.12": JobState.RUNNING,
         "adaptor-x.hpc.13": JobState.COMPLETED,
         "adaptor-x.hpc.14": JobState.QUEUED,
@@ -99,14 +102,14 @@ def test_each_job_of_an_array_is_told_with_the_tag_of_its_pilot(answers: Callabl
 def test_a_job_that_was_deleted_in_the_queue_is_told_from_one_whose_record_is_gone(
     answers: Callable[..., None],
 ) -> None:
-    dialect = OpenPbs(Commands(lambda own: own, 20.0))
+    pbs = OpenPbs(Commands(lambda own: own, 20.0))
     answers(RUNS, DELETED)
-    assert states(dialect, "3[3].srv") == {"adaptor-x.hpc.12": JobState.RUNNING}, "it may have run"
+    assert states(pbs, "3[3].srv") == {"adaptor-x.hpc.12": JobState.RUNNING}, "it may have run"
     answers(RUNS, *WAITS)
-    states(dialect)
+    states(pbs)
     answers(RUNS, WAITS[0], DELETED)
     for question in ("before a cancel", "at the next look"):
-        (job,) = (job for job in dialect.own_jobs(["3[3].srv"]) if job.id == "3[3].srv")
+        (job,) = (job for job in pbs.own_jobs(["3[3].srv"]) if job.id == "3[3].srv")
         assert (job_state(job), job.start) == (JobState.CANCELLED, None), question
 
 
@@ -114,9 +117,7 @@ def test_a_job_that_was_deleted_in_the_queue_while_no_daemon_ran_is_gone(
     answers: Callable[..., None],
 ) -> None:
     answers(RUNS, DELETED)
-    reports = PbsBackend(SiteConfig(backend="pbs", dialect="openpbs")).jobs(
-        ["3[0].srv", "3[3].srv"], "adaptor-x.hpc."
-    )
+    reports = PbsBackend(SiteConfig(backend="pbs")).jobs(["3[0].srv", "3[3].srv"], "adaptor-x.hpc.")
     assert {(report.id, report.state) for report in reports} == {
         ("3[0].srv", JobState.RUNNING),
         ("3[3].srv", JobState.GONE),
@@ -136,14 +137,14 @@ def test_a_job_of_another_array_with_the_number_of_a_pilot_is_told_with_its_name
     other = "Job_Name=mine|job_state=Q|queue=workq|Job_Owner=u@h"
     (tmp_path / "printed" / "array").write_text(f"Job Id: 3[].srv|{other}\n")
     (tmp_path / "printed" / "elements").write_text(f"Job Id: 3[1].srv|{other}\n")
-    reports = PbsBackend(SiteConfig(backend="pbs", dialect="openpbs")).jobs(["3[1].srv"], "adaptor-x.hpc.")
+    reports = PbsBackend(SiteConfig(backend="pbs")).jobs(["3[1].srv"], "adaptor-x.hpc.")
     assert [(report.id, report.tag) for report in reports] == [("3[1].srv", "mine")]
 
 
 def test_a_job_of_an_array_that_pbs_does_not_know_is_gone(fake: Fake) -> None:
     fake("qselect", "exit 0")
-    fake("qstat", "echo 'qstat: Unknown Job Id 3[].srv' >&2; exit 153")
-    reports = PbsBackend(SiteConfig(backend="pbs", dialect="openpbs")).jobs(["3[1].srv"], "adaptor-x.hpc.")
+    fake("qstat", VERSION + "echo 'qstat: Unknown Job Id 3[].srv' >&2; exit 153")
+    reports = PbsBackend(SiteConfig(backend="pbs")).jobs(["3[1].srv"], "adaptor-x.hpc.")
     assert [(report.id, report.state) for report in reports] == [("3[1].srv", JobState.GONE)]
 
 
@@ -157,8 +158,8 @@ def test_threads_that_ask_first_at_the_same_time_share_what_is_remembered(
             both.wait(0.2)
         return OpenPbs(Commands(lambda own: own, 20.0))
 
-    monkeypatch.setattr(SharedServer, "choose", staticmethod(choosing))
+    monkeypatch.setattr("backends.pbs.reading.choose", choosing)
     server = SharedServer(SiteConfig(backend="pbs"), HERE)
     with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(lambda _: server.dialect(), range(2))
+        first, second = pool.map(lambda _: server.pbs(), range(2))
     assert first is second

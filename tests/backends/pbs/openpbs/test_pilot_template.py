@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from backends.pbs.openpbs.dialect import OpenPbs
+from backends.pbs.openpbs.server import OpenPbs
 from backends.scripts import render
 from tests.backends.orders import script
 from tests.living import PATIENCE

@@ -14,9 +14,9 @@ from adaptor.resources import Need, Part
 from backends.base import SchedulerError
 from backends.observed.state import HIDDEN, LINGER
 from backends.pbs.fields import parse_dsv, parse_long
-from backends.pbs.openpbs.dialect import JOB
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, reservations_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
+from backends.pbs.openpbs.server import JOB
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
 from backends.pbs.state.nodes import find_site, served
 from backends.pbs.state.queue import queue_state

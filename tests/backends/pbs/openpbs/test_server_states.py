@@ -8,8 +8,8 @@ import pytest
 from adaptor.model import Request
 from adaptor.reports import JobReport, JobState
 from backends.pbs.fields import parse_time
-from backends.pbs.openpbs.dialect import job_state
 from backends.pbs.openpbs.jobs import own_job
+from backends.pbs.openpbs.server import job_state
 from backends.pbs.rows import PbsJob
 from backends.pbs.state.queue import report_of, sentence
 from tests.backends.pbs.openpbs_recordings import job_record, recorded_jobs

@@ -1,4 +1,4 @@
-"""OpenPBS's words; implements `backends.pbs.dialect.PbsDialect`."""
+"""Asks OpenPBS by its commands; what it makes of an answer are the rows of `backends.pbs.rows`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from backends.commands import CommandAnswer, Commands, chunks, only_says
 from backends.observed.remembered import Remembered
 from backends.observed.rows import ReservationRow
 from backends.pbs.constraints import PbsShape
-from backends.pbs.dialect import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION, PbsDialect
 from backends.pbs.fields import (
     PbsRecord,
     array_id,
@@ -27,6 +26,7 @@ from backends.pbs.fields import (
     selected_ids,
     unknown_ids,
 )
+from backends.pbs.margins import SHRINK_MARGIN, SLOT_MARGIN, TIME_RESOLUTION
 from backends.pbs.openpbs.hardware import preemption_of, queues_of, reservations_of, server_of, shown_nodes
 from backends.pbs.openpbs.jobs import (
     GPU_TYPES,
@@ -44,6 +44,7 @@ from backends.pbs.openpbs.submitting import (
     must_be_rerunnable,
 )
 from backends.pbs.rows import WAITING, PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
+from backends.traits import Traits
 
 LETTERS = {
     "B": JobState.RUNNING,
@@ -197,10 +198,11 @@ _BY_GROUP = re.compile(r"acl_group_enable = True|\[g:(?!PBS_GENERIC)")
 _GONE_WORDS = ("Unknown Job Id", "Job has finished", "Delete already in progress")
 
 
-class OpenPbs(PbsDialect):
-    name = "OpenPBS"
+class OpenPbs(Traits):
+    """Every method that asks may raise SchedulerError."""
+
     time_resolution = TIME_RESOLUTION
-    slot_margin = OPENPBS_MARGIN
+    slot_margin = SLOT_MARGIN
     shrink_margin: int | None = SHRINK_MARGIN
     can_reshape = can_release = True
     most_in_array = 1000  # PBS's own max_array_size is 10,000; what is refused is submitted in parts
@@ -221,18 +223,31 @@ class OpenPbs(PbsDialect):
         """What the scheduler says of preemption, asked once since the last look at the server."""
 
     def queue(self, nodes: Collection[PbsNode]) -> list[PbsJob]:
-        """The running jobs of arrays are asked for by the ids that nodes show: an array may have 100,000."""
+        """All users' jobs that wait, run or are about to end; the running jobs of an array one by one.
+
+        The running jobs of arrays are asked for by the ids that nodes show: an array may have 100,000.
+
+        `nodes`: asked for just before.
+        """
         jobs = queued_jobs(self._commands.ask_bytes("qstat", "-f", "-F", "dsv"), JOB, self._known_jobs)
         return [*jobs, *self._elements(jobs, nodes)]
 
     def own_jobs(self, ids: Collection[str]) -> list[PbsJob]:
+        """Our user's jobs with these ids, and all that are in the system, or not long ended, with a tag.
+
+        Unknown ids are left out. Nothing that others have written may get into the answer.
+        """
         return self._own.jobs(ids)
 
     def unknown_ids(self) -> frozenset[str]:
+        """Of the ids of the last `own_jobs`, those of which the server said that it has no such job."""
         return frozenset(self._own.unknown)
 
     def ended_jobs(self) -> list[PbsJob]:
-        """By qselect and then the newest in chunks: a server remembers two weeks."""
+        """All users' jobs that have ended and that the server remembers, the oldest first.
+
+        By qselect and then the newest in chunks: a server remembers two weeks.
+        """
         since = time.strftime("%Y%m%d%H%M", time.gmtime(time.time() - _RECORDS))
         answer = self._commands.run("qselect", "-x", "-s", "F", f"-tm.gt.{since}")
         if answer.status:  # most often: no history is kept
@@ -248,6 +263,7 @@ class OpenPbs(PbsDialect):
         return found
 
     def reservations(self, nodes: Collection[PbsNode]) -> list[ReservationRow]:
+        """What is set aside on these nodes, now or later; other than jobs."""
         if not any(node.reservations for node in nodes):
             return []
         return reservations_of(parse_long(self._commands.ask("pbs_rstat", "-f"), "Resv ID: ", indent=""))
@@ -273,6 +289,7 @@ class OpenPbs(PbsDialect):
         raise SchedulerError("qstat -B prints no server")
 
     def preemption(self) -> Preemption | None:
+        """How jobs are made to yield; None: the scheduler does not tell."""
         try:
             printed = self._commands.ask("qmgr", "-c", "list sched default")
         except SchedulerError:  # a site may keep qmgr to itself
@@ -280,6 +297,10 @@ class OpenPbs(PbsDialect):
         return next(map(preemption_of, parse_long(printed, "Sched ")), None)
 
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path) -> list[str]:
+        """All arguments of `qsub` for an order whose script lies at `script`.
+
+        Raises SubmitRefused: a pilot on a donated node could not yield.
+        """
         if order.node and not self._yielding:
             self._yielding = [self.preemption()]
         rerunnable = bool(order.node) and must_be_rerunnable(self._yielding[0])
@@ -288,9 +309,11 @@ class OpenPbs(PbsDialect):
         )
 
     def changes(self, order: PilotOrder, shape: PbsShape) -> list[str]:
+        """The arguments of `qalter` for a queued job that is to ask for an order, without its id."""
         return changes_of(order, shape, type_resource=self._type_resource)
 
     def is_over(self, answer: CommandAnswer) -> bool:
+        """Whether a `qdel` that failed only says of some jobs that there is nothing left to cancel."""
         return only_says(answer.errors, _GONE_WORDS)
 
     def _elements(self, jobs: Iterable[PbsJob], nodes: Iterable[PbsNode]) -> list[PbsJob]:

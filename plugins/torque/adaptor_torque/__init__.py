@@ -1,1 +1,0 @@
-"""Torque as a dialect of PBS; `dialect.Torque` implements `backends.pbs.dialect.PbsDialect`."""

@@ -1,1 +1,0 @@
-"""Slurm behind its wrappers of Torque's commands: a test double of Torque, not a dialect of the product."""
