@@ -11,12 +11,11 @@ import msgspec
 from adaptor.crafting.bounded import BoundedProfile, bounded, where
 from adaptor.crafting.nodes.schedule import (
     NodeSchedule,
-    has_numba,
     holding,
-    is_long,
     node_schedule,
     planned_starts,
     spans,
+    why_by_processors,
 )
 from adaptor.crafting.nodes.slots import slot_profile
 from adaptor.crafting.profile import Profile
@@ -122,7 +121,7 @@ def _plannable(queue: QueueState) -> QueueState:
 
     They then hold what fits of them at that time; to plan them on the nodes one by one would take minutes.
     """
-    if has_numba() or not is_long(queue):
+    if not why_by_processors(queue):
         return queue
     starts = schedule(msgspec.structs.replace(queue, nodes=())).starts
     return msgspec.structs.replace(queue, pending=_started(queue, starts))

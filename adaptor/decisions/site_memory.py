@@ -17,6 +17,7 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.multisite.waits import WaitLearner
+from adaptor.crafting.nodes.schedule import why_by_processors
 from adaptor.crafting.queues import queue_in, rules_in
 from adaptor.crafting.situation import Reshape, SiteRules, TaskShape, Withdraw
 from adaptor.crafting.submissions import Submissions
@@ -77,7 +78,7 @@ class SiteMemory:
         self.queue: QueueState | None = None
         """As read for this step; None while nothing waits, or while the scheduler does not answer."""
         self.seen: QueueState | None = None  # as last read, however long ago that was
-        self._unknown: set[str] = set()  # answers that the backend does not know, as already explained
+        self._doubts: set[str] = set()  # those that were explained already
         self.problem = ""  # why the scheduler does not answer; empty: it does
         self.problem_since: float | None = None  # since when it has not answered; None: it does
         self.asked_since: float | None = None
@@ -162,10 +163,14 @@ class SiteMemory:
         if queue is not None:
             self.jobs.looked(queue, {pilot.job for pilot in self.pilots.values() if pilot.job is not None})
 
-    def unknown_answers(self) -> list[str]:
-        """What the scheduler has said that its backend does not know, since the last call."""
-        found = [text for text in (self.queue.unknown if self.queue else ()) if text not in self._unknown]
-        self._unknown.update(found)
+    def doubts(self) -> list[str]:
+        """Why the queue may be misread, each reason once: the scheduler has said what its backend does not
+        know, or a long one is planned by processors alone."""
+        if self.queue is None:
+            return []
+        reasons = [*self.queue.unknown, *filter(None, [why_by_processors(self.queue)])]
+        found = [text for text in reasons if text not in self._doubts]
+        self._doubts.update(found)
         return found
 
     def keep_failures(self, broker: Broker) -> None:

@@ -143,7 +143,7 @@ class Step:
         waits = any(demand.wants_pilots for demand in broker.demands(site.name, self._now))
         site.read((yield from self._ask(Ask.QUEUE)).queue if waits else None)
         site.set_longest(broker)
-        for text in site.unknown_answers():
+        for text in site.doubts():
             yield from self._ask(Explain("problem", text))
 
     def _learn_limits(self) -> Steps:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from adaptor.crafting.futures.drawn_queue import is_job
+from adaptor.crafting.nodes.schedule import why_by_processors
 from adaptor.forecast.start import Before, StartForecast, StartRequest, processors_for
 from adaptor.model import QueueState
 from adaptor.units import counted, format_clock, format_duration, format_instant
@@ -79,6 +80,8 @@ def remarks(queue: QueueState, *, hidden: int, learned: int, at: float | None) -
         found.append(f"{counted(out, 'node')} out of service that may come back")
     if learned < FEW:
         found.append(f"little is known of how long jobs run here ({counted(learned, 'job')} seen to end)")
+    if why := why_by_processors(queue):
+        found.append(why)
     if at is not None and at > queue.now:
         found.append("jobs that come until then")
     found.append("jobs that come later with a higher priority")

@@ -155,6 +155,16 @@ def is_long(queue: QueueState) -> bool:
     return sum(job.planned_start is None for job in queue.pending) * len(queue.nodes) >= MANY
 
 
+def why_by_processors(queue: QueueState) -> str:
+    """Why the starts of jobs are planned by their processors alone; empty: they are planned on nodes."""
+    if has_numba() or not is_long(queue):
+        return ""
+    return (
+        "so many jobs wait for so many nodes that starts are planned by processors alone, and may be hours "
+        "off; the extra 'request-adaptor[compiled]' plans them on the nodes"
+    )
+
+
 @cache
 def has_numba() -> bool:
     return importlib.util.find_spec("numba") is not None

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting import availability as availability_module
 from adaptor.crafting.availability import Availability, availability, schedule
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.nodes import schedule as schedule_module
@@ -237,7 +236,7 @@ def test_without_compiled_loops_a_long_queue_is_planned_by_processors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two jobs of 3 processors: their processors say that they start together, the nodes that they cannot."""
-    monkeypatch.setattr(availability_module, "has_numba", lambda: False)
+    monkeypatch.setattr(schedule_module, "has_numba", lambda: False)
     jobs = tuple(
         PendingJob(name, 3 * chunks, 10.0, need=Need(chunks=chunks, processors=3))
         for name, chunks in (("a", 1), ("b", 1), ("larger than the site", 33))
