@@ -97,12 +97,12 @@ search: dev
 releases:
 	$(PYTHON) -m tests.clusters.releases $(RELEASES)
 
-# Too long for `make test`, which plays a short form. CAMPAIGN holds arguments of `python -m tests.campaign`.
+# Too long for `make test`, which plays a short form. CAMPAIGN holds arguments of `python -m lab.campaign`.
 campaign: dev
 	./tests/clusters/install-slurm --accounting
-	$(BIN)/python -m tests.campaign --beside 3 $(CAMPAIGN)
-	$(BIN)/python -m tests.campaign.donation_agents --jobs 300
-	[ ! -x /opt/pbs/bin/qsub ] || $(BIN)/python -m tests.campaign.donation_agents --scheduler openpbs --jobs 300
+	$(BIN)/python -m lab.campaign --beside 3 $(CAMPAIGN)
+	$(BIN)/python -m lab.campaign.donation_agents --jobs 300
+	[ ! -x /opt/pbs/bin/qsub ] || $(BIN)/python -m lab.campaign.donation_agents --scheduler openpbs --jobs 300
 	$(BIN)/python -m pytest -m fuzz --hypothesis-profile=campaign -n 2
 
 # A sample of De Rose's experiment on the real traces, where they are.
@@ -136,9 +136,9 @@ snakemake: $(VENV)/installed
 	build/snakemake/bin/python -m pip install --quiet --disable-pip-version-check . '$(SNAKEMAKE_PLUGIN)[test]'
 	build/snakemake/bin/python -m pytest -p tests.clusters.fixtures --rootdir=$(CURDIR) $(SNAKEMAKE_PLUGIN)/tests
 
-# CLIENTS holds arguments of `python -m tests.clients`.
+# CLIENTS holds arguments of `python -m lab.clients`.
 clients: dev
-	$(BIN)/python -m tests.clients $(CLIENTS)
+	$(BIN)/python -m lab.clients $(CLIENTS)
 
 slurm: dev
 	./tests/clusters/install-slurm

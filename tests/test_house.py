@@ -176,6 +176,6 @@ def test_no_folder_is_longer_than_a_list_that_is_read() -> None:
 
 def test_folders_of_tests_are_named_after_rooms() -> None:
     """But for tests of the whole and of what stands beside the rooms: clusters, faults, packages."""
-    whole = {"bench", "campaign", "clients", "clusters", "demo", "docs", "e2e", "packaging", "security"}
+    whole = {"bench", "clusters", "demo", "docs", "e2e", "lab", "packaging", "security"}
     folders = {path.name for path in (ROOT / "tests").iterdir() if (path / "__init__.py").exists()}
     assert folders - whole <= set(rooms())
