@@ -99,6 +99,15 @@ class StartRecord(msgspec.Struct, frozen=True, kw_only=True):
     own: bool = False  # whether it is of own requests, as too few other starts were seen
 
 
+class StartMap(msgspec.Struct, frozen=True, kw_only=True):
+    """When requests of any size would start at one place, from one reading of its queue."""
+
+    processors: list[int]
+    walltimes: list[Seconds]
+    starts: list[list[TimeInterval | None]]
+    """A list for each walltime, with an entry for each of the processors; None: never, or not foreseen."""
+
+
 class StartView(msgspec.Struct, frozen=True, kw_only=True):
     """When a request would start at one place, or a job will."""
 
@@ -120,6 +129,7 @@ class StartView(msgspec.Struct, frozen=True, kw_only=True):
     choices: list[StartChoice] = []  # a shorter and a narrower request that start sooner
     remarks: list[str] = []  # what the answer leaves out
     record: StartRecord | None = None  # None: too little is known
+    map: StartMap | None = None  # None: it was not asked for, or there is nothing to draw
     never: str = ""  # empty, or why no such request can ever start there
     problem: str = ""  # empty, or why the queue could not be read
 
@@ -140,3 +150,4 @@ class GetStart(Question[list[StartView]], frozen=True, kw_only=True):
     site: str = ""  # empty: all
     partition: str = ""  # empty: all of the site
     at: Time | None = None  # when the request is made; None: now
+    map: bool = False  # instead of a request or a job: all sizes and walltimes

@@ -283,7 +283,7 @@ def readable(value: Any, meaning: Meaning = Meaning.PLAIN) -> Any:
     if isinstance(value, dict):
         return {key: readable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [readable(item) for item in value]
+        return [readable(item, meaning) for item in value]
     if value is None or meaning not in (Meaning.TIME, Meaning.DURATION):
         return msgspec.to_builtins(value)
     if not math.isfinite(value):  # the end of an interval without one

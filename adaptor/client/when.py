@@ -58,6 +58,16 @@ def when(
     return read(api.GetStart(request=request, job=job, site=site, partition=partition, at=at), config)
 
 
+def start_map(
+    *, site: str = "", partition: str = "", at: float | None = None, config: str | None = None
+) -> list[api.StartView]:
+    """Starts of all sizes and walltimes, from one reading of each queue; arguments as of `when`.
+
+    Raises UsageError, AdaptorError: as `when` does.
+    """
+    return read(api.GetStart(map=True, site=site, partition=partition, at=at), config)
+
+
 def request_of(
     processors: int | None,
     time: str | float,
@@ -82,11 +92,13 @@ def request_of(
 
 
 def in_words(form: Mapping[str, str]) -> list[api.StartView]:
-    """The same of the fields of a form, named as options: `p`, `t`, `nodes`, `mem`, `gpus`, `job`.
+    """The same of the fields of a form, named as options: `p`, `t`, `nodes`, `mem`, `gpus`, `job`, `map`.
 
     Raises UsageError, AdaptorError: as `when` does.
     """
     given = {name: value.strip() for name, value in form.items() if value.strip()}
+    if "map" in given:
+        return start_map()
     if "job" not in given and "t" not in given:
         raise UsageError("say how long it may run, such as 3h")
     kind, _, count = given.get("gpus", "0").rpartition(":")

@@ -17,6 +17,7 @@ from adaptor.crafting.situation import (
     Heuristic,
     PilotView,
     PlanningView,
+    Reshape,
     SiteRules,
     Withdraw,
 )
@@ -53,6 +54,8 @@ class Made(msgspec.Struct, frozen=True):
     """Why nothing was."""
     withdrawn: Sequence[Withdraw] = ()
     """What is withdrawn in order to make better requests."""
+    reshaped: Sequence[Reshape] = ()
+    """Queued requests that are changed in their place."""
 
 
 class Offer(msgspec.Struct, frozen=True):

@@ -135,11 +135,14 @@ def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:
         for index in range(len(view.demands) if HEURISTICS[view.heuristic].replans else 0)
         if part is None or part.elsewhere[index] is not None
     ]
+    wanting = [
+        bool(demand.waiting or (narrow and part is None and demand.threat.tasks)) for demand in view.demands
+    ]
     needless = cover.needless if narrow and part is None else nobodys(view, cover.needless, replanned)
     decisions: list[Decision] = [*withdrawals(view, needless)]
     if part is not None and not replanned:
         decisions += [Withdraw(pilot, reason) for pilot, reason in part.late.items()]
-    if not any(demand.waiting for demand in view.demands):
+    if not any(wanting):
         return decisions
     if view.queue is None:
         return [*decisions, Withhold(no_answer(view))]
@@ -149,9 +152,7 @@ def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:
         for tasks, demand in zip(cover.uncovered, view.demands, strict=True)
     ]
     served = [
-        index
-        for index, tasks in enumerate(uncovered)
-        if tasks or (index in replanned and view.demands[index].waiting)
+        index for index, tasks in enumerate(uncovered) if tasks or (index in replanned and wanting[index])
     ]
     refused = ""
     if not replanned:
@@ -189,8 +190,9 @@ def _requests(
             elsewhere=part.elsewhere[index] if part else {},
         )
         made = planned(view, places, wanted)
-        decisions += [*made.withdrawn, *(Issue(crafted, demand) for crafted in made.crafted)]
-        if not made.crafted and not made.withdrawn:
+        decisions += [*made.withdrawn, *made.reshaped]
+        decisions += [Issue(crafted, demand) for crafted in made.crafted]
+        if demand.waiting and not (made.crafted or made.withdrawn or made.reshaped):
             first = "" if demand.running else awaited(view.now, wanted.pilots)
             why = filter(None, (first, _why_none(view, demand, made.reason)))
             decisions.append(Withhold("; ".join(why) or everything_covered(view), demand))

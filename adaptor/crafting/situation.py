@@ -216,6 +216,15 @@ class Funds(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, work=self.work - self.cost(p, tr))
 
 
+class Threat(msgspec.Struct, frozen=True, kw_only=True):
+    """Running tasks of a bag without waiting ones, of which any slot with enough time would start a copy."""
+
+    tasks: int = 0
+    """Those that the end of their pilot is likely to cut."""
+    enough: float = 0.0
+    """Seconds that a pilot must last for a copy of one of them."""
+
+
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """The tasks of one size that a site may run."""
 
@@ -260,6 +269,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """By partition (empty: the site has only one) in which larger ones have failed: the largest to make."""
     times: TaskTimes = TaskTimes()
     """What is known of their runtimes."""
+    threat: Threat = Threat()
+    """What pilots may cut, if none of them waits."""
 
     def largest_in(self, partition: str) -> Largest | None:
         """The largest request to make in a partition; None: no larger one has failed there."""

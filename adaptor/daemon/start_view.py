@@ -9,7 +9,7 @@ from statistics import median
 
 import msgspec
 
-from adaptor.api import GetStart, StartChoice, StartRecord, StartView
+from adaptor.api import GetStart, StartChoice, StartMap, StartRecord, StartView
 from adaptor.api.forecasts import JobStanding
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.futures.run_shares import MOST, RunShares
@@ -24,6 +24,7 @@ from adaptor.forecast.start import (
     StartRequest,
     unplanned,
 )
+from adaptor.forecast.start_map import sizes, start_of, walltimes
 from adaptor.forecast.start_reasons import reason, remarks
 from adaptor.forecast.starts_seen import StartsSeen
 from adaptor.journal.database import open_for_reading
@@ -69,8 +70,9 @@ def start_views(seen: SiteSeen, asked: GetStart) -> list[StartView]:
     """One for each partition that may be meant; of a job, one."""
     if asked.job:
         return [_of_job(seen, asked.job)]
+    view_of = _map if asked.map else _of_request
     found = [
-        _of_request(seen, name, queue, asked)
+        view_of(seen, name, queue, asked)
         for name, queue in seen.places.items()
         if asked.partition in ("", name)
     ]
@@ -84,8 +86,8 @@ def start_views(seen: SiteSeen, asked: GetStart) -> list[StartView]:
 
 def check_question(asked: GetStart) -> None:
     """Raises UsageError: it asks for nothing, for both, or for no possible request."""
-    if (asked.request is None) == (not asked.job):
-        raise UsageError("ask for a request or for a job")
+    if (asked.request is not None) + bool(asked.job) + asked.map != 1:
+        raise UsageError("ask for a request, for a job, or for the map of all requests")
     if asked.request is not None:
         asked.request.check()
 
@@ -139,6 +141,31 @@ def _of_request(seen: SiteSeen, partition: str, queue: QueueState, asked: GetSta
         _with_forecast(view, found, request, seen, queue, asked.at),
         choices=[_choice(each) for each in futures.alternatives(request, found, at)],
     )
+
+
+def _map(seen: SiteSeen, partition: str, queue: QueueState, asked: GetStart) -> StartView:
+    """Of requests of all sizes and walltimes that the place allows."""
+    at, ceilings = max(queue.now, asked.at or queue.now), seen.ceilings.get(partition)
+    most = queue.processors if ceilings is None else min(queue.processors, ceilings.processors.value)
+    view = StartView(
+        site=seen.name,
+        partition=partition,
+        observed=queue.now,
+        at=at,
+        reason=seen.limits.get(partition, ""),
+        remarks=remarks(queue, hidden=hidden_processors(queue), learned=len(seen.shares), at=asked.at),
+        record=record_of_starts(seen.waits, seen.starts),
+    )
+    step = max(seen.node, queue.processor_step)
+    if most < step:
+        return msgspec.structs.replace(view, reason=view.reason or "no processor is in service there")
+    across = sizes(int(most), step)
+    down = walltimes(math.inf if ceilings is None else ceilings.seconds.value)
+    if view.reason:
+        return view
+    futures = QueueFutures(_known(seen, queue))
+    starts = [[start_of(futures, each, tr, queue, seen.node, at) for each in across] for tr in down]
+    return msgspec.structs.replace(view, map=StartMap(processors=across, walltimes=down, starts=starts))
 
 
 def _refused(request: StartRequest, ceilings: Ceilings | None) -> str:

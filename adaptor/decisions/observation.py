@@ -39,7 +39,7 @@ def take_snapshot(
         scores: by kind of forecast: how far earlier ones were off, the oldest first.
         foresees: whether all bags are forecast, else only those for whom `bags_ahead` needs it.
     """
-    demands, state = broker.demands(site), broker.state
+    demands, state = broker.demands(site, now), broker.state
     made = {bag: forecast for bag, forecast in memory.forecasts.items() if bag in state.bags}
     some_donate = any(known.donation is not None for known in sites.values())
     return Snapshot(

@@ -49,6 +49,11 @@ class RuntimeSample:
         """The numbers of those tasks, in the same order."""
         return tuple(self._runtimes)
 
+    @property
+    def longest(self) -> float:
+        """Seconds; 0: none is known."""
+        return max(self._runtimes.values(), default=0.0)
+
     def late(self, elapsed: float, share: float = 0.9) -> float:
         """Runtime in a bad case of a task that has run for `elapsed`: most of the longer ones took less.
 

@@ -285,9 +285,9 @@ class Broker:
         bag.spec = self.state.changes.specs[bag.id] = spec
         self.state.know_earlier(bag, earlier)
 
-    def demands(self, site: str) -> tuple[Demand, ...]:
-        """The tasks for which a site's planner needs processors, by shape of task."""
-        return demands_of(self.state, site)
+    def demands(self, site: str, now: float | None = None) -> tuple[Demand, ...]:
+        """The tasks for which a site's planner needs processors, by shape of task (see `demands_of`)."""
+        return demands_of(self.state, site, now)
 
     def shapes(self, site: str) -> set[TaskShape]:
         """The shapes of the tasks in `demands`."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.crafting.situation import Demand, EarlierTasks, TaskGroup, TaskShape, TaskTimes
+from adaptor.crafting.situation import Demand, EarlierTasks, TaskGroup, TaskShape, TaskTimes, Threat
 from adaptor.donation.situation import DonationDemand
 from adaptor.model import TaskState
 from adaptor.scheduling.bag import Bag
@@ -17,6 +17,7 @@ from adaptor.scheduling.guards import room_of
 from adaptor.scheduling.lines import Line
 from adaptor.scheduling.placement import Turn
 from adaptor.scheduling.state import SchedulingState
+from adaptor.scheduling.tail_replication import threat
 
 
 def task_times(state: SchedulingState, site: str, turns: Iterable[Turn]) -> TaskTimes:
@@ -86,13 +87,31 @@ def donation_demands(state: SchedulingState, site: str) -> tuple[BagDonationDema
     )
 
 
-def demands_of(state: SchedulingState, site: str) -> tuple[Demand, ...]:
-    """The demand for formal requests at a site: all unfinished bags that may run there, by shape of task."""
+def demands_of(state: SchedulingState, site: str, now: float | None = None) -> tuple[Demand, ...]:
+    """The demand for formal requests at a site: all unfinished bags that may run there, by shape of task.
+
+    Args:
+        now: epoch seconds; None: what pilots may cut is not looked for.
+    """
     by_shape: dict[TaskShape, list[Turn]] = defaultdict(list)
     for bag, line in _classes(state):
         if bag.spec.allows(site):
             by_shape[_shape(state, bag, line)].append((bag, line))
-    return tuple(_demand(state, site, turns) for turns in by_shape.values())
+    found = (_demand(state, site, turns) for turns in by_shape.values())
+    if now is None:
+        return tuple(found)
+    return tuple(
+        demand if demand.waiting else msgspec.structs.replace(demand, threat=_threat(state, site, turns, now))
+        for demand, turns in zip(found, by_shape.values(), strict=True)
+    )
+
+
+def _threat(state: SchedulingState, site: str, turns: list[Turn], now: float) -> Threat:
+    threats = [threat(state, bag, line, site, now) for bag, line in turns]
+    return Threat(
+        tasks=sum(each.tasks for each in threats),
+        enough=min((each.enough for each in threats if each.tasks), default=0.0),
+    )
 
 
 def shapes_of(state: SchedulingState, site: str) -> set[TaskShape]:
@@ -133,12 +152,13 @@ def _classes(state: SchedulingState) -> Iterable[Turn]:
 
 
 def sharers_of(state: SchedulingState, site: str, demand: Demand) -> dict[int, float]:
-    """By bag: the number of its waiting tasks in a demand."""
+    """By bag: the number of its waiting tasks in a demand, or of the running ones if these are threatened."""
     waiting: Counter[int] = Counter()
     for bag, line in _classes(state):
         if bag.spec.allows(site) and _shape(state, bag, line) == demand.shape:
             isolated = _isolated(bag, line)
-            waiting[bag.id] += isolated if demand.alone else bag.startable_in(line) - isolated
+            tasks = _leased(state, bag, line) if demand.threat.tasks else bag.startable_in(line)
+            waiting[bag.id] += isolated if demand.alone else tasks - isolated
     return {bag: float(tasks) for bag, tasks in waiting.items() if tasks}
 
 

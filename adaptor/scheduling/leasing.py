@@ -28,7 +28,7 @@ from adaptor.scheduling.placement import (
     waiting_bags,
 )
 from adaptor.scheduling.state import PaidCopy, SchedulingState
-from adaptor.scheduling.tail_replication import copies
+from adaptor.scheduling.tail_replication import copies, may_replicate
 from adaptor.scheduling.workers import Worker
 
 RESERVE_LIMIT = 256  # the most leases that a worker holds in reserve
@@ -181,7 +181,7 @@ def feed_idle(state: SchedulingState, worker: Worker, now: float) -> None:
         if worker.held:
             return
     for bag in list(state.bags.values()):
-        if _may_replicate(bag) and state.serves(worker, bag) and _is_due(state, bag, now):
+        if may_replicate(bag) and state.serves(worker, bag) and _is_due(state, bag, now):
             for copy in copies(state, bag, now):
                 key = state.lease([copy.worker], bag, copy.task, copy.needs, now)
                 if bag.id in state.alone:
@@ -216,11 +216,3 @@ def _is_due(state: SchedulingState, bag: Bag, now: float) -> bool:
         return False
     state.looked[bag.id] = now
     return True
-
-
-def _may_replicate(bag: Bag) -> bool:
-    # The next tasks of an open bag take the processors. Two attempts would write the same checkpoint; and
-    # what is aborted runs on for a moment.
-    if bag.guard.paused or bag.open or bag.spec.requeue_on or bag.max_running is not None:
-        return False
-    return bag.spec.replicas > 0 and not bag.count(TaskState.WAITING) and bag.count(TaskState.LEASED) > 0

@@ -1,32 +1,44 @@
 """The tail of a bag: which running tasks are started once more, and where (BaTS, Tail Phase). Pure.
 
-Oprescu & Kielmann: on idle processors that are paid, replicate the task that is expected to end last, if
-it would end sooner there. `adaptor.budget.provisioning.tail_phase` decides; this module says what runs and
-what is idle.
+First those that the end of their pilot may cut; then, by Oprescu & Kielmann, the task that is expected to end
+last, if it would end sooner on an idle processor that is paid. `adaptor.budget.provisioning.tail_phase`
+decides; this module says what runs and what is idle.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import msgspec
 
 from adaptor.budget.provisioning.tail_phase import (
     DAEMON,
+    LIKELY,
+    LONGER,
     IdleProcessor,
     LateByItsNode,
+    Threatened,
     must_stop,
+    safe_copies,
     worthwhile_copies,
 )
+from adaptor.crafting.situation import Threat
+from adaptor.model import TaskState
 from adaptor.protocol.messages import AttemptKey
+from adaptor.runtimes.survival import Survival
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import fits_donated
+from adaptor.scheduling.lines import Line
 from adaptor.scheduling.placement import lines_of, those_for_gpus, waiting_bags
 from adaptor.scheduling.state import PaidCopy, SchedulingState
 from adaptor.scheduling.workers import Worker
 
+ASTRAY = 2.0  # times the longest runtime of others from which on a task is late by its node, most likely
 _PLACES = 64  # idle processors that are looked at
+
+Attempts = list[tuple[Worker, float]]  # of one task: the worker and the seconds so far of each attempt
 
 
 class Copy(msgspec.Struct, frozen=True):
@@ -40,6 +52,28 @@ class Copy(msgspec.Struct, frozen=True):
     """Epoch seconds up to which its place is paid."""
 
 
+def may_replicate(bag: Bag) -> bool:
+    """Whether an idle slot may start tasks of a bag once more; none of them waits."""
+    # The next tasks of an open bag take the processors. Two attempts would write the same checkpoint; and
+    # what is aborted runs on for a moment.
+    if bag.guard.paused or bag.open or bag.spec.requeue_on or bag.max_running is not None:
+        return False
+    return bag.spec.replicas > 0 and not bag.count(TaskState.WAITING) and bag.count(TaskState.LEASED) > 0
+
+
+def threat(state: SchedulingState, bag: Bag, line: Line, site: str, now: float) -> Threat:
+    """What pilots of a site are likely to cut of a class of a bag's tasks; a bag that pays plans for it."""
+    if bag.id in state.alone or not may_replicate(bag):
+        return Threat()
+    running = _running(state, bag, now)
+    likely = [
+        each
+        for each in _Tail(state, bag, running, [], now).threatened()
+        if each.chance >= LIKELY and each.site == site and bag.lines.of(each.task) is line
+    ]
+    return Threat(tasks=len(likely), enough=min((each.enough for each in likely), default=0.0))
+
+
 def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
     """The replicas that are worth starting now on all idle workers; no task of the bag waits.
 
@@ -49,35 +83,103 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
     # A place for a task on several nodes would be several nodes that are idle together.
     several = bag.task.nodes > 1 and not bag.sizes.mixed
     running = {} if several else _running(state, bag, now)
-    if not running:
-        return []
     known = {
         site: state.sample_at(bag.id, site)
         for site in state.sites
         if bag.spec.allows(site) and state.learner(bag.id, site).mean is not None
     }
-    sites = {site for attempts in running.values() for site, _ in attempts}
-    expectation = LateByItsNode({site: state.sample_at(bag.id, site) for site in sites}, known)
-    places = _places(state, bag, expectation.sites, now) if known else []
+    places = _places(state, bag, set(known), now) if running and known else []
+    if not places:
+        return []
+    rule = _Tail(state, bag, running, places, now)
+    idle = [
+        IdleProcessor(number, worker.site, min(until - now, worker.time_left(now)))
+        for number, (worker, until) in enumerate(places)
+    ]
+    safe = safe_copies(rule.threatened(), idle, rule.may_run)
+    used, copied = {copy.processor for copy in safe}, {copy.task for copy in safe}
+    late = worthwhile_copies(
+        {
+            task: [(worker.site, ran) for worker, ran in attempts]
+            for task, attempts in running.items()
+            if task not in copied
+        },
+        [place for place in idle if place.processor not in used],
+        LateByItsNode(rule.samples, known),
+        msgspec.structs.replace(DAEMON, copies=bag.spec.replicas),
+        rule.may_be_late,
+    )
+    return [
+        Copy(worker, copy.task, state.needs(bag, worker.site, copy.task), until)
+        for copy in (*safe, *late)
+        for worker, until in [places[copy.processor]]
+    ]
 
-    def allowed(task: int, number: int) -> bool:
-        worker, size = places[number][0], bag.sizes.of(task)
+
+class _Tail:
+    """What runs of a bag, and which of it may be copied where."""
+
+    def __init__(
+        self,
+        state: SchedulingState,
+        bag: Bag,
+        running: Mapping[int, Attempts],
+        places: Sequence[tuple[Worker, float]],
+        now: float,
+    ) -> None:
+        self._state, self._bag, self._running, self._now = state, bag, running, now
+        self._workers = [worker for worker, _ in places]
+        attempts = [each for found in running.values() for each in found]
+        self._busy = {worker.pilot for worker, _ in attempts}
+        self._ages: dict[str, list[float]] = {}
+        for worker, ran in attempts:
+            self._ages.setdefault(worker.site, []).append(ran)
+        sites = {*self._ages, *(worker.site for worker in self._workers)}
+        self.samples = {site: state.sample_at(bag.id, site) for site in sites}
+
+    def may_run(self, task: int, place: int) -> bool:
+        state, bag, worker = self._state, self._bag, self._workers[place]
+        size = bag.sizes.of(task)
         if any(AttemptKey(bag.id, task, attempt) in worker.held for attempt in bag.live[task]):
             return False
         # One on several nodes would need them idle together.
         if bag.sizes.mixed and not (size.nodes == 1 and worker.free.holds(size)):
             return False
         if worker.pilot in state.donated:
-            return fits_donated(state, bag, worker, task, now)
-        return worker.can_finish(state.needs(bag, worker.site, task), now)
+            return fits_donated(state, bag, worker, task, self._now)
+        return worker.can_finish(state.needs(bag, worker.site, task), self._now)
 
-    idle = [IdleProcessor(number, worker.site, until - now) for number, (worker, until) in enumerate(places)]
-    rule = msgspec.structs.replace(DAEMON, copies=bag.spec.replicas)
-    return [
-        Copy(worker, copy.task, state.needs(bag, worker.site, copy.task), until)
-        for copy in worthwhile_copies(running, idle, expectation, rule, allowed)
-        for worker, until in [places[copy.processor]]
-    ]
+    def may_be_late(self, task: int, place: int) -> bool:
+        """Whether a copy may run there because the task is late.
+
+        A pilot in which nothing runs would leave, and others would have its processors: the task must be far
+        later than any other, or the site be a faster one.
+        """
+        worker, attempts = self._workers[place], self._running[task]
+        if self._bag.id not in self._state.alone and worker.pilot not in self._busy:
+            here = self.samples[worker.site].late(0.0)
+            faster = all(here < self.samples[each.site].late(0.0) for each, _ in attempts)
+            astray = any(ran >= ASTRAY * self.samples[each.site].longest for each, ran in attempts)
+            if not faster and not astray:
+                return False
+        return self.may_run(task, place)
+
+    def threatened(self) -> list[Threatened]:
+        """The tasks that the end of a pilot may cut, if that is the end of their only attempt."""
+        state, bag = self._state, self._bag
+        known = {site: Survival(self.samples[site], ages) for site, ages in self._ages.items()}
+        found = []
+        for task, attempts in self._running.items():
+            if len(attempts) > 1:
+                continue
+            ((worker, ran),) = attempts
+            survival, left = known[worker.site], worker.time_left(self._now) - state.sites[worker.site].last
+            after = ran + max(0.0, left)
+            enough = max(LONGER * after, survival.longest)
+            if enough <= state.sites[worker.site].longest and after < bag.spec.ended_after:
+                chance = survival.chance(ran, after)
+                found.append(Threatened(task=task, site=worker.site, chance=chance, enough=enough))
+        return found
 
 
 def _paid(state: SchedulingState, bag: Bag, now: float) -> dict[int, float]:
@@ -126,12 +228,12 @@ def _others_run(state: SchedulingState, worker: Worker) -> bool:
     )
 
 
-def _running(state: SchedulingState, bag: Bag, now: float) -> dict[int, list[tuple[str, float]]]:
-    """By task that may be replicated: the site and the seconds so far of each attempt that has started.
+def _running(state: SchedulingState, bag: Bag, now: float) -> dict[int, Attempts]:
+    """By task that may be replicated: the worker and the seconds so far of each attempt that has started.
 
     A suspect is not replicated: it might take two workers down.
     """
-    found: dict[int, list[tuple[str, float]]] = {}
+    found: dict[int, Attempts] = {}
     for worker in state.workers.values():
         if worker.site not in state.sites:  # the configuration no longer has it; its pilot is left alone
             continue
@@ -139,9 +241,8 @@ def _running(state: SchedulingState, bag: Bag, now: float) -> dict[int, list[tup
         on_the_way = 2 * state.sites[worker.site].latency
         for key, held in worker.held.items():
             if key.bag == bag.id and held.started is not None and key.task in bag.live:
-                found.setdefault(key.task, []).append(
-                    (worker.site, max(0.0, now - held.started - on_the_way))
-                )
+                ran = max(0.0, now - held.started - on_the_way)
+                found.setdefault(key.task, []).append((worker, ran))
     return {
         task: each
         for task, each in found.items()
@@ -150,14 +251,14 @@ def _running(state: SchedulingState, bag: Bag, now: float) -> dict[int, list[tup
 
 
 def _places(state: SchedulingState, bag: Bag, sites: set[str], now: float) -> list[tuple[Worker, float]]:
-    """Idle processors, each with the instant up to which it is paid.
+    """Idle processors, each with the instant up to which it is paid; those that last longest first.
 
     Of each worker only one where the tasks differ in size: a second replica may no longer fit.
     """
     found: list[tuple[Worker, float]] = []
     paid = _paid(state, bag, now) if bag.id in state.alone else {}
     uses_gpus = any(line.task.gpus for line in bag.lines)
-    for worker in state.workers.values():
+    for worker in sorted(state.workers.values(), key=lambda each: -each.deadline):
         if worker.awaited or worker.site not in sites or not state.serves(worker, bag):
             continue
         if worker.runs_suspects:

@@ -57,6 +57,9 @@ class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
     """The site steps at multiples of this number of seconds after the submission; 0: whenever something
     happens."""
 
+    replicas: int = 0
+    """Of a running task at the same time, at most. A task takes as long in one place as in another, so they
+    help only those that the end of a pilot would cut."""
     donation: DonationRules | None = None
     """By which idle nodes are used, of one processor each; None: none are."""
     allocation: Allocation = "mixed"
@@ -67,7 +70,7 @@ class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
 
         On donated nodes times are whole seconds in it, and so must be what estimates are made from.
         """
-        if not self.workers.compiled or self.task != TaskSize():
+        if not self.workers.compiled or self.task != TaskSize() or self.replicas:
             return False
         if self.donation is None:
             return True

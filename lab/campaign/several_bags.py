@@ -32,6 +32,7 @@ from adaptor_experiments.forecasts.trace_queues import QueueAt, queues_of
 from adaptor_simulation.driver import SimulatedDriver
 from adaptor_simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor_simulation.scene.world import World
+from adaptor_simulation.trace_run import load_jobs
 from adaptor_simulation.worker import Attempt
 from lab.campaign.heuristics_live import interval
 
@@ -102,7 +103,8 @@ def main() -> None:
     parser.add_argument("--heuristics", nargs=2, default=["adaptive", "completion"], metavar=("BASE", "NEW"))
     parser.add_argument("--scene", action="append", choices=list(SCENES), help="default: all")
     chosen = parser.parse_args()
-    processors, queues = queues_of(chosen.trace, chosen.queues, chosen.seed)
+    loaded = load_jobs(chosen.trace)
+    processors, queues = loaded.processors, queues_of(loaded, chosen.queues, chosen.seed)
     print(
         "turnaround of {} / turnaround of {}, {} queues".format(*chosen.heuristics, len(queues)), flush=True
     )

@@ -79,6 +79,7 @@ LIVE: list[api.Question[Any]] = [
     api.GetStart(request=AskedRequest(tr=60.0, processors=2)),
     api.GetStart(request=AskedRequest(tr=60.0, processors=99)),
     api.GetStart(job="7", site="here"),
+    api.GetStart(map=True),
     api.GetPicture(),
     api.GetPlan(SPEC, 20),
     api.GetDaemon(),

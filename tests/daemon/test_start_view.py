@@ -11,12 +11,20 @@ from adaptor.api import GetStart, StartRecord
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.daemon import start_view
-from adaptor.daemon.start_view import SiteSeen, read_start, record_of_starts, start_views, told
+from adaptor.daemon.start_view import (
+    SiteSeen,
+    check_question,
+    read_start,
+    record_of_starts,
+    start_views,
+    told,
+)
 from adaptor.errors import UsageError
 from adaptor.forecast.asked import AskedRequest
 from adaptor.journal.pilot_rows import PilotWait
-from adaptor.model import EndedJob, PendingJob, QueueState, RunningJob
+from adaptor.model import Bound, EndedJob, PendingJob, QueueState, RunningJob
 from backends.base import SchedulerError
+from backends.ceilings import UNLIMITED, Ceilings
 from backends.partitions import together
 from tests.daemon.fake_site import FakeBackend
 
@@ -92,3 +100,41 @@ def test_what_does_not_answer_is_left_out_or_named(backend: FakeBackend) -> None
     backend.silent = SchedulerError("squeue hangs")
     (view,) = read_start("hpc", SiteConfig(backend="slurm"), ASKED)
     assert view.problem == "squeue hangs"
+
+
+def test_a_map_has_all_sizes_that_a_place_allows() -> None:
+    hours = {
+        "long": Ceilings(
+            requests=UNLIMITED, processors=Bound(6, "QOS"), seconds=Bound(7200.0, "MaxTime"), whole=8, node=8
+        )
+    }
+    site = seen(together({"short": SHORT, "long": LONG}, {"night": "it is down"}), ceilings=hours)
+    asked = GetStart(map=True)
+    short, long, night = sorted(
+        told(asked, start_views(site, asked)), key=lambda view: view.partition != "short"
+    )
+    assert (night.map, night.problem) == (None, "it is down")
+    assert short.map is not None
+    assert long.map is not None
+    assert long.map.processors == [1, 2, 4, 6]
+    assert long.map.walltimes == [900.0, 3600.0, 7200.0]
+    assert len(short.map.starts) == len(short.map.walltimes)
+    (whole, *_) = (row[-1] for row in short.map.starts)
+    assert whole is not None
+    assert NOW < whole.value <= NOW + 600
+    (one,) = start_views(site, GetStart(map=True, partition="short"))
+    assert one == short
+
+
+def test_a_place_that_takes_no_request_has_no_map_but_a_reason() -> None:
+    (full,) = start_views(seen(LONG, limits={"": "4 jobs are the most"}), GetStart(map=True))
+    assert (full.map, full.reason) == (None, "4 jobs are the most")
+    (down,) = start_views(seen(QueueState(now=NOW, processors=0)), GetStart(map=True))
+    assert (down.map, down.reason) == (None, "no processor is in service there")
+
+
+def test_a_question_is_of_one_thing() -> None:
+    for wrong in (GetStart(), GetStart(map=True, job="7"), msgspec.structs.replace(ASKED, map=True)):
+        with pytest.raises(UsageError, match="for a request, for a job, or for the map"):
+            check_question(wrong)
+    check_question(GetStart(map=True))

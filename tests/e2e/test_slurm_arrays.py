@@ -10,7 +10,7 @@ import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_conf import ClusterOptions
-from tests.e2e.lab import Lab, exactly_one_result_each
+from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.e2e.many_pilots import PILOTS, dying_at, narrow, run_ten_thousand_tasks
 from tests.living import until
 
@@ -157,3 +157,29 @@ def test_where_slurm_takes_a_part_of_an_array_that_part_does_the_work(
     lab.release()
     lab.wait(timeout=400)
     exactly_one_result_each(lab, 1, tasks)
+
+
+def minutes_of_waiting(slurm: ThrowawaySlurm) -> list[int]:
+    """That waiting pilots ask for."""
+    found = []
+    for line in slurm.run(["squeue", "-h", "-r", "-t", "PD", "-o", "%l %j"]).splitlines():
+        limit, _, name = line.partition(" ")
+        if name.startswith("adaptor"):
+            *hours, minutes, _ = map(int, limit.split(":"))
+            found.append(60 * sum(hours) + minutes)
+    return found
+
+
+def test_pilots_that_wait_for_unknown_tasks_ask_for_less_when_these_are_known(
+    slurm: ThrowawaySlurm, lab: Lab
+) -> None:
+    """Eight processors are free from in four minutes on, for eight minutes; then a job wants all nodes."""
+    for nodes, minutes in ((2, 4), (1, 12), (4, 30)):
+        slurm.occupy(nodes, minutes)
+    limits = {"max_pending_requests": 4, "max_pilots": 100, "max_proc": 16, "max_tr": "1h"}
+    lab.configure(site("slurm", heuristic="elastic", limits=limits))
+    lab.bag(["sleep 20"] * 60)
+    lab.submit("tasks.bag")
+    until(lambda: 60 in minutes_of_waiting(slurm), "pilots wait with the longest walltime")
+    until(lambda: sum(each <= 8 for each in minutes_of_waiting(slurm)) >= 20, "twenty fit before it", 200)
+    assert "tasks need no more, and it starts sooner" in lab.run("why", "last").stdout

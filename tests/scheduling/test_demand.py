@@ -7,7 +7,7 @@ import math
 import msgspec
 
 from adaptor.bag_spec import BagSpec
-from adaptor.crafting.situation import EarlierTasks
+from adaptor.crafting.situation import EarlierTasks, Threat
 from adaptor.guard_rails import TimeLimit
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Report, Result
@@ -50,6 +50,21 @@ def test_no_task_needs_more_than_its_time_out() -> None:
     assert (demand.runtime, demand.shortest, demand.times.ended_after) == (300.0, 300.0, 300.0)
     (both,) = broker(limited, bag(2, 3)).demands("near")
     assert (both.runtime, both.times.ended_after) == (3600.0, math.inf)
+
+
+def test_where_no_task_waits_those_that_a_pilot_may_cut_are_told() -> None:
+    made = broker(bag(1, 4))
+    *others, last = work(made, "short", "near", processors=4)
+    for key, seconds in zip(others, (10.0, 20.0, 30.0), strict=True):
+        finish(made, "short", key, wall=seconds)
+    made.state.workers["short"].held[last].started = 0.0
+    made.state.workers["short"].deadline = 100.0
+    (demand,) = made.demands("near", 50.0)
+    assert (demand.waiting, demand.threat) == (0, Threat(tasks=1, enough=1.2 * (100.0 - TERMS.last)))
+    assert made.sharers("near", demand) == {1: 1.0}
+    assert [each.threat for each in made.demands("far", 50.0)] == [Threat()]
+    made.state.workers["short"].deadline = 1e6
+    assert made.demands("near", 50.0)[0].threat == Threat(), "twenty thousand times as long as any other"
 
 
 EARLIER = EarlierTasks(kind="fit.py", tasks=12, mean=60.0, factor=2.0, low=50.0, high=70.0)

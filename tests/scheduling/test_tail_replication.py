@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.bag_spec import BagSpec
+from adaptor.guard_rails import TimeLimit
 from adaptor.model import TaskState
 from adaptor.protocol.messages import AttemptKey, Leaving
 from adaptor.resources import Room
@@ -182,6 +183,49 @@ def test_the_one_that_has_run_longest_of_all_comes_first() -> None:
     worker(state, 2, free=1)
     (copy,) = copies(state, bag, 1000.0)
     assert copy.task == oldest.task
+
+
+TENS = [10.0 * number for number in range(1, 11)]
+
+
+def test_a_task_that_the_end_of_its_pilot_may_cut_is_started_once_more_where_it_has_time() -> None:
+    state, bag = state_of(1, False, TENS)
+    safe = start(state, bag, worker(state, 1), 940.0)
+    cut = start(state, bag, worker(state, 2, left=60.0), 980.0)
+    sure = start(state, bag, worker(state, 3, left=5000.0), 930.0)
+    bag.lines.drop([*bag.waiting])
+    worker(state, 4, free=1, left=90.0)
+    assert copies(state, bag, 1000.0) == [], "the longest has taken 100 s"
+    long = worker(state, 5, free=4, left=120.0)
+    (copy,) = copies(state, bag, 1000.0)
+    assert copy.task == cut.task not in {safe.task, sure.task}, "80 s in all: two of ten took longer"
+    assert copy.worker is long
+    state.lease([copy.worker], bag, copy.task, copy.needs, 1000.0)
+    assert copies(state, bag, 1000.0) == [], "it has its copy"
+
+
+def test_a_task_that_its_own_time_limit_ends_first_is_not_cut() -> None:
+    state, bag = state_of(1, False, TENS)
+    bag.spec = msgspec.structs.replace(bag.spec, timeout=TimeLimit(seconds=80.0))
+    start(state, bag, worker(state, 2, left=70.0), 980.0)
+    bag.lines.drop([*bag.waiting])
+    worker(state, 5, free=4, left=200.0)
+    assert copies(state, bag, 1000.0) == []
+
+
+def test_a_pilot_that_would_leave_stays_for_what_is_far_later_than_all_others() -> None:
+    state, bag = state_of(1, False, TENS)
+    busy = worker(state, 1)
+    late = start(state, bag, busy, 850.0)
+    bag.lines.drop([*bag.waiting])
+    worker(state, 2, free=1)
+    assert copies(state, bag, 1000.0) == [], "150 s: it may be a longer one"
+    (copy,) = copies(state, bag, 1051.0)
+    assert copy.task == late.task
+    mate = worker(state, 1, free=1)
+    state.workers = {"w1": busy, "mate": mate}
+    (copy,) = copies(state, bag, 1000.0)
+    assert copy.worker is mate, "its pilot is there in any case"
 
 
 def test_a_paying_bag_uses_what_another_task_of_the_same_pilot_pays_for() -> None:

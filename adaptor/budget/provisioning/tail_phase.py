@@ -11,6 +11,12 @@ import msgspec
 from adaptor.runtimes.sample import RuntimeSample
 
 MOST_TASKS = 256  # running tasks that are considered, those first that are expected to end last
+RARE = 0.02
+"""The chance that the end of its pilot cuts a task from which on a copy is worth it: a cut task ends a bag
+later by all that it has run in vain, and most copies end soon, with the attempt that was not cut."""
+LIKELY = 0.1
+"""The chance from which on a pilot is asked for, if none is idle."""
+LONGER = 1.2  # times what its pilot gives a task that a copy is to have, at least
 
 Attempts = Sequence[tuple[str, float]]  # of one task: the site and the seconds so far of each attempt
 
@@ -31,7 +37,17 @@ class IdleProcessor(msgspec.Struct, frozen=True):
     processor: int
     site: str
     paid: float
-    """Seconds from now that are charged already."""
+    """Seconds from now for which it is there, and charged already."""
+
+
+class Threatened(msgspec.Struct, frozen=True, kw_only=True):
+    """A running task that the end of its pilot may cut."""
+
+    task: int
+    site: str
+    chance: float
+    enough: float
+    """Seconds that a copy needs, so that it is not cut as well."""
 
 
 class Replica(msgspec.Struct, frozen=True):
@@ -107,6 +123,26 @@ def worthwhile_copies(
     useful = [task for task in expected if task.left > min(task.whole[place.site] for place in idle)]
     late = heapq.nlargest(MOST_TASKS, useful, key=lambda each: each.left)
     return replicas(late, idle, rule.exact, allowed or _anywhere)
+
+
+def safe_copies(
+    threatened: Sequence[Threatened],
+    idle: Sequence[IdleProcessor],
+    allowed: Callable[[int, int], bool] | None = None,
+) -> list[Replica]:
+    """The copies of tasks that may be cut where they run: the likeliest first, where most time is left.
+
+    Of a site that the task runs at: what is known of its runtimes says nothing of another one.
+    """
+    free, may, chosen = sorted(idle, key=lambda place: -place.paid), allowed or _anywhere, list[Replica]()
+    likely = [each for each in threatened if each.chance >= RARE]
+    for each in heapq.nlargest(MOST_TASKS, likely, key=lambda each: each.chance):
+        places = (place for place in free if place.site == each.site and place.paid >= each.enough)
+        place = next((place for place in places if may(each.task, place.processor)), None)
+        if place is not None:
+            chosen.append(Replica(each.task, place.processor))
+            free.remove(place)
+    return chosen
 
 
 def must_stop(paid_until: float, now: float, *, last_attempt: bool, shared: Callable[[], bool]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import time
 from collections.abc import Iterator, Sequence
 
@@ -17,6 +19,7 @@ from adaptor.forecast.asked import AskedRequest
 from adaptor.model import Estimate
 from adaptor.option_kinds import DURATION, GPUS, INSTANT, MEMORY
 from adaptor.resources import TaskGpus
+from adaptor.units import round_up
 
 
 @click.command(short_help="Show when any request would start; needs no bag.")
@@ -26,6 +29,7 @@ from adaptor.resources import TaskGpus
 @click.option("--mem", type=of_kind(MEMORY), metavar="SIZE", help="Memory of each node, such as 8G.")
 @click.option("--gpus", type=of_kind(GPUS), metavar="[TYPE:]N", help="GPUs of each node: 1 or a100:2.")
 @click.option("--job", default="", metavar="ID", help="A job that waits, instead of a request.")
+@click.option("--map", "as_map", is_flag=True, help="The wait of all sizes and walltimes, as a heat map.")
 @click.option("--site", default="", metavar="NAME", help="Ask only here (default: all sites).")
 @click.option("--partition", default="", metavar="NAME", help="Ask only there (default: all of a site).")
 @click.option("--at", metavar="TIME", help="When it is submitted: tomorrow, 12h, or 2026-11-22T08:00.")
@@ -38,6 +42,7 @@ def when(
     mem: int | None,
     gpus: TaskGpus | None,
     job: str,
+    as_map: bool,
     site: str,
     partition: str,
     at: str | None,
@@ -56,6 +61,7 @@ def when(
       adaptor when -p 64 -t 3h
       adaptor when --nodes 2 -t 1h --gpus a100:2 --at tomorrow
       adaptor when --job 4711
+      adaptor when --map
     """
     instant: float | None = None
     if at is not None:
@@ -63,9 +69,14 @@ def when(
             instant = INSTANT.parse(at, time.time())
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--at") from None
+    if as_map and (job or any(each is not None for each in (processors, tr, nodes, mem, gpus))):
+        raise UsageError(
+            "--map is of all processors and walltimes; leave out -p, -t, --nodes, --mem, --gpus, --job"
+        )
     question = api.GetStart(
-        request=None if job else _request(processors, tr, nodes, mem, gpus),
+        request=None if job or as_map else _request(processors, tr, nodes, mem, gpus),
         job=job,
+        map=as_map,
         site=site,
         partition=partition,
         at=instant,
@@ -74,6 +85,8 @@ def when(
     found = read(question, config, offline=lambda: click.echo(told, err=True))
     if as_json:
         print_json(found)
+    elif as_map:
+        print_lines(map_lines(found))
     else:
         print_lines(start_lines(found))
     return int(any(view.problem for view in found))
@@ -167,3 +180,63 @@ def record_words(record: api.StartRecord | None) -> str:
     else:
         started = f"{record.held} of {plural(record.starts, 'job')} started within their intervals"
     return f"{started}, the median {duration(record.error)} off"
+
+
+# --- the heat map -----------------------------------------------------------------------------------
+
+_SHADES = (
+    (60.0, "1m", 157, 16),
+    (600.0, "10m", 114, 16),
+    (3600.0, "1h", 228, 16),
+    (6 * 3600.0, "6h", 215, 16),
+    (86400.0, "1d", 203, 16),
+    (math.inf, "longer", 88, 231),
+)
+"""Waits up to so many seconds, their name, and the colours of the terminal's 256 behind and of the text."""
+
+
+def map_lines(found: Sequence[api.StartView]) -> Iterator[str]:
+    """A table for each place: walltimes down, processors across, the expected wait in each cell."""
+    for view in found:
+        if view.map is None:
+            yield f"{view.place}: {printable(view.problem or view.reason)}"
+            continue
+        yield f"{view.place}: wait by processors and walltime, read at {clock(view.observed, view.observed)}"
+        yield from _table(view, view.map)
+        yield f"  record: {record_words(view.record)}"
+        if view.remarks:
+            yield f"  not known: {'; '.join(map(printable, view.remarks))}"
+    if any(view.map is not None for view in found):
+        shades = (_shaded(f" {name} ", shade) for shade, (_, name, *_) in enumerate(_SHADES))
+        yield f"wait up to {' '.join(shades)}; -: never, or no start can be foreseen"
+
+
+def _table(view: api.StartView, drawn: api.StartMap) -> Iterator[str]:
+    at = max(view.observed or 0.0, view.at or 0.0)
+    heads = [f"{each:,}" for each in drawn.processors]
+    cells = [[_wait(start, at) for start in row] for row in drawn.starts]
+    width = 2 + max(len(text) for text in (*heads, *(text for row in cells for text, _ in row)))
+    names = [duration(each) for each in drawn.walltimes]
+    first = 2 + max(map(len, names))
+    yield " " * first + "".join(text.rjust(width - 1) + " " for text in heads)
+    for name, row in zip(names, cells, strict=True):
+        shaded = (text.rjust(width - 1) + " " for text, _ in row)
+        shades = (shade for _, shade in row)
+        yield name.rjust(first - 1) + " " + "".join(map(_shaded, shaded, shades))
+
+
+def _wait(start: Estimate | None, at: float) -> tuple[str, int | None]:
+    """The expected wait, and the place of its shade."""
+    if start is None:
+        return "-", None
+    wait = start.value - at
+    shade = next(place for place, (most, *_) in enumerate(_SHADES) if wait <= most)
+    return "now" if wait <= 1 else duration(float(round_up(wait, 60 if wait >= 60 else 1))), shade
+
+
+def _shaded(text: str, shade: int | None) -> str:
+    """`$NO_COLOR` is honoured, and click drops colours off a terminal."""
+    if shade is None or os.environ.get("NO_COLOR"):
+        return text
+    *_, behind, front = _SHADES[shade]
+    return click.style(text, bg=behind, fg=front)

@@ -12,17 +12,20 @@ from adaptor.crafting.availability import Availability
 from adaptor.crafting.choosing import Wanted, by_partition, rules_for, situation_in
 from adaptor.crafting.coverage import slots_left, time_left
 from adaptor.crafting.elastic.holes import Hole, holes, merged
-from adaptor.crafting.elastic.walltimes import MOST_ROUNDS, SURE, needed, queued_walltimes
+from adaptor.crafting.elastic.walltimes import MOST_ROUNDS, SURE, further_rounds, needed, queued_walltimes
 from adaptor.crafting.fits import RequestShape, RequestUnit, unit_of
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
 from adaptor.crafting.reasons import none_left, nothing_possible, shown, work_held
-from adaptor.crafting.situation import Demand, Funds, PilotView, PlanningView, Withdraw
+from adaptor.crafting.situation import Demand, Funds, PilotView, PlanningView, Reshape, Withdraw
 from adaptor.model import CraftedRequest, PilotState
 from adaptor.units import counted, format_duration, round_down, round_up
 
 CLASSES = 8  # lengths of pilots for the holes of one look: each is a submission
 PART = 2  # where a pilot for each processor is too many, holes get those that are left divided by this
+MUCH = 2  # times what is needed that a queued pilot asks for before it is shortened
+KEPT = 8  # one queued pilot in this number keeps its walltime
+SHORTENED = 8  # pilots that are shortened in one look, at most: each is a command
 SURPLUS = 20  # queued pilots are withdrawn when one in this number has no task to wait for
 
 
@@ -33,6 +36,9 @@ class Look:
         self._view, self._wanted, self._demand = view, wanted, wanted.demand
         demand = wanted.demand
         self._need = needed(demand, view.now)
+        if not demand.waiting:  # the pilots are for copies of running tasks
+            hole = max(self._need.hole, demand.threat.enough)
+            self._need = msgspec.structs.replace(self._need, hole=hole)
         self._places = [place for place in places if place.usable]
         runtime = max(1.0, self._need.hole)
         unbounded = msgspec.structs.replace(demand, runtime=runtime, most=None)  # `_most` bounds all together
@@ -54,10 +60,14 @@ class Look:
         starting = sum(
             int(each.slots) for each in (wanted.elsewhere or {}).values() if not (each.start or each.age)
         )
-        risk = at_risk(view, demand, running)
-        self._todo = max(0, demand.waiting + demand.coming + risk - idle - starting)
+        if demand.waiting:
+            risk = at_risk(view, demand, running)
+            self._todo = max(0, demand.waiting + demand.coming + risk - idle - starting)
+        else:  # slots that are idle now lack the time
+            self._todo = max(0, demand.threat.tasks - starting)
         self._covered = sum(slots[pilot.id] for pilot in self._queued)
         self._coming: set[int] = set()
+        self._profiles: dict[str, Profile] = {}
         usable = [place for place in self._places if self._todo and self._shapes[place.name].widest]
         self._free = {place.name: self._free_in(place) for place in usable}
         self._left = wanted.allowed
@@ -65,13 +75,16 @@ class Look:
         self._funds = demand.funds
         self._work = {place.name: Funds(work=self._work_in(place)) for place in self._places}
         self.withdrawn: list[Withdraw] = []
+        self.reshaped: list[Reshape] = []
 
     def crafted(self) -> list[CraftedRequest]:
         self._trim()
         if not self._shapes or self._todo <= 0:
             return []
         made = list(self._in_holes())
-        return [*made, *self._in_queue(sum(self._tasks(new) for new in made))]
+        made += self._in_queue(sum(self._tasks(new) for new in made))
+        self._shorten()
+        return made
 
     def why_nothing(self, reasons: dict[str, str]) -> str:
         tasks = counted(self._todo, "task")
@@ -121,6 +134,37 @@ class Look:
             for pilot in reversed(self._queued)
             if pilot.job is not None and pilot.id not in self._coming
         ]
+
+    def _shorten(self) -> None:
+        """Let queued pilots ask for what is needed by now, if they start sooner then; the oldest first.
+
+        The first one shows whether the scheduler takes such a change. Where tasks differ, long pilots in the
+        queue are there for the longest ones.
+        """
+        mine = [pilot for pilot in self._queued if pilot.job is not None and pilot.id not in self._coming]
+        may = self._view.rules.may_reshape and self._need.alike
+        if not may or any(pilot.fixed for pilot in mine):
+            return
+        left = SHORTENED if any(pilot.reshaped for pilot in self._wanted.pilots) else 1
+        rounds = math.ceil(self._todo / max(1, self._running + self._covered))
+        for place in self._places:
+            shape = self._shapes[place.name]
+            needs = self._need.own + further_rounds(self._need, max(1, rounds)) + shape.rules.pad
+            tr = round_up(needs, shape.rules.time_resolution)
+            there = [pilot for pilot in mine if pilot.partition == place.name]
+            late = {
+                request
+                for request in {pilot.request for pilot in there if pilot.request.tr >= MUCH * tr}
+                for free in [self._profile(place)]
+                if free.earliest_start(request.p, tr) < free.earliest_start(request.p, request.tr)
+            }
+            long = [pilot for pilot in there if pilot.request in late]
+            for pilot in long[: min(left, len(long) - len(there) // KEPT)]:
+                left -= 1
+                request = shape.request(pilot.request.p, tr, tr)
+                why = f"{shown(request)}: tasks need no more, and it starts sooner"
+                crafted = CraftedRequest(request, None, 1, why, place.name)
+                self.reshaped.append(Reshape(pilot.id, crafted, self._demand))
 
     # --- what starts now -----------------------------------------------------------------------------
 
@@ -192,10 +236,14 @@ class Look:
             self._withdraw(pilot, f"a slot is free now for another one: {why}", recraft=True)
 
     def _profile(self, place: Place) -> Profile:
+        """What others leave free."""
+        if place.name in self._profiles:
+            return self._profiles[place.name]
         ours = {pilot.queued_as for pilot in self._view.pilots if pilot.state is not PilotState.RUNNING}
         pending = tuple(job for job in place.queue.pending if job.id not in ours)
         queue = msgspec.structs.replace(place.queue, pending=pending)
-        return Availability(queue).profile(self._shapes[place.name].chunk)
+        found = self._profiles[place.name] = Availability(queue).profile(self._shapes[place.name].chunk)
+        return found
 
     def _free_in(self, place: Place) -> list[Hole]:
         """The holes without those that queued pilots fit: the scheduler is about to start these."""

@@ -37,9 +37,9 @@ def by_holes(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
     seen, reasons = opened(view, places, wanted.demand)
     look = Look(view, seen, wanted)
     crafted = look.crafted()
-    if crafted:
-        return Made(crafted, _beside(places, crafted, wanted.demand), withdrawn=look.withdrawn)
-    return Made([], places, look.why_nothing(reasons), withdrawn=look.withdrawn)
+    beside = _beside(places, crafted, wanted.demand) if crafted else places
+    why = "" if crafted else look.why_nothing(reasons)
+    return Made(crafted, beside, why, withdrawn=look.withdrawn, reshaped=look.reshaped)
 
 
 def _with_few(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
@@ -77,14 +77,14 @@ def _beside(places: list[Place], crafted: Sequence[CraftedRequest], demand: Dema
 
 
 def unneeded(view: PlanningView) -> PilotCoverage:
-    """The queued pilots of demands without a waiting task, except those that running tasks may need next: the
-    longest ones, one for each task in a pilot that may be too short for it."""
+    """The queued pilots of demands without a waiting or threatened task, except those that running tasks may
+    need next: the longest ones, one for each task in a pilot that may be too short for it."""
     needless: list[int] = []
     serving = pilots_by_demand(view, range(len(view.demands)))
     served = {pilot.id for pilots in serving.values() for pilot in pilots}
     for index, pilots in serving.items():
         demand = view.demands[index]
-        if not demand.waiting:
+        if not demand.waiting and not demand.threat.tasks:
             queued = [pilot for pilot in pilots if pilot.state is PilotState.QUEUED]
             queued.sort(key=lambda pilot: (-pilot.request.tr, pilot.id))
             needless += [pilot.id for pilot in queued[at_risk(view, demand, pilots) :]]

@@ -17,6 +17,9 @@ RUNG = 4  # pilots of each walltime of the ladder
 PATIENCE = 4.0
 """Times the longest runtime seen that a queued pilot asks for at first. Later it is less: the more tasks have
 finished, the less likely is one that takes far longer than the longest of them."""
+EVEN = 1.25  # the same where all tasks have taken as long as their mean
+ALIKE = 0.25  # by so much of the mean the longest of tasks that are alike is longer than it, at most
+FEW = 8  # finished tasks by which that is as good as not known
 SURE = 1.1  # times the longest runtime seen that must be left for one more task
 MOST_ROUNDS = 10  # tasks that each slot of a queued pilot is to run one after another, at most
 
@@ -36,6 +39,8 @@ class Needed(msgspec.Struct, frozen=True, kw_only=True):
     """What the tasks that were cut need; at least `queued`."""
     cut: int
     """How many these are."""
+    alike: bool
+    """Whether enough have finished to say that all take about as long."""
 
     @property
     def known(self) -> bool:
@@ -51,13 +56,16 @@ def needed(demand: Demand, now: float) -> Needed:
         mean, queued = (demand.runtime, PATIENCE * demand.runtime) if times.known else (0.0, math.inf)
         hole = max(demand.shortest, SURE * top if times.known else 0.0)
         queued = max(queued, hole)
-        return Needed(top=top, mean=mean, hole=hole, queued=queued, own=queued, cut=0)
-    late = times.cut
+        return Needed(top=top, mean=mean, hole=hole, queued=queued, own=queued, cut=0, alike=False)
+    late = times.cut if times.cut_after > times.mean else 0  # cut before, they say nothing
     if times.mean_start is not None and now - times.mean_start > times.mean:
         late += demand.running
     doubt = 1 + (1 + late) / times.finished
     hole = max(demand.shortest, SURE * top * (1 + 1 / times.finished))
-    queued = max(hole, PATIENCE * top * doubt)
+    spread = min(1.0, max(0.0, top / times.mean - 1)) if times.mean else 1.0
+    even = EVEN + (PATIENCE - EVEN) * spread
+    patience = (times.finished * even + FEW * PATIENCE) / (times.finished + FEW)
+    queued = max(hole, patience * top * doubt)
     return Needed(
         top=top,
         mean=times.mean,
@@ -65,7 +73,13 @@ def needed(demand: Demand, now: float) -> Needed:
         queued=queued,
         own=max(queued, demand.runtime),
         cut=times.cut,
+        alike=times.finished >= FEW and spread <= ALIKE,
     )
+
+
+def further_rounds(need: Needed, rounds: int) -> float:
+    """Seconds that each slot needs for the tasks after its first one."""
+    return (min(rounds, MOST_ROUNDS) - 1) * need.mean
 
 
 def queued_walltimes(need: Needed, there: Iterable[float], rounds: int, longest: float) -> Iterator[float]:
@@ -79,7 +93,7 @@ def queued_walltimes(need: Needed, there: Iterable[float], rounds: int, longest:
     queued = sorted(there)
     if need.known:
         long_enough = sum(each >= need.own for each in queued)
-        more = (min(rounds, MOST_ROUNDS) - 1) * need.mean
+        more = further_rounds(need, rounds)
         for _ in range(need.cut - long_enough):
             yield min(longest, need.own + more)
         while True:

@@ -39,14 +39,34 @@ const When = (() => {
     Page.redraw();
   };
 
-  const ask = async (form) => {
-    const given = [...new FormData(form)].filter(([, value]) => value.trim() !== "");
+  // The heat map: the expected wait over processors and walltime, in the shades of the command line.
+  const shades = [[60, "1m"], [600, "10m"], [3600, "1h"], [21600, "6h"], [86400, "1d"], [Infinity, "longer"]];
+  const cell = (start, at) => {
+    if (start === null) return element("td", { title: "never, or no start can be foreseen" }, "–");
+    const wait = start.value - at, shade = shades.findIndex(([most]) => wait <= most);
+    const words = wait <= 1 ? "now" : Words.duration(wait < 60 ? Math.ceil(wait) : 60 * Math.ceil(wait / 60));
+    const end = start.high === null ? "any time" : Words.time(start.high, at);
+    return element("td", { className: `heat${shade}`, title: `${Words.time(start.low, at)} to ${end}` }, words);
+  };
+  const table = ({ map, observed, at }) => {
+    const row = (tr, number) => element("tr", {}, element("th", { scope: "row" }, Words.duration(tr)), ...map.starts[number].map((start) => cell(start, Math.max(observed, at || 0))));
+    const head = element("tr", {}, element("th", { scope: "col" }, "walltime"), ...map.processors.map((each) => element("th", { scope: "col" }, Words.count(each))));
+    return element("div", { className: "scrolled" }, element("table", { className: "heat" }, element("thead", {}, head), element("tbody", {}, ...map.walltimes.map(row))));
+  };
+  const answerMap = (views) => {
+    found.clear();
+    const legend = element("p", { className: "muted" }, "wait up to ", ...shades.flatMap(([, name], shade) => [element("span", { className: `heat heat${shade}` }, name), " "]));
+    show([...views.map((view) => element("div", {}, element("b", {}, place(view)), view.map ? " expected wait by processors and walltime" : ` ${view.problem || view.reason}`, ...(view.map ? [table(view)] : []))), legend]);
+    Page.redraw();
+  };
+
+  const ask = async (given, shown) => {
     show([element("p", { className: "muted" }, "the queue is read …")]);
     try {
       const told = await fetch(`when.json?${new URLSearchParams(given)}`, { cache: "no-store" });
       if (!told.ok) throw new Error(await told.text());
       views = await told.json();
-      answer(views);
+      shown(views);
     } catch (error) {
       found.clear(); Page.redraw();
       show([element("p", { className: "bad" }, error.message)]);
@@ -76,7 +96,8 @@ const When = (() => {
 
   const listen = () => {
     const form = document.getElementById("when");
-    form.addEventListener("submit", (event) => { event.preventDefault(); ask(form); });
+    form.addEventListener("submit", (event) => { event.preventDefault(); ask([...new FormData(form)].filter(([, value]) => value.trim() !== ""), answer); });
+    document.getElementById("when-map").addEventListener("click", () => ask([["map", "1"]], answerMap));
   };
   return { listen, draw, until };
 })();

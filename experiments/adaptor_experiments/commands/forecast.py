@@ -9,33 +9,63 @@ from typing import TYPE_CHECKING
 import click
 
 from adaptor_experiments.commands.running import (
+    FILE,
+    choices_option,
     count_option,
     experiment_options,
     folder_of_traces,
+    lenient_option,
     list_option,
+    own_processors_option,
     running,
     traces_option,
 )
 
 if TYPE_CHECKING:
+    from adaptor_experiments.forecasts.history import Scheduler, Span
     from adaptor_experiments.forecasts.replayed import Case
-    from adaptor_experiments.forecasts.starts import Scheduler
+    from adaptor_experiments.forecasts.starts import Settings
+    from adaptor_experiments.forecasts.trace_file import TraceFile
+    from adaptor_simulation.traces.repairs import Choices
 
-_TRACES = ("SDSC-SP2-1998", "CTC-SP2", "SDSC-BLUE", "lublin_256_est")
 _SCHEDULERS: tuple[Scheduler, ...] = ("recorded", "conservative", "easy")
 
 
+def _span(_ctx: click.Context, _param: click.Parameter, text: str | None) -> Span | None:
+    if text is None:
+        return None
+    try:
+        first, last = (float(each) for each in text.split("-"))
+    except ValueError:
+        first, last = 1.0, 0.0
+    if not 0.0 <= first < last <= 1.0:
+        raise click.BadParameter(f"{text!r} is no part of a trace; from 0 to 1, such as 0.5-1")
+    return first, last
+
+
 @click.command(short_help="Measure how often forecasts of ends and starts hold, and how near they are.")
+@click.option("--trace", "files", type=FILE, metavar="FILE", multiple=True, help="A trace (SWF); repeatable.")
+@own_processors_option
+@lenient_option
+@choices_option
 @traces_option
 @count_option("--bags", 1, 40, "On each trace.")
 @click.option("--starts", type=click.IntRange(1), metavar="N", help="Instead, the starts of N jobs a trace.")
+@click.option(
+    "--span", callback=_span, metavar="A-B", help="Of --starts: only jobs of this part of the time, as 0.5-1."
+)
 @list_option("--schedulers", "schedulers", _SCHEDULERS, "Who starts the jobs")
 @click.option("--scores", is_flag=True, help="Print the scores that new sites begin with, too.")
 @experiment_options("forecast-starts")
 def forecast(
+    files: tuple[Path, ...],
+    processors: int | None,
+    lenient: bool,
+    choices: Choices,
     traces: Path | None,
     bags: int,
     starts: int | None,
+    span: Span | None,
     schedulers: tuple[Scheduler, ...] | None,
     scores: bool,
     output: Path,
@@ -58,21 +88,35 @@ def forecast(
     recorded and by simulated schedulers; next to the plan by time limits and the binomial bound of Brevik,
     Nurmi and Wolski (2006). Stop it at any time: the same command goes on from there.
 
+    Without --trace: the traces of the published tables in the folder, or all that it has. A log of Slurm
+    becomes a trace by `adaptor trace from-sacct`. What a trace does not show is said.
+
     \b
     Example:
       adaptor replay forecast --bags 40 --seed 7
       adaptor replay forecast --starts 700
+      adaptor replay forecast --trace site.swf.gz --starts 500 --schedulers recorded --span 0.5-1
     """
     from adaptor_experiments.forecasts.replayed import as_measured
+    from adaptor_experiments.forecasts.starts import Settings
+    from adaptor_experiments.forecasts.trace_file import TraceFile, files_in, named_once
 
-    there = sorted((folder := folder_of_traces(traces)).glob("*.swf*"))
-    files = [path for name in _TRACES for path in there if path.name.startswith(name)]
-    if not files:
-        raise click.UsageError(f"no trace in {folder}: {', '.join(_TRACES)}")
+    if processors is not None and not files:
+        raise click.UsageError("--processors is for a --trace FILE; other traces have their machines")
+    if span is not None and starts is None:
+        raise click.UsageError("--span is for --starts N")
+    chosen = named_once(
+        [
+            TraceFile(path, processors, choices, lenient)
+            for path in files or files_in(folder_of_traces(traces))
+        ]
+    )
     if starts is None:
-        cases = _ends(files, bags, seed, processes)
+        cases = _ends(chosen, bags, seed, processes)
     else:
-        cases = _starts(files[:3], schedulers or _SCHEDULERS, starts, seed, output, processes)
+        some = chosen if files else chosen[:3]  # the fourth published one is of a model: no starts recorded
+        settings = Settings(sample=starts, seed=seed, span=span, traces=tuple(map(str, some)))
+        cases = _starts(some, schedulers or _SCHEDULERS, settings, output, processes)
     for kind in dict.fromkeys(case.raw.kind for case in cases if scores):
         # As `adaptor.forecast.measured_scores` has them.
         its = [case.score for case in cases if case.raw.kind == kind]
@@ -85,7 +129,7 @@ def _print(headings: tuple[str, ...], rows: Iterable[Sequence[str]]) -> None:
     click.echo("\n".join(layout(headings, list(rows))))
 
 
-def _ends(files: Sequence[Path], bags: int, seed: int, processes: int) -> list[Case]:
+def _ends(files: Sequence[TraceFile], bags: int, seed: int, processes: int) -> list[Case]:
     from adaptor_experiments.forecasts.coverage import HEADINGS, table
     from adaptor_experiments.forecasts.queue_bags import pieces, run_piece
     from adaptor_experiments.forecasts.replayed import by_others, by_past
@@ -106,20 +150,25 @@ def _ends(files: Sequence[Path], bags: int, seed: int, processes: int) -> list[C
 
 
 def _starts(
-    files: Sequence[Path],
+    files: Sequence[TraceFile],
     schedulers: Sequence[Scheduler],
-    sample: int,
-    seed: int,
+    settings: Settings,
     output: Path,
     processes: int,
 ) -> list[Case]:
-    from adaptor_experiments.forecasts import starts
+    from adaptor_experiments.forecasts import start_tables, starts
+    from adaptor_experiments.forecasts.history import history_of
     from adaptor_experiments.resumable import resumed
+    from adaptor_simulation.files import ReplayError
 
-    settings = starts.Settings(sample=sample, seed=seed)
+    histories = {(file.name, who): history_of(file, who) for file in files for who in schedulers}
     pieces = starts.pieces(files, schedulers, settings)
     with running("pieces", len(pieces)) as done:
         rows = resumed(starts.run_piece, pieces, starts.Start, output, settings, processes, done)
-    _print(starts.NEAR_HEADINGS, starts.near_table(rows))
-    _print(starts.COVER_HEADINGS, starts.cover_table(rows))
+    if not rows:
+        raise ReplayError("no job of the traces is in that span; choose a wider one")
+    for line in start_tables.remarks(rows, {key: its.notes for key, its in histories.items()}):
+        click.echo(line)
+    _print(start_tables.NEAR_HEADINGS, start_tables.near_table(rows))
+    _print(start_tables.COVER_HEADINGS, start_tables.cover_table(rows))
     return [row.case for row in rows]

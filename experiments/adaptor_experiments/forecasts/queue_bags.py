@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -13,6 +12,7 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.model import Limits
 from adaptor_experiments.forecasts.row import Row, rows_of
 from adaptor_experiments.forecasts.site_run import CheckedSite, submitted
+from adaptor_experiments.forecasts.trace_file import TraceFile
 from adaptor_experiments.forecasts.trace_queues import QueueAt, queues_of
 
 _GIVEN_UP = 4 * 86400  # seconds after which a bag is left out
@@ -59,12 +59,12 @@ class Piece(msgspec.Struct, frozen=True, eq=False):
     seed: int
 
 
-def pieces(traces: Sequence[Path], bags: int, seed: int) -> Iterator[Piece]:
+def pieces(traces: Sequence[TraceFile], bags: int, seed: int) -> Iterator[Piece]:
     """Bags on each trace, each at an instant of its own. Raises TraceError: a trace cannot be read."""
     for place, trace in enumerate(traces):
-        processors, queues = queues_of(trace, bags, seed)
-        for number, queue in enumerate(queues, 1000 * place):
-            yield Piece(trace.name.split(".")[0], processors, queue, number, seed)
+        loaded = trace.load()
+        for number, queue in enumerate(queues_of(loaded, bags, seed), 1000 * place):
+            yield Piece(trace.name, loaded.processors, queue, number, seed)
 
 
 def run_piece(piece: Piece) -> list[Row]:

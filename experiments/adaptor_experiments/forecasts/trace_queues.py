@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 import numpy as np
 
@@ -11,7 +9,7 @@ from adaptor.crafting.futures.run_shares import MOST, RunShares
 from adaptor_simulation import kernels as k
 from adaptor_simulation.cluster import Cluster, cluster_of_processors
 from adaptor_simulation.jobs import Jobs
-from adaptor_simulation.trace_run import load_jobs
+from adaptor_simulation.trace_run import LoadedTrace
 
 _AHEAD = 5 * 86400  # seconds of the trace after the instant that are simulated, at most
 
@@ -30,13 +28,8 @@ class QueueAt(msgspec.Struct, frozen=True, eq=False):
     """Seconds of the trace."""
 
 
-def queues_of(trace: Path, instants: int, seed: int) -> tuple[int, list[QueueAt]]:
-    """The processors of the trace's machine, and its queue at a number of instants, drawn in its middle.
-
-    Raises:
-        TraceError: the trace cannot be read.
-    """
-    loaded = load_jobs(trace)
+def queues_of(loaded: LoadedTrace, instants: int, seed: int) -> list[QueueAt]:
+    """The queue of the trace's machine at a number of instants, drawn in its middle."""
     jobs = loaded.jobs
     cluster = cluster_of_processors(jobs, loaded.processors, "conservative")
     first, last = int(jobs.submit[0]), int(jobs.submit[-1])
@@ -46,7 +39,7 @@ def queues_of(trace: Path, instants: int, seed: int) -> tuple[int, list[QueueAt]
     for at in times.tolist():
         cluster.advance(max(at, cluster.now))
         found.append(_queue_at(cluster))
-    return loaded.processors, found
+    return found
 
 
 def _queue_at(cluster: Cluster) -> QueueAt:

@@ -29,6 +29,7 @@ from adaptor_experiments.derose import design as derose
 from adaptor_experiments.derose import sample
 from adaptor_experiments.derose.own_trace import own_workload
 from adaptor_experiments.forecasts import paid_bags, queue_bags
+from adaptor_experiments.forecasts.trace_file import TraceFile
 from adaptor_experiments.ricciardi import campaign as ricciardi
 from adaptor_experiments.transparent import design as transparent
 from adaptor_experiments.transparent import sample as transparent_sample
@@ -272,7 +273,7 @@ CASES = {
     ),
     "endings": Case(
         run=queue_bags.run_piece,
-        pieces=lambda traces: queue_bags.pieces([_trace(traces)], 30, 1),
+        pieces=lambda traces: queue_bags.pieces([TraceFile(_trace(traces))], 30, 1),
         groups=("bag", "moment"),
         figures=("at", "end_low", "end_value", "end_high", "end", "pace", "planned"),
     ),

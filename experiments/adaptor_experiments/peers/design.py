@@ -54,6 +54,7 @@ class Ours(msgspec.Struct, frozen=True):
             workers=INSTANT_WORKERS,
             initial_tr=first_guess(Paper(), self.heuristic),
             poll_interval=_LOOK if traits.narrow else 0,
+            replicas=1 if traits.narrow else 0,
         )
 
 

@@ -43,7 +43,7 @@ class BrokerTasks:
             cwd="",
             output="",
             environment={},
-            replicas=0,  # a simulated task runs as long in one place as in another
+            replicas=terms.replicas,
             cpus=terms.task.processors,
             memory=terms.task.memory,
             allocation=terms.allocation,

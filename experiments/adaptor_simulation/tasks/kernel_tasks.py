@@ -115,7 +115,7 @@ class KernelTasks(Broker):
 
     # --- the board -------------------------------------------------------------------------------
 
-    def demands(self, _site: str) -> tuple[Demand, ...]:
+    def demands(self, _site: str, _now: float | None = None) -> tuple[Demand, ...]:
         if self._demands is None:
             self._demands = self._demanded()
         return self._demands

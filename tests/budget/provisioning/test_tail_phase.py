@@ -6,12 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.tail_phase import (
+    RARE,
     IdleProcessor,
     LateByItsNode,
     Rule,
     RunningTask,
+    Threatened,
     must_stop,
     replicas,
+    safe_copies,
     worthwhile_copies,
 )
 from adaptor.runtimes.sample import RuntimeSample
@@ -107,3 +110,21 @@ def test_a_user_s_task_has_one_copy_and_that_in_paid_time():
 def test_a_copy_never_costs_a_unit_and_never_takes_a_task_with_it(until, now, last, shared):
     stops = must_stop(until, now, last_attempt=last, shared=lambda: shared)
     assert stops == (now >= until and not last and not shared)
+
+
+def threatened(task, chance, enough=100.0, site="fast"):
+    return Threatened(task=task, site=site, chance=chance, enough=enough)
+
+
+def test_what_the_end_of_a_pilot_may_cut_is_copied_where_most_time_is_left_the_likeliest_first():
+    idle = [IdleProcessor(7, "fast", 150.0), IdleProcessor(8, "fast", 300.0)]
+    risks = [threatened(1, 0.1), threatened(2, 0.9, enough=200.0), threatened(3, 0.2)]
+    assert [(each.task, each.processor) for each in safe_copies(risks, idle)] == [(2, 8), (3, 7)]
+
+
+def test_a_copy_that_would_be_cut_too_or_that_is_hardly_needed_is_not_started():
+    idle = [IdleProcessor(7, "fast", 150.0)]
+    assert safe_copies([threatened(1, 0.9, enough=200.0)], idle) == []
+    assert safe_copies([threatened(1, RARE / 2)], idle) == []
+    assert safe_copies([threatened(1, 0.9, site="slow")], idle) == [], "how long it takes here is not known"
+    assert safe_copies([threatened(1, 0.9)], idle, lambda _task, _place: False) == []

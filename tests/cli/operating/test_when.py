@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from adaptor import api
-from adaptor.api import StartChoice, StartRecord, StartView
+from adaptor.api import StartChoice, StartMap, StartRecord, StartView
+from adaptor.cli.operating.when import map_lines
 from adaptor.client import when as client
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon import start_view
@@ -233,3 +234,64 @@ def test_the_record_of_own_requests_compares_plans(cli: Cli, serve: Serve) -> No
     serve({api.GetStart: [msgspec.structs.replace(LATER, record=record)]})
     said = "  record: 8 of 9 requests of yours started within 10m of their plan, the median 1m off"
     assert said in cli("when", "-p", "1", "-t", "1h").lines
+
+
+def _in(wait: float) -> Estimate:
+    return Estimate(NOW, NOW + wait, NOW + 2 * wait)
+
+
+MAP = StartView(
+    site="hpc",
+    partition="batch",
+    observed=NOW,
+    at=NOW,
+    map=StartMap(
+        processors=[1, 64, 1024],
+        walltimes=[900.0, 86400.0],
+        starts=[[_in(0), _in(90), _in(7200)], [_in(30), _in(200_000), None]],
+    ),
+    remarks=["jobs that come later with a higher priority"],
+)
+
+
+def test_a_map_of_all_sizes_and_walltimes(cli: Cli, serve: Serve) -> None:
+    daemon = serve({api.GetStart: [MAP, DOWN]})
+    outcome = cli("when", "--map", "--partition", "batch")
+    assert outcome.lines[:4] == [
+        "hpc/batch: wait by processors and walltime, read at 22:13:20",
+        "          1     64  1,024 ",
+        " 15m    now     2m     2h ",
+        "  1d    30s  2d 7h      - ",
+    ]
+    assert outcome.lines[4].startswith("  record: too little known")
+    assert outcome.lines[6] == "away: squeue hangs\N{MIDDLE DOT}[31m"
+    assert outcome.lines[-1].startswith("wait up to  1m   10m ")
+    assert outcome.code == 1, "one queue could not be read"
+    assert daemon.asked(api.GetStart) == [api.GetStart(map=True, partition="batch")]
+    assert client.start_map(site="hpc") == [MAP, DOWN]
+    assert client.in_words({"map": "1", "p": ""}) == [MAP, DOWN]
+    assert daemon.asked(api.GetStart)[1:] == [api.GetStart(map=True, site="hpc"), api.GetStart(map=True)]
+
+
+def test_a_map_has_colours_on_a_terminal_unless_they_are_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[38;5;16m\x1b[48;5;157m" in "".join(map_lines([MAP]))
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in "".join(map_lines([MAP]))
+
+
+def test_a_map_is_of_no_one_request(cli: Cli) -> None:
+    assert "leave out -p" in cli("when", "--map", "-p", "4").err
+    assert cli("when", "--map", "--job", "4").code == 2
+
+
+def test_a_map_for_programs_has_all_intervals(cli: Cli, serve: Serve) -> None:
+    serve({api.GetStart: [MAP]})
+    (view,) = cli("when", "--map", "--json").value
+    assert view["map"]["processors"] == [1, 64, 1024]
+    assert view["map"]["starts"][0][1] == {
+        "low": "2023-11-14T22:13:20.000Z",
+        "value": "2023-11-14T22:14:50.000Z",
+        "high": "2023-11-14T22:16:20.000Z",
+    }
+    assert view["map"]["starts"][1][2] is None

@@ -17,8 +17,10 @@ from adaptor.crafting.situation import (
     Issue,
     PilotView,
     PlanningView,
+    Reshape,
     SiteRules,
     TaskTimes,
+    Threat,
     Withdraw,
     Withhold,
 )
@@ -30,6 +32,7 @@ RULES = SiteRules(limits=LIMITS)
 UNKNOWN, KNOWN = TaskTimes(), TaskTimes(finished=100, mean=500.0, longest=600.0)
 SINGLE = TaskSize()
 ENDLESS = Funds(work=math.inf)
+NO_THREAT = Threat()
 FUNDS = st.just(ENDLESS) | st.builds(
     Funds, work=st.floats(0, 1e6), unit=st.sampled_from([1, 60, 3600]), grace=st.sampled_from([0, 45])
 )
@@ -46,6 +49,7 @@ def view(
     most: int | None = None,
     task: TaskSize = SINGLE,
     funds: Funds = ENDLESS,
+    threat: Threat = NO_THREAT,
 ) -> PlanningView:
     runtime = times.longest or 60.0
     demand = Demand(
@@ -57,6 +61,7 @@ def view(
         why_most="no more",
         task=task,
         funds=funds,
+        threat=threat,
     )
     return PlanningView(
         now=0.0,
@@ -237,6 +242,64 @@ def test_where_nothing_waits_no_pilot_stays_queued() -> None:
     assert {each.pilot for each in plan(seen) if isinstance(each, Withdraw)} == {1, 2, 3, 4, 5}
 
 
+def test_queued_pilots_of_unknown_tasks_are_shortened_when_they_are_known_one_first() -> None:
+    busy = (RunningJob("full", 60, 40_000.0), RunningJob("soon", 4, 3000.0))
+    later = (PendingJob("wide", 4, 50_000.0, planned_start=20_000.0),)
+    ours = [queued(id) for id in range(1, 30)]
+
+    def shortened(*pilots: PilotView) -> list[int]:
+        rules = msgspec.structs.replace(RULES, may_reshape=True)
+        seen = view(*pilots, waiting=29, times=KNOWN, running=busy, pending=later, rules=rules)
+        decided = plan(seen)
+        found = [each for each in decided if isinstance(each, Reshape)]
+        assert all(each.crafted.request.tr < 18_000 for each in found)
+        return [each.pilot for each in found]
+
+    assert shortened(*ours) == [1]
+    first = msgspec.structs.replace(ours[0], reshaped=-10.0, request=Request(1, 3000))
+    assert shortened(first, *ours[1:]) == [2, 3, 4, 5, 6, 7, 8, 9]
+    refused = msgspec.structs.replace(ours[0], fixed=True)
+    assert shortened(refused, *ours[1:]) == []
+
+
+def test_where_shorter_pilots_start_no_sooner_they_keep_their_walltime() -> None:
+    full = (RunningJob("full", 64, 40_000.0),)
+    rules = msgspec.structs.replace(RULES, may_reshape=True)
+    ours = [queued(id) for id in range(1, 30)]
+    decided = plan(view(*ours, waiting=29, times=KNOWN, running=full, rules=rules))
+    assert not any(isinstance(each, Reshape) for each in decided)
+
+
+def threatened(*ours: PilotView, tasks: int, running: tuple[RunningJob, ...] = ()) -> PlanningView:
+    demand = Demand(
+        running=3,
+        runtime=600.0,
+        shortest=600.0,
+        times=KNOWN,
+        threat=Threat(tasks=tasks, enough=5000.0),
+    )
+    return msgspec.structs.replace(view(*ours, running=running), demands=(demand,))
+
+
+def test_running_tasks_that_may_be_cut_get_pilots_long_enough_for_a_copy() -> None:
+    short = (RunningJob("free soon", 62, 4000.0),)
+    found = asked(threatened(tasks=2, running=short))
+    assert sum(found.values()) == 2
+    assert all(tr >= 5000 and now for _, tr, now in found), "two processors are free"
+    full = (RunningJob("full", 64, 4000.0),)
+    waits = asked(threatened(tasks=2, running=full))
+    assert sum(waits.values()) == 2
+    assert not any(now for _, _, now in waits)
+
+
+def test_pilots_for_copies_are_as_many_as_may_be_cut() -> None:
+    ours, full = [queued(id) for id in range(1, 6)], (RunningJob("full", 64, 4000.0),)
+    decided = plan(threatened(*ours, tasks=2, running=full))
+    assert {each.pilot for each in decided if isinstance(each, Withdraw)} == {3, 4, 5}
+    assert len(decided) == 3
+    assert plan(threatened(*ours[:2], tasks=2, running=full)) == []
+
+
 def test_tasks_of_several_processors_have_pilots_of_their_width() -> None:
     found = asked(view(waiting=10, task=TaskSize(processors=8), times=KNOWN))
     assert {p for p, _, _ in found} == {8}
@@ -361,7 +424,8 @@ def sites(draw: st.DrawFn) -> PlanningView:
     )
     return view(
         *pilots,
-        waiting=draw(st.integers(1, 300)),
+        waiting=draw(st.integers(0, 300)),
+        threat=Threat(tasks=draw(st.integers(0, 5)), enough=draw(st.floats(0, 40_000))),
         times=times,
         running=running,
         pending=pending,
@@ -375,7 +439,7 @@ def sites(draw: st.DrawFn) -> PlanningView:
 def test_all_rules_of_the_site_hold_and_no_running_pilot_ends(seen: PlanningView) -> None:
     decided = plan(seen)
     demand, limits = seen.demands[0], seen.rules.limits
-    assert decided, "tasks wait: something is done, or said"
+    assert decided or not demand.waiting, "tasks wait: something is done, or said"
     issued = [each.crafted for each in decided if isinstance(each, Issue)]
     assert len(issued) <= limits.max_pilots - len(seen.pilots)
     assert sum(each.tasks > 0 for each in issued) == len(issued)

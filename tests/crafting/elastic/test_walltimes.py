@@ -37,9 +37,22 @@ def test_what_runs_for_long_raises_the_ladder() -> None:
 def test_the_more_tasks_have_finished_the_less_is_kept_in_hand(
     finished: int, hole: float, queued: float
 ) -> None:
-    need = needed(demand(finished=finished, mean=80.0, longest=100.0), 0.0)
+    need = needed(demand(finished=finished, mean=40.0, longest=100.0), 0.0)
     assert need.hole == pytest.approx(hole)
     assert need.queued == pytest.approx(queued)
+
+
+@pytest.mark.parametrize(("finished", "queued"), [(1, 739.0), (20, 214.0), (1000, 127.0)])
+def test_the_more_alike_tasks_are_the_less_is_kept_in_hand(finished: int, queued: float) -> None:
+    need = needed(demand(finished=finished, mean=100.0, longest=100.0), 0.0)
+    assert need.queued == pytest.approx(queued, rel=0.01)
+
+
+def test_a_cut_before_the_mean_is_no_sign_of_longer_tasks() -> None:
+    seen = {"finished": 20, "mean": 80.0, "longest": 100.0, "cut": 60}
+    undoubted = needed(demand(finished=20, mean=80.0, longest=100.0), 0.0).queued
+    assert needed(demand(**seen, cut_after=70.0), 0.0).queued == undoubted
+    assert needed(demand(**seen, cut_after=90.0), 0.0).queued > 3 * undoubted
 
 
 def test_a_task_that_outlasts_all_others_counts_as_long_as_it_has_run() -> None:
