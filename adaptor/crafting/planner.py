@@ -136,7 +136,7 @@ def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:
         if part is None or part.elsewhere[index] is not None
     ]
     wanting = [
-        bool(demand.waiting or (narrow and part is None and demand.threat.tasks)) for demand in view.demands
+        demand.waiting > 0 or (narrow and part is None and demand.wants_pilots) for demand in view.demands
     ]
     needless = cover.needless if narrow and part is None else nobodys(view, cover.needless, replanned)
     decisions: list[Decision] = [*withdrawals(view, needless)]

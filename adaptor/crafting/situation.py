@@ -272,6 +272,11 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     threat: Threat = Threat()
     """What pilots may cut, if none of them waits."""
 
+    @property
+    def wants_pilots(self) -> bool:
+        """Whether tasks wait, or are likely to be cut."""
+        return self.waiting > 0 or self.threat.tasks > 0
+
     def largest_in(self, partition: str) -> Largest | None:
         """The largest request to make in a partition; None: no larger one has failed there."""
         return next((largest for name, largest in self.largest if name == partition), None)

@@ -84,10 +84,11 @@ class _Step:
         self._actions += on_pilots(self._snapshot)
         self._actions += give_up_impossible(self._snapshot)
         self._use_donated()
-        if any(demand.waiting for demand in self._snapshot.demands):
+        if any(demand.wants_pilots for demand in self._snapshot.demands):
             self._actions += answers_missed(self._snapshot, self._draft)
             if why := self._why_not_yet():
-                self._actions.append(Withhold(why))
+                if any(demand.waiting for demand in self._snapshot.demands):
+                    self._actions.append(Withhold(why))
                 return Decision(tuple(self._actions), self._memory)
         self._request()
         return Decision(tuple(self._actions), self._memory)

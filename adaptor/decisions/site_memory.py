@@ -512,7 +512,7 @@ class SiteMemory:
         Failures on donated nodes do not stand in the way of formal requests, nor the other way round.
         """
         wanted = broker.has_waiting(self.name) or any(
-            demand.threat.tasks for demand in broker.demands(self.name, now)
+            demand.wants_pilots for demand in broker.demands(self.name, now)
         )
         in_vain = pilot.state in _OF_ITS_OWN and wanted
         reason = pilot.end_reason or pilot.state.value

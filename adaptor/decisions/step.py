@@ -140,7 +140,7 @@ class Step:
         if site.wants_nodes(broker, self._now):
             reply = yield from self._ask(Ask.NODES)
             site.saw_nodes(broker, reply.nodes, reply.now, reply.midnight)
-        waits = any(each.waiting or each.threat.tasks for each in broker.demands(site.name, self._now))
+        waits = any(demand.wants_pilots for demand in broker.demands(site.name, self._now))
         site.read((yield from self._ask(Ask.QUEUE)).queue if waits else None)
         site.set_longest(broker)
         for text in site.unknown_answers():

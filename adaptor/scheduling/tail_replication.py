@@ -165,14 +165,18 @@ class _Tail:
         return self.may_run(task, place)
 
     def threatened(self) -> list[Threatened]:
-        """The tasks that the end of a pilot may cut, if that is the end of their only attempt."""
+        """The tasks whose only attempt the end of its pilot may cut, where some have finished."""
         state, bag = self._state, self._bag
-        known = {site: Survival(self.samples[site], ages) for site, ages in self._ages.items()}
+        known = {
+            site: Survival(self.samples[site], ages)
+            for site, ages in self._ages.items()
+            if state.learner(bag.id, site).mean is not None
+        }
         found = []
         for task, attempts in self._running.items():
-            if len(attempts) > 1:
+            (worker, ran), *others = attempts
+            if others or worker.site not in known:
                 continue
-            ((worker, ran),) = attempts
             survival, left = known[worker.site], worker.time_left(self._now) - state.sites[worker.site].last
             after = ran + max(0.0, left)
             enough = max(LONGER * after, survival.longest)

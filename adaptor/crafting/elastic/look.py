@@ -360,7 +360,8 @@ class Look:
         request = shape.request(p, tr, least)
         rounds = max(1, math.floor((tr - shape.rules.pad) / max(1.0, self._need.mean or shape.runtime)))
         tasks = min(self._todo, shape.slots(p) * rounds)
-        reason = f"{shown(request)}: {why}"
+        purpose = "" if self._demand.waiting else "for tasks that their pilots may cut: "
+        reason = f"{shown(request)}: {purpose}{why}"
         return CraftedRequest(request, start, tasks, reason, place.name)
 
     def _tasks(self, new: CraftedRequest) -> int:

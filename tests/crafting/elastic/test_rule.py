@@ -284,6 +284,8 @@ def threatened(*ours: PilotView, tasks: int, running: tuple[RunningJob, ...] = (
 def test_running_tasks_that_may_be_cut_get_pilots_long_enough_for_a_copy() -> None:
     short = (RunningJob("free soon", 62, 4000.0),)
     found = asked(threatened(tasks=2, running=short))
+    made = [each for each in plan(threatened(tasks=2, running=short)) if isinstance(each, Issue)]
+    assert all("for tasks that their pilots may cut" in each.crafted.reason for each in made)
     assert sum(found.values()) == 2
     assert all(tr >= 5000 and now for _, tr, now in found), "two processors are free"
     full = (RunningJob("full", 64, 4000.0),)
