@@ -16,7 +16,7 @@ QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/t
 # Files one by one, in the order of tests/conftest.py: what a file makes for all of its tests is made once.
 FILES  := --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo quick test compiled nightly search releases campaign lint bench derose golden snakemake clients slurm pbs gridengine install dev dist pex reference docs clean
+.PHONY: help demo quick test compiled nightly search releases campaign lint bench derose golden snakemake clients slurm pbs gridengine install dev dist pex reference docs hooks clean
 
 help:
 	@echo "make demo    render a picture in 100 parts on this machine: the whole way of a bag"
@@ -26,6 +26,7 @@ help:
 	@echo "make search  all properties with random examples; SEARCH='--hypothesis-seed 7 tests/budget'"
 	@echo "make releases the tests on a real Slurm, with Slurm and Python of three releases of Debian (needs root); RELEASES='--on sid tests/e2e'"
 	@echo "make campaign bags on real clusters under 500 random faults, a million hostile inputs: hours; CAMPAIGN='--seed 7'"
+	@echo "make hooks   ruff and mypy before each commit in this clone"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   speed and memory, as ratios measured in one run"
 	@echo "make golden  recompute the recorded outcomes of the experiments, name every difference; GOLDEN='--only bats'"
@@ -96,12 +97,12 @@ search: dev
 releases:
 	$(PYTHON) -m tests.clusters.releases $(RELEASES)
 
-# Too long for `make test`, which plays a short form. CAMPAIGN holds arguments of `python -m tests.campaign`.
+# Too long for `make test`, which plays a short form. CAMPAIGN holds arguments of `python -m lab.campaign`.
 campaign: dev
 	./tests/clusters/install-slurm --accounting
-	$(BIN)/python -m tests.campaign --beside 3 $(CAMPAIGN)
-	$(BIN)/python -m tests.campaign.donation_agents --jobs 300
-	[ ! -x /opt/pbs/bin/qsub ] || $(BIN)/python -m tests.campaign.donation_agents --scheduler openpbs --jobs 300
+	$(BIN)/python -m lab.campaign --beside 3 $(CAMPAIGN)
+	$(BIN)/python -m lab.campaign.donation_agents --jobs 300
+	[ ! -x /opt/pbs/bin/qsub ] || $(BIN)/python -m lab.campaign.donation_agents --scheduler openpbs --jobs 300
 	$(BIN)/python -m pytest -m fuzz --hypothesis-profile=campaign -n 2
 
 # A sample of De Rose's experiment on the real traces, where they are.
@@ -121,6 +122,10 @@ lint: dev
 		$(SNAKEMAKE_PLUGIN)/snakemake_executor_plugin_adaptor
 	cd fixtures/demo && MYPYPATH=. ../../$(BIN)/mypy --strict --no-incremental render.py picture
 
+# Of this clone: `git config --unset core.hooksPath` takes it back.
+hooks: dev
+	git config core.hooksPath .ci/hooks
+
 bench: dev
 	$(BIN)/python -m bench
 
@@ -131,9 +136,9 @@ snakemake: $(VENV)/installed
 	build/snakemake/bin/python -m pip install --quiet --disable-pip-version-check . '$(SNAKEMAKE_PLUGIN)[test]'
 	build/snakemake/bin/python -m pytest -p tests.clusters.fixtures --rootdir=$(CURDIR) $(SNAKEMAKE_PLUGIN)/tests
 
-# CLIENTS holds arguments of `python -m tests.clients`.
+# CLIENTS holds arguments of `python -m lab.clients`.
 clients: dev
-	$(BIN)/python -m tests.clients $(CLIENTS)
+	$(BIN)/python -m lab.clients $(CLIENTS)
 
 slurm: dev
 	./tests/clusters/install-slurm

@@ -43,7 +43,7 @@ man_pages = [
     ("reference/configuration", "adaptor-config", "configuration of sites and daemon", author, 5),
 ]
 
-_TABLES_OF_TESTS = ("floors", "daemon", "clocks")
+_TABLES_OF_TESTS = ("floors", "daemon", "clocks", "request", "task", "question")
 """Blocks of docs/house.md that tests read: no programming language."""
 
 

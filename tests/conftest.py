@@ -14,7 +14,7 @@ sys.dont_write_bytecode = False
 
 from tests.examples import register_profiles  # noqa: E402
 
-NIGHTLY = ("tests/campaign/", "tests/experiments/commands/", "tests/packaging/")
+NIGHTLY = ("tests/lab/campaign/", "tests/experiments/commands/", "tests/packaging/")
 """Folders too long for each change: `make nightly` runs them, with what is marked `nightly`, fuzzing, real
 browsers and Grid Engine."""
 LONG = (

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 
+import pytest
+
 from tests.source_tree import ROOT, Module, Tree, circles, ours, reached, read_tree
 
 PURE = (
@@ -176,6 +178,24 @@ def test_no_folder_is_longer_than_a_list_that_is_read() -> None:
 
 def test_folders_of_tests_are_named_after_rooms() -> None:
     """But for tests of the whole and of what stands beside the rooms: clusters, faults, packages."""
-    whole = {"bench", "campaign", "clients", "clusters", "demo", "docs", "e2e", "packaging", "security"}
+    whole = {"bench", "clusters", "demo", "docs", "e2e", "lab", "packaging", "security"}
     folders = {path.name for path in (ROOT / "tests").iterdir() if (path / "__init__.py").exists()}
     assert folders - whole <= set(rooms())
+
+
+@pytest.mark.parametrize("way", ["request", "task", "question"])
+def test_the_files_of_a_way_lead_from_one_to_the_next(way: str) -> None:
+    files = [file for line in block(way) for file in line]
+    assert len(set(files)) == len(files)
+    text = (ROOT / "docs" / "house.md").read_text(encoding="utf-8")
+    (said,) = re.findall(rf"passes through (\d+) files:[^`]*```{way}\n", text)
+    assert int(said) == len(files)
+    names = [file.removesuffix(".py").replace("/", ".") for file in files]
+    assert [name for name in names if name not in tree()] == []
+    arrows = {name: ours(tree()[name], tree()) for name in names}
+    gaps = [
+        name
+        for at, name in enumerate(names[1:], 1)
+        if not any(name in arrows[earlier] or earlier in arrows[name] for earlier in names[:at])
+    ]
+    assert gaps == []

@@ -51,7 +51,9 @@ def format_of(db: sqlite3.Connection, path: Path) -> int:
         there = _columns(db)
         for table, columns in _columns_of(_schema()).items():
             if table not in there:
-                raise sqlite3.DatabaseError(f"no such table: {table}")
+                raise sqlite3.DatabaseError(
+                    f"no such table: {table}; it is lost, or a version before the first release wrote this"
+                )
             if missing := [column for column in columns if column not in there[table]]:
                 raise _before_releases(path, f"{table}.{missing[0]}")
     if number > FORMAT:

@@ -1,7 +1,7 @@
 """What earlier bags of a kind say of a new one: how long its tasks run, and the memory that they need. Pure.
 
 The newest bag counts half of all, the one before it a quarter, and so on. `python -m
-tests.campaign.earlier_bags` measures on traces how far the mean of the next bag is from that.
+lab.campaign.earlier_bags` measures on traces how far the mean of the next bag is from that.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def assumed_at(spec: BagSpec, earlier: Mapping[str, EarlierTasks], site: str) ->
     """Seconds that a task is taken to need at a site before any has finished; None: nothing is known.
 
     Where its user has said nothing: what 95 % of the tasks of earlier bags of its kinds took. With more,
-    requests wait longer (`python -m tests.campaign.known_kinds`); a task that is cut gets more time.
+    requests wait longer (`python -m lab.campaign.known_kinds`); a task that is cut gets more time.
     """
     if spec.time is None and site in earlier:
         return earlier[site].high

@@ -1,4 +1,4 @@
-"""The short form of `python -m bench.soak`: what a daemon holds, in memory and on the disk, does not grow."""
+"""The short form of `python -m lab.soak`: what a daemon holds, in memory and on the disk, does not grow."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients import cpython
+from lab.clients import cpython
 from tests.e2e.lab import LONG, Lab, site
 from tests.e2e.test_local_crashes import LOCAL, workers_of
 from tests.living import run_text, until
@@ -97,7 +97,7 @@ def test_calls_come_back_as_they_do_from_a_pool(lab: Lab, program: Program) -> N
 
 
 def test_joblib_dask_and_scikit_learn_compute_by_it(lab: Lab, program: Program) -> None:
-    """`python -m tests.campaign.python_users` has larger ones."""
+    """`python -m lab.campaign.python_users` has larger ones."""
     out = said(
         program("""
             import adaptor, dask, importlib.util, joblib
@@ -158,7 +158,7 @@ def test_tests_of_python_itself(lab: Lab) -> None:
         pytest.skip(reason)
     lab.configure(LOCAL)
     done = run_text(
-        [sys.executable, "-m", "tests.clients.cpython", *_TESTS],
+        [sys.executable, "-m", "lab.clients.cpython", *_TESTS],
         env={**lab.environment, "ADAPTOR_CONFIG": str(lab.config)},
         cwd=Path(__file__).parents[2],
         timeout=150,

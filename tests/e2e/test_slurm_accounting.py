@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.campaign.credits import check_credits
-from tests.campaign.schedulers.on_slurm import SlurmCluster
+from lab.campaign.credits import check_credits
+from lab.campaign.schedulers.on_slurm import SlurmCluster
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_accounting import available
 from tests.clusters.slurm_conf import ClusterOptions

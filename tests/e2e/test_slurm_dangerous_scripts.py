@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.campaign.scripts.cases import DANGEROUS, Case
-from tests.campaign.scripts.comparing import SITE, compare, slurm_with_tmpdir
-from tests.campaign.scripts.public_cases import public_cases
+from lab.campaign.scripts.cases import DANGEROUS, Case
+from lab.campaign.scripts.comparing import SITE, compare, slurm_with_tmpdir
+from lab.campaign.scripts.public_cases import public_cases
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.e2e.lab import Lab
 

@@ -1,6 +1,6 @@
 """A bag of twelve tasks of one processor, where cores are given, nodes bounded, accounts limited.
 
-The configurations are those of `tests.campaign.allowances`, which prints what becomes of each.
+The configurations are those of `lab.campaign.allowances`, which prints what becomes of each.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.campaign.allowances import CASES, TASKS, Case, options_of, run, why_not
-from tests.campaign.schedulers.on_slurm import SlurmCluster
+from lab.campaign.allowances import CASES, TASKS, Case, options_of, run, why_not
+from lab.campaign.schedulers.on_slurm import SlurmCluster
 from tests.clusters import slurm_accounting
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.e2e.lab import Lab, exactly_one_result_each, site

@@ -1,6 +1,6 @@
 """Batch scripts leave the same behind through sbatch and through the adaptor.
 
-`python -m tests.campaign.scripts` compares more of them.
+`python -m lab.campaign.scripts` compares more of them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import re
 
 import pytest
 
-from tests.campaign.scripts.cases import CASES
-from tests.campaign.scripts.comparing import SITE, compare
+from lab.campaign.scripts.cases import CASES
+from lab.campaign.scripts.comparing import SITE, compare
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab
 

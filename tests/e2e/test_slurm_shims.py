@@ -1,6 +1,6 @@
 """Programs that know Slurm alone, unchanged, with the shims in PATH, on a real Slurm.
 
-`python -m tests.campaign.shim_clients` compares more of them, with times.
+`python -m lab.campaign.shim_clients` compares more of them, with times.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from tests.campaign.shim_clients import SITE
-from tests.campaign.shim_programs import CLIENTS
+from lab.campaign.shim_clients import SITE
+from lab.campaign.shim_programs import CLIENTS
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab
 from tests.living import run_text

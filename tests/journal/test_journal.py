@@ -13,7 +13,7 @@ from adaptor.errors import JournalError, UnknownBagError
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag
 from adaptor.model import CraftedRequest, Request
-from tests.campaign.small_disk import failing_disk, quota_disk
+from lab.campaign.small_disk import failing_disk, quota_disk
 from tests.scheduling.broker_world import World
 
 

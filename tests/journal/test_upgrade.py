@@ -272,6 +272,13 @@ def test_a_journal_of_a_time_before_the_first_release_is_named_as_such(tmp_path:
     assert (tmp_path / FILE).read_bytes() == before
 
 
+def test_a_table_that_is_missing_is_lost_or_of_a_time_before_the_first_release(tmp_path: Path) -> None:
+    with closing(open_for_writing(tmp_path)) as db:
+        db.execute("DROP TABLE decision_bag")
+    with pytest.raises(JournalError, match=r"no such table: decision_bag; it is lost, or .*first release"):
+        open_for_reading(tmp_path)
+
+
 @pytest.mark.parametrize("open_it", [open_for_writing, open_for_reading])
 def test_a_newer_journal_is_refused_with_both_numbers_and_the_way_out(
     tmp_path: Path, open_it: object

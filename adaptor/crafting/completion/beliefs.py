@@ -17,7 +17,7 @@ _LEAST_FACTOR = 2.0
 """The factor within which a predicted mean is expected at best: one standard deviation of its logarithm."""
 _UNIFORM = 0.07
 """The share of the weight that stays equal for all runtimes: as many bags of a kind have a mean that is off
-that of the earlier ones by a factor of ten (`tests/campaign/earlier_bags.py`, three traces)."""
+that of the earlier ones by a factor of ten (`lab/campaign/earlier_bags.py`, three traces)."""
 _REACH = 8.0
 """A predicted mean divided by this is the shortest runtime to consider, where that is shorter than usual."""
 _OUT_OF_REACH = 1e-3
