@@ -97,6 +97,7 @@ class StartRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Those of them that started in their interval; of own requests, within 10 minutes of their plan."""
     error: Seconds  # the median distance from the expected, or the planned, start
     own: bool = False  # whether it is of own requests, as too few other starts were seen
+    right: bool = True  # whether it agrees with the 90 % that intervals are meant to hold
 
 
 class StartMap(msgspec.Struct, frozen=True, kw_only=True):

@@ -180,9 +180,9 @@ def keep_learned(site: Site) -> None:
     sizes = site.memory.sizes.take_new()
     if sizes is not None:
         journal.keep_tried_sizes(site.name, msgspec.msgpack.encode(sizes))
-    judged = site.starts.take_new()
-    if judged:
-        journal.keep_starts_seen(site.name, judged)
+    starts = site.starts.take_new()
+    if starts is not None:
+        journal.keep_starts_seen(site.name, starts)
     seen = donation is not None and donation.asked and donation.reports is not None
     if donation is not None and seen and donation.is_to_be_kept(site.core.now()):
         journal.keep_idleness(site.name, donation.seen.learner.idleness)

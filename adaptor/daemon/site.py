@@ -110,7 +110,8 @@ class Site:
             submitted=core.journal.read(submitted_since, name, core.now() - HOUR),
             withdrawn=core.journal.read(withdrawn_since, name, core.now() - HOUR),
         )
-        self.starts = StartsSeen(core.journal.starts_seen(name))  # how forecasts of starts held
+        self.starts = StartsSeen(core.journal.starts_seen(name), self.memory.jobs.hashed)
+        """How forecasts of starts held, and how long jobs waited."""
         core.sites[name] = self.memory
         self.wake = core.wakes[name] = asyncio.Event()
         self.polled = False  # whether it was woken by nothing but the time that has passed

@@ -52,6 +52,7 @@ class SiteSeen(msgspec.Struct, frozen=True, kw_only=True):
     slot_margin: float = 0.0
     node: int = 1  # processors of a node where only whole nodes are given
     own: Collection[str] = ()  # jobs of ours
+    user: str = ""  # whose requests are forecast, by name
     waits: Sequence[PilotWait] = ()  # of our earlier requests
     starts: StartsSeen | None = None
     """The record of the daemon, which this look goes on with; None: none runs."""
@@ -228,6 +229,7 @@ def _means(asked: str, id: str) -> bool:
 
 
 def _known(seen: SiteSeen, queue: QueueState) -> KnownQueue:
+    starts = seen.starts
     return KnownQueue(
         queue=queue,
         look=seen.look,
@@ -237,7 +239,11 @@ def _known(seen: SiteSeen, queue: QueueState) -> KnownQueue:
         seen_since=seen.shares.seen_since(),
         own=seen.own,
         wait_shares=seen.wait_shares,
-        scores=seen.starts.scores if seen.starts is not None else {},
+        scores=starts.scores if starts is not None else {},
+        past=starts.past if starts is not None else None,
+        past_weight=starts.past_weight if starts is not None else 0.0,
+        waiting=starts.waiting(queue) if starts is not None else {},
+        asker=seen.shares.hashed(seen.user),
     )
 
 
@@ -271,7 +277,7 @@ def _choice(each: Alternative) -> StartChoice:
 def record_of_starts(waits: Iterable[PilotWait], starts: StartsSeen | None = None) -> StartRecord | None:
     """Of the jobs that were seen to wait and start, else of our earlier requests; None: they are too few."""
     if starts is not None and starts.starts >= FEWEST:
-        return StartRecord(starts=starts.starts, held=starts.held, error=starts.error)
+        return StartRecord(starts=starts.starts, held=starts.held, error=starts.error, right=starts.right)
     errors = [abs(each.started - each.predicted_start) for each in waits if each.started is not None]
     if len(errors) < FEWEST:
         return None

@@ -3,7 +3,8 @@
 The queue is planned once as the time limits say, and again in each of some futures, in which jobs run shares
 of their limits (`crafting.futures`; the generator is its own). A new request comes behind all that wait and
 takes the first hole that it fits, as by conservative backfilling (De Rose §2). The middle 90 % of its starts,
-calibrated by what became of other starts (`calibration`), are the interval.
+calibrated by what became of other starts (`calibration`), are the interval. Where past waits of like jobs
+came nearer (`past_waits`), they are mixed in.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from adaptor.crafting.nodes.space import Space, chunks_on
 from adaptor.crafting.profile import Profile
 from adaptor.forecast.calibration import LOOKS, Kind, Raw, calibrated, kind_of_start
 from adaptor.forecast.estimate import estimate
+from adaptor.forecast.past_waits import PastWaits, Waiting, mixed
 from adaptor.model import Estimate, QueueState
 from adaptor.resources import Need
 
@@ -59,6 +61,14 @@ class KnownQueue(msgspec.Struct, frozen=True, kw_only=True):
     """Of the newest requests: the real wait as a share of the predicted one."""
     scores: Mapping[Kind, Sequence[float]] = {}
     """By kind of forecast: how far earlier ones were off, the oldest first."""
+    past: PastWaits | None = None
+    """Waits of jobs that were seen to start; None: none were seen."""
+    past_weight: float = 0.0
+    """How much they count beside the plan, 0 to 1."""
+    waiting: Mapping[str, Waiting] = {}
+    """By job of the queue that waits: what it is compared by with past waits."""
+    asker: str = ""
+    """A salted hash of the user whose requests are forecast; empty: not known."""
 
 
 class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +115,10 @@ class StartForecast(msgspec.Struct, frozen=True, kw_only=True):
     """None: it starts at once."""
     raw: Raw | None = None
     """What `start` was calibrated from."""
+    plan: float | None = None
+    """By the futures of the plan alone; None: no start can be foreseen."""
+    past: float | None = None
+    """By past waits alone; None: too few are known."""
 
 
 class Alternative(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +149,9 @@ class QueueFutures:
             for number, profile in enumerate(self._profiles(asked))
         )
         before = None if planned <= at + _AT_ONCE else self._before(planned, asked)
-        return _not_before(self._certain_start(asked, at), self._forecast(planned, starts, at, before))
+        return _not_before(
+            self._certain_start(asked, at), self._forecast(planned, starts, at, before, self._asked(asked))
+        )
 
     def _certain_start(self, asked: StartRequest, at: float) -> float:
         """Before which a request cannot start whatever becomes of jobs: reservations and what else is no job
@@ -155,7 +171,7 @@ class QueueFutures:
         planned = self.plan.starts[id]
         starts = (future.starts[id] for future in self._drawn(id))
         before = None if planned <= self._now + _AT_ONCE else self._before(planned, None, id)
-        return self._forecast(planned, starts, self._now, before)
+        return self._forecast(planned, starts, self._now, before, self._known.waiting.get(id))
 
     @property
     def jobs_beside(self) -> int:
@@ -227,8 +243,15 @@ class QueueFutures:
             else:
                 yield scaled(future.profile(), self._queue, most)
 
+    def _asked(self, asked: StartRequest) -> Waiting:
+        """What a request is compared by with past waits."""
+        owner = self._known.asker
+        ahead = sum(each.owner == owner for each in self._known.waiting.values()) if owner else 0
+        gpus = asked.unit is not None and asked.unit.gpus > 0
+        return Waiting(asked.processors, asked.tr, gpus, owner, ahead)
+
     def _forecast(
-        self, planned: float, drawn: Iterable[float], at: float, before: Before | None
+        self, planned: float, drawn: Iterable[float], at: float, before: Before | None, job: Waiting | None
     ) -> StartForecast:
         """`drawn`: the starts in the futures, which are not planned where it starts at once by the limits."""
         known, shares = self._known, self._known.wait_shares
@@ -239,12 +262,21 @@ class QueueFutures:
                 at + (planned - at) * shares[-1 - number % len(shares)] if number % 2 else start
                 for number, start in enumerate(starts)
             ]
-        found = estimate(starts)
-        if math.isinf(found.value):
+        plan = estimate(starts)
+        if math.isinf(plan.value):
             return StartForecast(planned=planned, start=None, before=before)
+        past = known.past.like(job) if known.past is not None and job is not None else None
+        found = _later(mixed(_later(plan, -at), past, known.past_weight), at)
         raw = Raw(kind=kind_of_start(found, at), made=at, unit=LOOKS * known.look, ends=found)
         start = calibrated(raw, known.scores.get(raw.kind, ()))
-        return StartForecast(planned=planned, start=start, raw=raw, before=before)
+        return StartForecast(
+            planned=planned,
+            start=start,
+            raw=raw,
+            before=before,
+            plan=plan.value,
+            past=None if past is None else at + past.value,
+        )
 
     # --- the plan ---------------------------------------------------------------------------------
 
@@ -304,6 +336,10 @@ class QueueFutures:
         times = [time for time, _ in free.steps() if time > self._now]
         short = bisect_left(times, True, key=lambda time: free.minimum(self._now, time) < asked.processors)
         return times[short - 1] if 0 < short < len(times) else None
+
+
+def _later(when: Estimate, seconds: float) -> Estimate:
+    return Estimate(when.low + seconds, when.value + seconds, when.high + seconds)
 
 
 def _not_before(certain: float, found: StartForecast) -> StartForecast:

@@ -3,23 +3,35 @@
 Whenever a queue is forecast for a question, some jobs that wait in it are forecast too: the newest, as a new
 request comes last. The first forecast of each job is judged, when the job is seen to run, and calibrates
 later ones. A job that starts and ends between two looks is never seen to run, so short jobs count less.
+
+How long jobs waited is learned at each look, forecast or not (`past_waits`): from when a job is first seen,
+and again when it has waited for a quarter of an hour, an hour, four hours and so on.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable
+import math
+from bisect import bisect_right
+from collections import Counter, deque
+from collections.abc import Callable
 from itertools import islice
 from statistics import median
 
 import msgspec
 
 from adaptor.crafting.futures.drawn_queue import is_job
-from adaptor.forecast.calibration import Kind, Raw, score
+from adaptor.forecast.calibration import Kind, score
+from adaptor.forecast.estimate import CONFIDENCE
+from adaptor.forecast.past_waits import KEPT, PastWait, PastWaits, Waiting, ratio, weight_of
+from adaptor.forecast.record import wilson
 from adaptor.forecast.start import StartForecast
-from adaptor.model import Estimate, QueueState
+from adaptor.model import QueueState, RunningJob
 
-MOST_FOLLOWED = 300  # jobs that are followed at the same time, at most
+MOST_FOLLOWED = 300  # jobs whose forecasts are followed at the same time, at most
+_MOST_WAITING = 5000  # jobs whose waits are followed at the same time, at most
+_AGES = (0.0, 900.0, 3600.0, 4 * 3600.0, 16 * 3600.0, 64 * 3600.0)
+"""Seconds waited at which a job is noted, to be compared with others that have waited as long."""
+_ENOUGH_NEW = 50  # waits after which they are stored again
 NEWEST = 200  # starts that count, the newest: queues change
 
 
@@ -30,18 +42,52 @@ class JudgedStart(msgspec.Struct, frozen=True):
     """Seconds between it and the expected start."""
     kind: Kind
     score: float
+    plan_ratio: float | None = None
+    """`past_waits.ratio` of the forecast by the plan alone; None: not known."""
+    past_ratio: float | None = None
+    """The same by past waits alone; None: too few were known."""
+
+
+class KeptStarts(msgspec.Struct, frozen=True):
+    """What is stored, the oldest first."""
+
+    judged: tuple[JudgedStart, ...] = ()
+    waits: tuple[PastWait, ...] = ()
+
+
+class _Followed(msgspec.Struct):
+    """A job that waits."""
+
+    since: float
+    """When it was first seen to wait."""
+    noted: list[Waiting]
 
 
 class StartsSeen:
-    def __init__(self, judged: Iterable[JudgedStart] = ()) -> None:
-        """`judged`: those that were kept, the oldest first."""
-        self._first: dict[str, tuple[Estimate, Raw] | None] = {}
+    def __init__(self, kept: KeptStarts | None = None, hashed: Callable[[str], str] = str) -> None:
+        """
+        Args:
+            kept: what `take_new` gave.
+            hashed: what a user is known by.
+        """
+        kept = kept or KeptStarts()
+        self._first: dict[str, StartForecast | None] = {}
         """By job that waits: its first forecast; None: no start was foreseen."""
-        self._judged = deque(judged, maxlen=NEWEST)
-        self._kept = True
+        self._judged = deque(kept.judged, maxlen=NEWEST)
+        self._waits = deque(kept.waits, maxlen=KEPT)
+        self._hashed = hashed
+        self._followed: dict[str, _Followed] = {}
+        self._looked: float | None = None
+        self._waited_at_first = frozenset[str]()
+        """Jobs that waited at the first look: since when is not known."""
+        self._kept, self._new_waits = True, 0
 
     def looked(self, queue: QueueState) -> None:
-        """Judge the jobs that run by now, and forget those that are gone."""
+        """Judge the jobs that run by now, learn how long they waited, and forget those that are gone."""
+        self._judge(queue)
+        self._follow(queue)
+
+    def _judge(self, queue: QueueState) -> None:
         if not self._first:
             return
         states = list(queue.partitions.values()) or [queue]
@@ -54,12 +100,86 @@ class StartsSeen:
         }
         for id, first in list(self._first.items()):
             if id in started and first is not None:
-                at, (start, raw) = started[id], first
-                error = abs(at - start.value)
-                self._judged.append(JudgedStart(start.holds(at), error, raw.kind, score(raw, at)))
+                self._judged.append(_judged(first, started[id]))
                 self._kept = False
             if id not in waiting:
                 self._first.pop(id, None)
+
+    def _follow(self, queue: QueueState) -> None:
+        last, self._looked = self._looked, queue.now
+        states = list(queue.partitions.values()) or [queue]
+        if last is None:
+            self._waited_at_first = frozenset(job.id for state in states for job in state.pending)
+            return
+        if queue.now <= last:
+            return
+        waiting = set[str]()
+        running = {job.id: (job, state) for state in states for job in state.running if is_job(job.id)}
+        for id, (job, state) in running.items():
+            start = job.end - state.limits.get(id, math.inf)
+            if id in self._followed:
+                self._learn(self._followed.pop(id), start)
+            elif (
+                start > last and id not in self._waited_at_first
+            ):  # it came since, and waited for less than a look
+                self._learn(_Followed(start, [self._started(job, state)]), start)
+        for state in states:
+            for id, seen in self.waiting(state).items():
+                waiting.add(id)
+                if (
+                    id not in self._followed
+                    and id not in self._waited_at_first
+                    and len(self._followed) < _MOST_WAITING
+                ):
+                    self._followed[id] = _Followed(queue.now, [])
+                known = self._followed.get(id)
+                if known is not None and len(known.noted) < bisect_right(_AGES, queue.now - known.since):
+                    known.noted.append(seen)
+        self._followed = {id: each for id, each in self._followed.items() if id in waiting}
+        self._waited_at_first &= waiting
+
+    def _learn(self, followed: _Followed, start: float) -> None:
+        """`start`: negative infinity where it is not known; nothing is learned then."""
+        for job in followed.noted if math.isfinite(start) else ():
+            self._waits.append(PastWait(job, max(0.0, start - followed.since - job.waited)))
+            self._new_waits += 1
+
+    def _started(self, job: RunningJob, state: QueueState) -> Waiting:
+        gpus = any(part.gpus for part in job.parts)
+        return Waiting(job.processors, state.limits[job.id], gpus, self._hashed(state.owners.get(job.id, "")))
+
+    def waiting(self, queue: QueueState) -> dict[str, Waiting]:
+        """By job that waits there: what it is compared by with past waits."""
+        found, ahead = dict[str, Waiting](), Counter[str]()
+        for job in queue.pending:
+            if not is_job(job.id) or not 0 < job.tr < math.inf:
+                continue
+            owner = self._hashed(queue.owners.get(job.id, ""))
+            known = self._followed.get(job.id)
+            found[job.id] = Waiting(
+                processors=job.processors,
+                limit=job.tr,
+                gpus=job.need is not None and job.need.gpus > 0,
+                owner=owner,
+                ahead=ahead[owner] if owner else 0,
+                waited=0.0 if known is None else max(0.0, queue.now - known.since),
+            )
+            ahead[owner] += 1
+        return found
+
+    @property
+    def past(self) -> PastWaits:
+        """The newest waits."""
+        return PastWaits(tuple(self._waits))
+
+    @property
+    def past_weight(self) -> float:
+        """How much past waits count beside the plan, as the newest starts say."""
+        return weight_of(
+            (each.plan_ratio, each.past_ratio)
+            for each in self._judged
+            if each.plan_ratio is not None and each.past_ratio is not None
+        )
 
     def forecast(self, queue: QueueState, forecast_of: Callable[[str], StartForecast], most: int) -> None:
         """Make the first forecasts of jobs that wait, the last of the queue first.
@@ -71,13 +191,14 @@ class StartsSeen:
         new = (job.id for job in reversed(queue.pending) if job.id not in self._first and is_job(job.id))
         for id in islice(new, max(0, min(most, MOST_FOLLOWED - len(self._first)))):
             found = forecast_of(id)
-            start, raw = found.start, found.raw
-            self._first[id] = None if start is None or raw is None else (start, raw)
+            self._first[id] = None if found.start is None or found.raw is None else found
 
-    def take_new(self) -> tuple[JudgedStart, ...]:
-        """All that count, to be stored, if there are new ones since the last call; the oldest first."""
-        new, self._kept = () if self._kept else tuple(self._judged), True
-        return new
+    def take_new(self) -> KeptStarts | None:
+        """All that counts, to be stored; None: there is little new since the last call."""
+        if self._kept and self._new_waits < _ENOUGH_NEW:
+            return None
+        self._kept, self._new_waits = True, 0
+        return KeptStarts(tuple(self._judged), tuple(self._waits))
 
     @property
     def starts(self) -> int:
@@ -97,6 +218,20 @@ class StartsSeen:
         return sum(each.held for each in self._judged)
 
     @property
+    def right(self) -> bool:
+        """Whether that agrees with the share that intervals are meant to hold."""
+        return not self._judged or wilson(self.held / self.starts, self.starts)[1] >= CONFIDENCE
+
+    @property
     def error(self) -> float:
         """The median, seconds. Raises statistics.StatisticsError: none was judged."""
         return median(each.error for each in self._judged)
+
+
+def _judged(first: StartForecast, at: float) -> JudgedStart:
+    assert first.start is not None
+    assert first.raw is not None
+    start, raw = first.start, first.raw
+    wait = at - raw.made
+    ratios = (None if told is None else ratio(told - raw.made, wait) for told in (first.plan, first.past))
+    return JudgedStart(start.holds(at), abs(at - start.value), raw.kind, score(raw, at), *ratios)

@@ -17,7 +17,7 @@ from adaptor.donation.idleness import Idleness
 from adaptor.errors import JournalError, UsageError
 from adaptor.forecast.calibration import Raw
 from adaptor.forecast.record import FirstForecast
-from adaptor.forecast.starts_seen import JudgedStart
+from adaptor.forecast.starts_seen import KeptStarts
 from adaptor.journal import bag_rows, database
 from adaptor.journal.change_rows import note_user_change, write_changes
 from adaptor.journal.decision_rows import delete_decisions, insert_decision
@@ -345,17 +345,15 @@ class Journal:
         with self.transaction() as db:
             db.execute("INSERT OR REPLACE INTO idleness (site, known) VALUES (?, ?)", (site, _pack(known)))
 
-    def starts_seen(self, site: str) -> tuple[JudgedStart, ...]:
-        """The forecasts of starts that were judged at a site, the oldest first. Raises JournalError."""
+    def starts_seen(self, site: str) -> KeptStarts:
+        """The forecasts of starts that were judged at a site, and past waits. Raises JournalError."""
         with database.guarded(self.path):
             row = self.connection.execute("SELECT judged FROM starts_seen WHERE site = ?", (site,)).fetchone()
-        return () if row is None else msgspec.msgpack.decode(row[0], type=tuple[JudgedStart, ...])
+        return KeptStarts() if row is None else msgspec.msgpack.decode(row[0], type=KeptStarts)
 
-    def keep_starts_seen(self, site: str, judged: tuple[JudgedStart, ...]) -> None:
+    def keep_starts_seen(self, site: str, kept: KeptStarts) -> None:
         with self.transaction() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO starts_seen (site, judged) VALUES (?, ?)", (site, _pack(judged))
-            )
+            db.execute("INSERT OR REPLACE INTO starts_seen (site, judged) VALUES (?, ?)", (site, _pack(kept)))
 
     def tried_sizes(self, site: str) -> bytes | None:
         """As `keep_tried_sizes` got it. Raises JournalError."""

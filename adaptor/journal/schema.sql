@@ -185,9 +185,9 @@ CREATE TABLE idleness (                     -- how long nodes stay idle
     site    TEXT PRIMARY KEY,
     known   BLOB NOT NULL                   -- msgpack Idleness
 );
-CREATE TABLE starts_seen (                  -- how the newest forecasts of others' starts held
+CREATE TABLE starts_seen (                  -- how forecasts of starts held, and how long jobs waited
     site    TEXT PRIMARY KEY,
-    judged  BLOB NOT NULL                   -- msgpack of JudgedStart, the oldest first
+    judged  BLOB NOT NULL                   -- msgpack KeptStarts
 );
 CREATE TABLE tried_sizes (                  -- which sizes of requests a scheduler did not take
     site   TEXT PRIMARY KEY,

@@ -21,6 +21,8 @@ from adaptor.daemon.start_view import (
 )
 from adaptor.errors import UsageError
 from adaptor.forecast.asked import AskedRequest
+from adaptor.forecast.past_waits import PastWait, Waiting
+from adaptor.forecast.starts_seen import JudgedStart, KeptStarts, StartsSeen
 from adaptor.journal.pilot_rows import PilotWait
 from adaptor.model import Bound, EndedJob, PendingJob, QueueState, RunningJob
 from backends.base import SchedulerError
@@ -138,3 +140,22 @@ def test_a_question_is_of_one_thing() -> None:
         with pytest.raises(UsageError, match="for a request, for a job, or for the map"):
             check_question(wrong)
     check_question(GetStart(map=True))
+
+
+def test_past_waits_are_mixed_in_where_they_came_nearer() -> None:
+    """A job of the user waits; others with as much in front waited for hours, though the plan says now."""
+    judged = JudgedStart(held=True, error=0.0, kind="now", score=0.0, plan_ratio=-2.0, past_ratio=0.0)
+    mine = RunShares().hashed("ann")
+    waits = tuple(PastWait(Waiting(4, 60.0, owner=mine, ahead=each % 2), 7200.0) for each in range(60))
+    queue = msgspec.structs.replace(
+        QueueState(now=NOW, processors=64, pending=(PendingJob("7", 4, 60.0),)), owners={"7": "ann"}
+    )
+
+    def wait_of(kept: KeptStarts) -> float:
+        starts = StartsSeen(kept, RunShares().hashed)
+        (view,) = start_views(seen(queue, starts=starts, user="ann"), ASKED)
+        assert view.start is not None
+        return view.start.value - NOW
+
+    assert wait_of(KeptStarts(waits=waits)) == 0.0, "no record says that the plan is wrong"
+    assert wait_of(KeptStarts((judged,) * 40, waits)) == pytest.approx(7200.0)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import pytest
 
 from adaptor.forecast import starts_seen
 from adaptor.forecast.calibration import Raw
+from adaptor.forecast.past_waits import Waiting
 from adaptor.forecast.start import StartForecast
 from adaptor.forecast.starts_seen import StartsSeen
 from adaptor.model import Estimate, PendingJob, QueueState, RunningJob
@@ -72,14 +74,15 @@ def test_the_newest_jobs_are_followed_as_many_as_may_be_at_once() -> None:
 
 def test_what_was_judged_is_kept_once_and_counts_again() -> None:
     seen = StartsSeen()
-    assert seen.take_new() == ()
+    assert seen.take_new() is None
     seen.forecast(queue(0.0, "ab"), lambda _: told(10.0, 20.0, 30.0), 9)
     seen.looked(queue(50.0, "b", a=25.0))
     kept = seen.take_new()
-    assert (len(kept), seen.take_new()) == (1, ())
+    assert kept is not None
+    assert (len(kept.judged), seen.take_new()) == (1, None)
     again = StartsSeen(kept)
     assert (again.starts, again.held, again.error, again.scores) == (1, 1, 5.0, seen.scores)
-    assert again.take_new() == ()
+    assert again.take_new() is None
 
 
 def test_it_follows_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,3 +91,63 @@ def test_it_follows_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
     seen.forecast(queue(0.0, "abc"), lambda _: told(0.0, 1.0, 2.0), 9)
     seen.looked(queue(9.0, "", a=1.0, b=1.0, c=1.0))
     assert seen.starts == 2
+
+
+def test_waits_are_learned_of_jobs_that_were_not_forecast() -> None:
+    """`o` waits at the first look: since when is not known. `z` starts between two looks."""
+    seen = StartsSeen()
+    seen.looked(queue(0.0, "o"))
+    seen.looked(queue(50.0, "oab"))
+    seen.looked(queue(99.0, "b", o=60.0, a=80.0, z=70.0))
+    seen.looked(queue(150.0, "", o=60.0, a=80.0, z=70.0, b=140.0))
+    kept = seen._waits
+    assert sorted(each.wait for each in kept) == [0.0, 30.0, 90.0]
+    assert {each.job for each in kept} == {Waiting(1, 100.0)}
+    seen.looked(queue(160.0, "c"))
+    seen.looked(queue(170.0, ""))
+    assert len(seen._waits) == 3, "c was cancelled"
+
+
+def test_a_job_is_noted_again_as_it_waits_and_once_whatever_partitions_it_may_use() -> None:
+    seen = StartsSeen()
+    seen.looked(queue(0.0))
+    for now in range(100, 8100, 100):
+        seen.looked(together({"one": queue(now, "a"), "two": queue(now, "a")}))
+    seen.looked(together({"one": queue(9000.0, "", a=8900.0), "two": queue(9000.0, "", a=8900.0)}))
+    assert [(each.job.waited, each.wait) for each in seen._waits] == [
+        (0.0, 8800.0), (900.0, 7900.0), (3600.0, 5200.0)]  # fmt: skip
+
+
+def test_users_are_known_by_hashes_and_their_jobs_in_front_count() -> None:
+    seen = StartsSeen(hashed=lambda user: user.upper())
+    owned = msgspec.structs.replace(queue(5.0, "abc"), owners={"a": "ann", "b": "bob", "c": "ann"})
+    found = seen.waiting(owned)
+    assert {id: (job.owner, job.ahead) for id, job in found.items()} == {
+        "a": ("ANN", 0), "b": ("BOB", 0), "c": ("ANN", 1)}  # fmt: skip
+
+
+def test_waits_are_stored_when_there_are_some() -> None:
+    seen = StartsSeen()
+    for now in range(60):
+        start = float(now)
+        seen.looked(msgspec.structs.replace(queue(start + 1, "", **{f"j{now}": start + 0.5}), now=start + 1))
+        if now == 30:
+            assert seen.take_new() is None, "little is new"
+    kept = seen.take_new()
+    assert kept is not None
+    assert len(kept.waits) == 59
+    assert len(StartsSeen(kept).past) == 59
+    assert StartsSeen(kept).past_weight == 0.0, "no forecast was judged"
+
+
+def test_the_record_decides_how_much_past_waits_count() -> None:
+    seen = StartsSeen()
+    forecast = msgspec.structs.replace(told(0.0, 0.0, 0.0), plan=0.0, past=4000.0)
+    for number in range(40):
+        job = f"j{number}"
+        waiting = QueueState(now=0.0, processors=8, pending=(PendingJob(job, 1, 100.0),))
+        seen.forecast(waiting, lambda _: forecast, 1)
+        seen.looked(queue(4100.0, "", **{job: 4000.0}))
+    assert seen.past_weight == 1.0
+    assert not seen.right, "none of 40 held"
+    assert StartsSeen().right

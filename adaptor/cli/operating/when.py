@@ -179,7 +179,8 @@ def record_words(record: api.StartRecord | None) -> str:
         )
     else:
         started = f"{record.held} of {plural(record.starts, 'job')} started within their intervals"
-    return f"{started}, the median {duration(record.error)} off"
+    known = "" if record.right else "too little known yet: "
+    return f"{known}{started}, the median {duration(record.error)} off"
 
 
 # --- the heat map -----------------------------------------------------------------------------------

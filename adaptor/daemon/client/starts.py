@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
 import math
 from collections.abc import Collection
 
@@ -49,6 +50,7 @@ async def _at(site: Site, asked: api.GetStart) -> list[StartView]:
         slot_margin=float(backend.slot_margin),
         node=start_view.whole_node(config),
         own=own,
+        user=getpass.getuser(),
         waits=site.core.journal.read(pilot_waits, site.name),
         wait_shares=memory.waits.shares,
         starts=site.starts,

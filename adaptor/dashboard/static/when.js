@@ -23,7 +23,7 @@ const When = (() => {
       `because ${view.reason}`,
       view.choices.length ? `sooner: ${view.choices.map((each) => `${asked(each)}: ${start(each.start, view)}`).join("; ")}` : "",
       view.scheduler === null ? "" : `the scheduler’s own estimate: ${Words.time(view.scheduler, view.observed)}`,
-      view.record ? `record: ${view.record.held} of ${Words.plural(view.record.starts, "start")} came ${view.record.own ? "within 10m of their plan" : "within their intervals"}` : "",
+      view.record ? `record: ${view.record.right ? "" : "too little known yet: "}${view.record.held} of ${Words.plural(view.record.starts, "start")} came ${view.record.own ? "within 10m of their plan" : "within their intervals"}` : "",
       view.remarks.length ? `not known: ${view.remarks.join("; ")}` : "",
     ].filter(Boolean);
   };

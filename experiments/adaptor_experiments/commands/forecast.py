@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 _SCHEDULERS: tuple[Scheduler, ...] = ("recorded", "conservative", "easy")
 
 
+_DIR = click.Path(path_type=Path, file_okay=False)
+
+
 def _span(_ctx: click.Context, _param: click.Parameter, text: str | None) -> Span | None:
     if text is None:
         return None
@@ -49,6 +52,12 @@ def _span(_ctx: click.Context, _param: click.Parameter, text: str | None) -> Spa
 @lenient_option
 @choices_option
 @traces_option
+@click.option(
+    "--snapshots",
+    type=_DIR,
+    metavar="DIR",
+    help="Snapshots of a queue with later starts (CSV), for --starts N.",
+)
 @count_option("--bags", 1, 40, "On each trace.")
 @click.option("--starts", type=click.IntRange(1), metavar="N", help="Instead, the starts of N jobs a trace.")
 @click.option(
@@ -63,6 +72,7 @@ def forecast(
     lenient: bool,
     choices: Choices,
     traces: Path | None,
+    snapshots: Path | None,
     bags: int,
     starts: int | None,
     span: Span | None,
@@ -89,18 +99,25 @@ def forecast(
     Nurmi and Wolski (2006). Stop it at any time: the same command goes on from there.
 
     Without --trace: the traces of the published tables in the folder, or all that it has. A log of Slurm
-    becomes a trace by `adaptor trace from-sacct`. What a trace does not show is said.
+    becomes a trace by `adaptor trace from-sacct`. What a trace does not show is said. --snapshots: starts
+    from snapshots of a queue, N jobs of each, where no whole log is known.
 
     \b
     Example:
       adaptor replay forecast --bags 40 --seed 7
       adaptor replay forecast --starts 700
+      adaptor replay forecast --snapshots graham-2021 --starts 300 --span 0.62-1
       adaptor replay forecast --trace site.swf.gz --starts 500 --schedulers recorded --span 0.5-1
     """
     from adaptor_experiments.forecasts.replayed import as_measured
     from adaptor_experiments.forecasts.starts import Settings
     from adaptor_experiments.forecasts.trace_file import TraceFile, files_in, named_once
 
+    if snapshots is not None:
+        if starts is None or files:
+            raise click.UsageError("--snapshots is for --starts N, and without --trace")
+        _snapshots(snapshots, starts, seed, span)
+        return
     if processors is not None and not files:
         raise click.UsageError("--processors is for a --trace FILE; other traces have their machines")
     if span is not None and starts is None:
@@ -127,6 +144,20 @@ def _print(headings: tuple[str, ...], rows: Iterable[Sequence[str]]) -> None:
     from adaptor.cli.printing import layout
 
     click.echo("\n".join(layout(headings, list(rows))))
+
+
+def _snapshots(folder: Path, sample: int, seed: int, span: Span | None) -> None:
+    from adaptor_experiments.forecasts import snapshots
+    from adaptor_simulation.files import ReplayError
+
+    read = snapshots.read_snapshots(folder)
+    rows = snapshots.foretell(read, sample, seed, span)
+    if not rows:
+        raise ReplayError("too few jobs had started before the snapshots of that span; choose a later one")
+    for note in read.notes:
+        click.echo(note)
+    _print(snapshots.HEADINGS, snapshots.near_table(rows, read.errors))
+    _print(snapshots.COVER_HEADINGS, snapshots.cover_table(rows))
 
 
 def _ends(files: Sequence[TraceFile], bags: int, seed: int, processes: int) -> list[Case]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.forecast.calibration import Kind, Raw, calibrated, score
+from adaptor.forecast.calibration import Kind, Raw, calibrated, kind_of_start, score
+from adaptor.forecast.past_waits import mixed, ratio, weight_of
+from adaptor.forecast.starts_seen import NEWEST
 from adaptor.model import Estimate
 
 _PLACES = 40  # the measured scores divide all into this number of parts
@@ -46,6 +48,31 @@ def by_others(cases: Sequence[Case]) -> list[Estimate]:
 def by_past(cases: Sequence[Case]) -> list[Estimate]:
     """Each with the record of its site too: what had come by the time when it was made."""
     return _calibrated(cases, learns=True)
+
+
+def mixed_by_past(cases: Sequence[Case], pasts: Sequence[Estimate | None]) -> list[Case]:
+    """Each with past waits mixed in as a daemon would have: by how near both had come by then.
+
+    Args:
+        cases: by the plan alone; times count from the submission.
+        pasts: by past waits alone, of the same starts.
+    """
+    found: dict[int, Case] = {}
+    newest: dict[str, deque[tuple[float, float]]] = defaultdict(lambda: deque(maxlen=NEWEST))
+    coming: list[tuple[float, int]] = []
+    for place in sorted(range(len(cases)), key=lambda each: cases[each].instant):
+        case, past = cases[place], pasts[place]
+        while coming and coming[0][0] <= case.instant:
+            other = heapq.heappop(coming)[1]
+            before, its = cases[other], pasts[other]
+            if its is not None:
+                told = ratio(before.raw.ends.value, before.came), ratio(its.value, before.came)
+                newest[before.site].append(told)
+        ends = mixed(case.raw.ends, past, weight_of(newest[case.site]))
+        raw = msgspec.structs.replace(case.raw, ends=ends, kind=kind_of_start(ends, 0.0))
+        found[place] = msgspec.structs.replace(case, raw=raw)
+        heapq.heappush(coming, (case.instant + case.came, place))
+    return [found[place] for place in range(len(cases))]
 
 
 def _calibrated(cases: Sequence[Case], *, learns: bool) -> list[Estimate]:

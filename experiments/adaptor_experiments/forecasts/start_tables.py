@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from adaptor.model import Estimate
 from adaptor.units import counted
-from adaptor_experiments.forecasts.replayed import by_others, by_past
+from adaptor_experiments.forecasts.replayed import by_others, by_past, mixed_by_past
 from adaptor_experiments.forecasts.starts import Start
 from adaptor_experiments.tables import Runs
 
@@ -30,11 +31,15 @@ NEAR_HEADINGS = ("trace", "scheduler", "forecast", "n", *MEASURES)
 
 
 def near_table(rows: Sequence[Start]) -> Iterator[tuple[str, ...]]:
-    """Of drawn futures, of the plan by time limits, and of the medians of past waits."""
+    """Of the mixture that users meet, of drawn futures and past waits alone, of the plan and the floors."""
+    places = {(row.trace, row.scheduler, row.job): place for place, row in enumerate(rows)}
+    mixture = mixed_by_past([row.case for row in rows], [row.past for row in rows])
     for (trace, scheduler), some in Runs(rows).by("trace", "scheduler").items():
         waits = [row.wait for row in some]
         ways: dict[str, Sequence[float | None]] = {
+            "mixed": [mixture[places[trace, scheduler, row.job]].raw.ends.value for row in some],
             "drawn": [row.value for row in some],
+            "like jobs": [None if row.past is None else row.past.value for row in some],
             "planned": [row.planned for row in some],
             "past waits": [row.middle for row in some],
             "past waits by shape": [row.shape for row in some],
@@ -93,29 +98,35 @@ COVER_HEADINGS = ("trace", "scheduler", "interval", "held", "median width", "upp
 def cover_table(rows: Sequence[Start]) -> Iterator[tuple[str, ...]]:
     """How often starts lie in their 90 % intervals, and below the upper ends, with the binomial bound."""
     cases = [row.case for row in rows]
+    mixture = mixed_by_past(cases, [row.past for row in rows])
     ways = {
         "drawn": [case.raw.ends for case in cases],
         "by other traces": by_others(cases),
         "by the site's past": by_past(cases),
+        "mixed, by its past": by_past(mixture),
     }
     places = {(row.trace, row.scheduler, row.job): place for place, row in enumerate(rows)}
     for (trace, scheduler), some in Runs(rows).by("trace", "scheduler").items():
         mine = [places[row.trace, row.scheduler, row.job] for row in some]
+        waits = [row.wait for row in some]
         for name, ends in ways.items():
-            its = [ends[place] for place in mine]
-            # Recorded times are whole seconds.
-            held = [end.low - 1 <= row.wait <= end.high + 1 for end, row in zip(its, some, strict=True)]
-            below = [row.wait <= end.high + 1 for end, row in zip(its, some, strict=True)]
-            yield (
-                *(trace, scheduler, name, f"{np.mean(held):.1%}"),
-                _hours([end.high - end.low for end in its]),
-                *(f"{np.mean(below):.1%}", _hours([end.high for end in its])),
-            )
+            yield trace, scheduler, name, *covers([ends[place] for place in mine], waits)
         bounded = [(row.wait, row.bound) for row in some if row.bound is not None]
         if bounded:
             below = [wait <= bound for wait, bound in bounded]
             upper = _hours([bound for _, bound in bounded])
             yield trace, scheduler, "binomial bound", "", "", f"{np.mean(below):.1%}", upper
+
+
+def covers(ends: Sequence[Estimate], waits: Sequence[float]) -> tuple[str, ...]:
+    """How often waits lie in intervals, the width, how often below the upper ends, these."""
+    # Recorded times are whole seconds.
+    held = [end.low - 1 <= wait <= end.high + 1 for end, wait in zip(ends, waits, strict=True)]
+    below = [wait <= end.high + 1 for end, wait in zip(ends, waits, strict=True)]
+    return (
+        *(f"{np.mean(held):.1%}", _hours([end.high - end.low for end in ends])),
+        *(f"{np.mean(below):.1%}", _hours([end.high for end in ends])),
+    )
 
 
 def auc(ranked: Sequence[float], positive: Sequence[bool]) -> float:

@@ -10,6 +10,8 @@ import numpy as np
 
 from adaptor.crafting.futures.run_shares import KEPT, RunShares
 from adaptor.forecast.calibration import LOOKS, Raw, kind_of_start
+from adaptor.forecast.past_waits import KEPT as KEPT_WAITS
+from adaptor.forecast.past_waits import PastWait, PastWaits, Waiting
 from adaptor.forecast.start import KnownQueue, QueueFutures
 from adaptor.model import Estimate
 from adaptor_experiments.forecasts.binomial import BinomialBound, kind_of
@@ -55,10 +57,20 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     """The median of the waits behind it."""
     shape: float | None = None
     """The median of past waits of jobs of its shape: the floor; None: none were known."""
+    past: Estimate | None = None
+    """The wait by past waits of like jobs (`adaptor.forecast.past_waits`); None: too few were known."""
+
+    @property
+    def plan(self) -> Estimate:
+        """The wait by the futures of the plan."""
+        return Estimate(self.low, self.value, self.high)
 
     @property
     def case(self) -> Case:
-        ends = Estimate(self.low, self.value, self.high)
+        return self.forecast(self.plan)
+
+    def forecast(self, ends: Estimate) -> Case:
+        """A forecast of the wait, and what came."""
         raw = Raw(kind=kind_of_start(ends, 0.0), made=0.0, unit=LOOKS * _LOOK, ends=ends)
         return Case(
             site=f"{self.trace}, {self.scheduler}",
@@ -111,6 +123,9 @@ def run_piece(piece: Piece) -> list[Start]:
         piece.part :: piece.parts
     ]
     bounds, shapes = bounds_of(history), shapes_of(history)
+    seen = past_of(history)
+    by_start = np.argsort(history.starts, kind="stable")
+    begun = history.starts[by_start]
     by_end = np.argsort(history.ends, kind="stable")
     ended, jobs_ran = history.ends[by_end], ran(history, by_end)
     found = []
@@ -129,6 +144,7 @@ def run_piece(piece: Piece) -> list[Start]:
         forecast = QueueFutures(known).job(str(job))
         assert forecast.raw is not None  # every job of a trace fits its machine
         raw = forecast.raw.ends
+        started = by_start[: int(np.searchsorted(begun, now, side="right"))][-KEPT_WAITS:].tolist()
         bound, middle = bounds[job]
         found.append(
             Start(
@@ -147,6 +163,7 @@ def run_piece(piece: Piece) -> list[Start]:
                 bound=bound,
                 middle=middle,
                 shape=shapes[job],
+                past=PastWaits([seen[each] for each in started]).like(seen[job].job),
             )
         )
     return found
@@ -167,6 +184,21 @@ def bounds_of(history: History) -> list[tuple[float | None, float | None]]:
         kind = learned[kinds[job]]
         found.append((kind.bound, kind.median))
         heapq.heappush(waiting, (start, job))
+    return found
+
+
+def past_of(history: History) -> list[PastWait]:
+    """By job: what was known of it at its submission, and its wait."""
+    jobs, found = history.jobs, list[PastWait]()
+    waiting: dict[str, list[int]] = {}
+    waits, starts = history.waits.tolist(), history.starts.tolist()
+    shapes = zip(jobs.processors.tolist(), jobs.estimate.tolist(), jobs.submit.tolist(), strict=True)
+    for job, (processors, limit, submit) in enumerate(shapes):
+        owner = history.owners[job]
+        own = waiting[owner] = [start for start in waiting.get(owner, []) if start > submit]
+        seen = Waiting(processors, float(limit), owner=owner, ahead=len(own) if owner else 0)
+        found.append(PastWait(seen, float(waits[job])))
+        own.append(starts[job])
     return found
 
 

@@ -295,3 +295,10 @@ def test_a_map_for_programs_has_all_intervals(cli: Cli, serve: Serve) -> None:
         "high": "2023-11-14T22:16:20.000Z",
     }
     assert view["map"]["starts"][1][2] is None
+
+
+def test_a_record_that_is_not_right_says_so(cli: Cli, serve: Serve) -> None:
+    record = StartRecord(starts=40, held=22, error=1200.0, right=False)
+    serve({api.GetStart: [msgspec.structs.replace(LATER, record=record)]})
+    told = "  record: too little known yet: 22 of 40 jobs started within their intervals, the median 20m off"
+    assert told in cli("when", "-p", "64", "-t", "3h").lines

@@ -157,8 +157,8 @@ def test_wrong_questions(site: FakeSite) -> None:
     for wrong, words in (
         ({"site": "far"}, "there is no site 'far'"),
         ({"partition": "x"}, "no partition 'x'"),
-        ({"job": "4"}, "a request or for a job"),
-        ({"request": None}, "a request or for a job"),
+        ({"job": "4"}, "for a request, for a job, or for the map"),
+        ({"request": None}, "for a request, for a job, or for the map"),
         ({"request": AskedRequest(tr=0.0)}, "at least one"),
     ):
         with pytest.raises(UsageError, match=words):
