@@ -16,6 +16,7 @@ from adaptor.crafting.futures.run_shares import MOST, RunShares
 from adaptor.daemon.sites import make_backend
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.forecast.asked import beyond, request_at, why_never
+from adaptor.forecast.past_waits import PLAN_ALONE
 from adaptor.forecast.start import (
     Alternative,
     KnownQueue,
@@ -241,7 +242,7 @@ def _known(seen: SiteSeen, queue: QueueState) -> KnownQueue:
         wait_shares=seen.wait_shares,
         scores=starts.scores if starts is not None else {},
         past=starts.past if starts is not None else None,
-        past_weight=starts.past_weight if starts is not None else 0.0,
+        past_weights=starts.past_weights if starts is not None else PLAN_ALONE,
         waiting=starts.waiting(queue) if starts is not None else {},
         asker=seen.shares.hashed(seen.user),
     )

@@ -1,9 +1,10 @@
 """What past waits say of a new one: those of the jobs that were most like it, of whatever user. Pure.
 
 No plan of the queue foresees what fair share, priorities and limits of users do to a job; what they did to
-others shows it. Near is who asks for as much and as long, is of the same user, has as many jobs in front and
-has waited as long (nearest neighbours, as Smith, Taylor and Foster 1999 have templates). How much such
-waits count beside the plan is decided by how near both came (`weight_of`).
+others shows it. The plainest are waits of the same shape (`past_by_shape`). Nearer is who asks for as much
+and as long, is of the same user, has as many jobs in front and has waited as long (nearest neighbours; Smith,
+Taylor and Foster 1999 have templates). How much such waits count beside the plan is decided by how near all
+came (`weights_of`).
 """
 
 from __future__ import annotations
@@ -15,18 +16,26 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from adaptor.forecast.estimate import estimate
+from adaptor.forecast.past_by_shape import PastByShape
 from adaptor.model import Estimate
 
 KEPT = 2000  # waits that count, the newest
 FEWEST = 30  # waits below which nothing is said
 NEAREST = 100
 """Waits from which one is foreseen. On snapshots of Graham (6 to 12 May 2021) 30 to 300 came as near."""
-_SIZE, _LIMIT, _GPUS, _WAITED, _AHEAD, _OWNER = 1.0, 1.0, 3.0, 0.5, 0.5, 1.0
+_SIZE, _LIMIT, _GPUS, _WAITED, _AHEAD, _OWNER = 1.0, 1.0, 3.0, 0.25, 0.25, 0.5
 """Distances: by doubling of processors, limit, time waited and own jobs in front; GPUs or not; another user.
-On the same days, halves and doubles of them changed the share within a factor of 2 by at most 4 points."""
+On the same days, doubles of the last three changed the share within a factor of 2 by a point."""
 LEAST = 60.0  # seconds: shorter waits do not differ
-WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Of past waits beside the plan."""
+Weights = tuple[float, float, float]
+"""Of the plan, of like jobs, of jobs of the same shape; together 1."""
+_PARTS = 4
+WEIGHTS: tuple[Weights, ...] = tuple(
+    (plan / _PARTS, like / _PARTS, (_PARTS - plan - like) / _PARTS)
+    for plan in range(_PARTS, -1, -1)
+    for like in range(_PARTS - plan, -1, -1)
+)
+PLAN_ALONE = WEIGHTS[0]
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -52,23 +61,36 @@ class PastWait(msgspec.Struct, frozen=True):
     """Seconds from then."""
 
 
+class ByPast(msgspec.Struct, frozen=True):
+    """The wait of a job as past ones were, seconds from now."""
+
+    like: Estimate
+    """Of the jobs that are nearest to it."""
+    shape: Estimate
+    """Of those of its shape."""
+
+
 class PastWaits:
     """The newest waits, asked for those that are nearest to a job."""
 
     def __init__(self, waits: Sequence[PastWait] = ()) -> None:
         """`waits`: the oldest first."""
         self._known = [(*_place(past.job), past.wait) for past in waits[-KEPT:]]
+        self._shapes = PastByShape()
+        for past in waits[-KEPT:]:
+            self._shapes.started(past.job.processors, past.job.limit, past.job.gpus, wait=past.wait)
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def like(self, job: Waiting) -> Estimate | None:
-        """The wait of such a job from now, seconds, with the middle 90 % of those near it.
-
-        None: too few are known.
-        """
-        if len(self._known) < FEWEST:
+    def of(self, job: Waiting) -> ByPast | None:
+        """None: too few waits are known."""
+        shape = self._shapes.like(job.processors, job.limit, job.gpus)
+        if len(self._known) < FEWEST or shape is None:
             return None
+        return ByPast(self._like(job), shape)
+
+    def _like(self, job: Waiting) -> Estimate:
         size, limit, gpus, waited, ahead, owner = _place(job)
         distances = [
             (
@@ -102,31 +124,28 @@ def ratio(told: float, came: float) -> float:
     return math.log10(max(LEAST, told)) - math.log10(max(LEAST, came))
 
 
-def weight_of(errors: Iterable[tuple[float, float]]) -> float:
-    """How much past waits count beside the plan: as would have come nearest so far.
+def weights_of(ratios: Iterable[Weights], among: Sequence[Weights] = WEIGHTS) -> Weights:
+    """The weights that would have come nearest so far; the first of `among` where too little is known.
 
     Args:
-        errors: `ratio` of the plan's forecast and of that by past waits, of the same starts.
+        ratios: `ratio` of each of the three forecasts, of the same starts.
     """
-    some = list(errors)
+    some = list(ratios)
     if len(some) < FEWEST:
-        return 0.0
-    return min(
-        WEIGHTS, key=lambda weight: sum(abs(weight * past + (1 - weight) * plan) for plan, past in some)
-    )
+        return among[0]
+    return min(among, key=lambda weights: sum(abs(sumprod(weights, each)) for each in some))
 
 
-def mixed(plan: Estimate, past: Estimate | None, weight: float) -> Estimate:
-    """Both forecasts of a wait, seconds, by the geometric means of their ends."""
-    if past is None or not weight:
+def sumprod(weights: Weights, figures: Sequence[float]) -> float:
+    return sum(weight * figure for weight, figure in zip(weights, figures, strict=True) if weight)
+
+
+def mixed(plan: Estimate, past: ByPast | None, weights: Weights) -> Estimate:
+    """The forecasts of a wait, seconds, as one: the geometric means of their ends."""
+    if past is None or weights == PLAN_ALONE:
         return plan
-    ends = zip((plan.low, plan.value, plan.high), (past.low, past.value, past.high), strict=True)
-    low, value, high = (_mean(of_plan, of_past, weight) for of_plan, of_past in ends)
+    ends = zip(*(msgspec.structs.astuple(each) for each in (plan, past.like, past.shape)), strict=True)
+    low, value, high = (
+        max(0.0, math.exp(sumprod(weights, [math.log(each + LEAST) for each in end])) - LEAST) for end in ends
+    )
     return Estimate(low, value, high)
-
-
-def _mean(of_plan: float, of_past: float, weight: float) -> float:
-    if math.isinf(of_plan):
-        return of_plan
-    logs = (1 - weight) * math.log(of_plan + LEAST) + weight * math.log(of_past + LEAST)
-    return max(0.0, math.exp(logs) - LEAST)

@@ -26,7 +26,7 @@ from adaptor.crafting.nodes.space import Space, chunks_on
 from adaptor.crafting.profile import Profile
 from adaptor.forecast.calibration import LOOKS, Kind, Raw, calibrated, kind_of_start
 from adaptor.forecast.estimate import estimate
-from adaptor.forecast.past_waits import PastWaits, Waiting, mixed
+from adaptor.forecast.past_waits import PLAN_ALONE, PastWaits, Waiting, Weights, mixed
 from adaptor.model import Estimate, QueueState
 from adaptor.resources import Need
 
@@ -63,8 +63,8 @@ class KnownQueue(msgspec.Struct, frozen=True, kw_only=True):
     """By kind of forecast: how far earlier ones were off, the oldest first."""
     past: PastWaits | None = None
     """Waits of jobs that were seen to start; None: none were seen."""
-    past_weight: float = 0.0
-    """How much they count beside the plan, 0 to 1."""
+    past_weights: Weights = PLAN_ALONE
+    """How much they count beside the plan."""
     waiting: Mapping[str, Waiting] = {}
     """By job of the queue that waits: what it is compared by with past waits."""
     asker: str = ""
@@ -115,10 +115,8 @@ class StartForecast(msgspec.Struct, frozen=True, kw_only=True):
     """None: it starts at once."""
     raw: Raw | None = None
     """What `start` was calibrated from."""
-    plan: float | None = None
-    """By the futures of the plan alone; None: no start can be foreseen."""
-    past: float | None = None
-    """By past waits alone; None: too few are known."""
+    alone: Weights | None = None
+    """The start by the plan's futures, by like jobs, by jobs of its shape, each alone; None: not known."""
 
 
 class Alternative(msgspec.Struct, frozen=True, kw_only=True):
@@ -265,8 +263,8 @@ class QueueFutures:
         plan = estimate(starts)
         if math.isinf(plan.value):
             return StartForecast(planned=planned, start=None, before=before)
-        past = known.past.like(job) if known.past is not None and job is not None else None
-        found = _later(mixed(_later(plan, -at), past, known.past_weight), at)
+        past = known.past.of(job) if known.past is not None and job is not None else None
+        found = _later(mixed(_later(plan, -at), past, known.past_weights), at)
         raw = Raw(kind=kind_of_start(found, at), made=at, unit=LOOKS * known.look, ends=found)
         start = calibrated(raw, known.scores.get(raw.kind, ()))
         return StartForecast(
@@ -274,8 +272,7 @@ class QueueFutures:
             start=start,
             raw=raw,
             before=before,
-            plan=plan.value,
-            past=None if past is None else at + past.value,
+            alone=None if past is None else (plan.value, at + past.like.value, at + past.shape.value),
         )
 
     # --- the plan ---------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ import msgspec
 from adaptor.crafting.futures.drawn_queue import is_job
 from adaptor.forecast.calibration import Kind, score
 from adaptor.forecast.estimate import CONFIDENCE
-from adaptor.forecast.past_waits import KEPT, PastWait, PastWaits, Waiting, ratio, weight_of
+from adaptor.forecast.past_waits import KEPT, PastWait, PastWaits, Waiting, Weights, ratio, weights_of
 from adaptor.forecast.record import wilson
 from adaptor.forecast.start import StartForecast
 from adaptor.model import QueueState, RunningJob
@@ -42,10 +42,8 @@ class JudgedStart(msgspec.Struct, frozen=True):
     """Seconds between it and the expected start."""
     kind: Kind
     score: float
-    plan_ratio: float | None = None
-    """`past_waits.ratio` of the forecast by the plan alone; None: not known."""
-    past_ratio: float | None = None
-    """The same by past waits alone; None: too few were known."""
+    ratios: Weights | None = None
+    """`past_waits.ratio` of each of the three forecasts alone; None: too few waits were known."""
 
 
 class KeptStarts(msgspec.Struct, frozen=True):
@@ -173,13 +171,9 @@ class StartsSeen:
         return PastWaits(tuple(self._waits))
 
     @property
-    def past_weight(self) -> float:
+    def past_weights(self) -> Weights:
         """How much past waits count beside the plan, as the newest starts say."""
-        return weight_of(
-            (each.plan_ratio, each.past_ratio)
-            for each in self._judged
-            if each.plan_ratio is not None and each.past_ratio is not None
-        )
+        return weights_of(each.ratios for each in self._judged if each.ratios is not None)
 
     def forecast(self, queue: QueueState, forecast_of: Callable[[str], StartForecast], most: int) -> None:
         """Make the first forecasts of jobs that wait, the last of the queue first.
@@ -220,7 +214,7 @@ class StartsSeen:
     @property
     def right(self) -> bool:
         """Whether that agrees with the share that intervals are meant to hold."""
-        return not self._judged or wilson(self.held / self.starts, self.starts)[1] >= CONFIDENCE
+        return is_right(self.held, self.starts)
 
     @property
     def error(self) -> float:
@@ -228,10 +222,18 @@ class StartsSeen:
         return median(each.error for each in self._judged)
 
 
+def is_right(held: int, starts: int) -> bool:
+    """Whether the share of starts that held agrees with what intervals are meant to hold."""
+    return not starts or wilson(held / starts, starts)[1] >= CONFIDENCE
+
+
 def _judged(first: StartForecast, at: float) -> JudgedStart:
     assert first.start is not None
     assert first.raw is not None
     start, raw = first.start, first.raw
     wait = at - raw.made
-    ratios = (None if told is None else ratio(told - raw.made, wait) for told in (first.plan, first.past))
-    return JudgedStart(start.holds(at), abs(at - start.value), raw.kind, score(raw, at), *ratios)
+    ratios = None
+    if first.alone is not None:
+        plan, like, shape = (ratio(told - raw.made, wait) for told in first.alone)
+        ratios = plan, like, shape
+    return JudgedStart(start.holds(at), abs(at - start.value), raw.kind, score(raw, at), ratios)

@@ -144,7 +144,7 @@ def test_a_question_is_of_one_thing() -> None:
 
 def test_past_waits_are_mixed_in_where_they_came_nearer() -> None:
     """A job of the user waits; others with as much in front waited for hours, though the plan says now."""
-    judged = JudgedStart(held=True, error=0.0, kind="now", score=0.0, plan_ratio=-2.0, past_ratio=0.0)
+    judged = JudgedStart(held=True, error=0.0, kind="now", score=0.0, ratios=(-2.0, 0.0, 3.0))
     mine = RunShares().hashed("ann")
     waits = tuple(PastWait(Waiting(4, 60.0, owner=mine, ahead=each % 2), 7200.0) for each in range(60))
     queue = msgspec.structs.replace(

@@ -9,7 +9,7 @@ import pytest
 
 from adaptor.forecast import starts_seen
 from adaptor.forecast.calibration import Raw
-from adaptor.forecast.past_waits import Waiting
+from adaptor.forecast.past_waits import PLAN_ALONE, Waiting
 from adaptor.forecast.start import StartForecast
 from adaptor.forecast.starts_seen import StartsSeen
 from adaptor.model import Estimate, PendingJob, QueueState, RunningJob
@@ -137,17 +137,17 @@ def test_waits_are_stored_when_there_are_some() -> None:
     assert kept is not None
     assert len(kept.waits) == 59
     assert len(StartsSeen(kept).past) == 59
-    assert StartsSeen(kept).past_weight == 0.0, "no forecast was judged"
+    assert StartsSeen(kept).past_weights == PLAN_ALONE, "no forecast was judged"
 
 
 def test_the_record_decides_how_much_past_waits_count() -> None:
     seen = StartsSeen()
-    forecast = msgspec.structs.replace(told(0.0, 0.0, 0.0), plan=0.0, past=4000.0)
+    forecast = msgspec.structs.replace(told(0.0, 0.0, 0.0), alone=(0.0, 4000.0, 9.0))
     for number in range(40):
         job = f"j{number}"
         waiting = QueueState(now=0.0, processors=8, pending=(PendingJob(job, 1, 100.0),))
         seen.forecast(waiting, lambda _: forecast, 1)
         seen.looked(queue(4100.0, "", **{job: 4000.0}))
-    assert seen.past_weight == 1.0
+    assert seen.past_weights == (0.0, 1.0, 0.0)
     assert not seen.right, "none of 40 held"
     assert StartsSeen().right

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.forecast.calibration import Kind, Raw, calibrated, kind_of_start, score
-from adaptor.forecast.past_waits import mixed, ratio, weight_of
-from adaptor.forecast.starts_seen import NEWEST
+from adaptor.forecast.past_waits import WEIGHTS, ByPast, Weights, mixed, ratio, weights_of
+from adaptor.forecast.starts_seen import NEWEST, is_right
 from adaptor.model import Estimate
 
 _PLACES = 40  # the measured scores divide all into this number of parts
@@ -50,15 +50,18 @@ def by_past(cases: Sequence[Case]) -> list[Estimate]:
     return _calibrated(cases, learns=True)
 
 
-def mixed_by_past(cases: Sequence[Case], pasts: Sequence[Estimate | None]) -> list[Case]:
+def mixed_by_past(
+    cases: Sequence[Case], pasts: Sequence[ByPast | None], among: Sequence[Weights] = WEIGHTS
+) -> list[Case]:
     """Each with past waits mixed in as a daemon would have: by how near both had come by then.
 
     Args:
         cases: by the plan alone; times count from the submission.
         pasts: by past waits alone, of the same starts.
+        among: the weights that may be chosen, the first while little is known.
     """
     found: dict[int, Case] = {}
-    newest: dict[str, deque[tuple[float, float]]] = defaultdict(lambda: deque(maxlen=NEWEST))
+    newest: dict[str, deque[Weights]] = defaultdict(lambda: deque(maxlen=NEWEST))
     coming: list[tuple[float, int]] = []
     for place in sorted(range(len(cases)), key=lambda each: cases[each].instant):
         case, past = cases[place], pasts[place]
@@ -66,11 +69,28 @@ def mixed_by_past(cases: Sequence[Case], pasts: Sequence[Estimate | None]) -> li
             other = heapq.heappop(coming)[1]
             before, its = cases[other], pasts[other]
             if its is not None:
-                told = ratio(before.raw.ends.value, before.came), ratio(its.value, before.came)
-                newest[before.site].append(told)
-        ends = mixed(case.raw.ends, past, weight_of(newest[case.site]))
+                told = (before.raw.ends.value, its.like.value, its.shape.value)
+                plan, like, shape = (ratio(each, before.came) for each in told)
+                newest[before.site].append((plan, like, shape))
+        ends = mixed(case.raw.ends, past, weights_of(newest[case.site], among))
         raw = msgspec.structs.replace(case.raw, ends=ends, kind=kind_of_start(ends, 0.0))
         found[place] = msgspec.structs.replace(case, raw=raw)
+        heapq.heappush(coming, (case.instant + case.came, place))
+    return [found[place] for place in range(len(cases))]
+
+
+def by_right_record(cases: Sequence[Case], ends: Sequence[Estimate]) -> list[bool]:
+    """Whether the record of the site agreed with what intervals promise when each was made."""
+    found: dict[int, bool] = {}
+    newest: dict[str, deque[bool]] = defaultdict(lambda: deque(maxlen=NEWEST))
+    coming: list[tuple[float, int]] = []
+    for place in sorted(range(len(cases)), key=lambda each: cases[each].instant + cases[each].raw.made):
+        case = cases[place]
+        while coming and coming[0][0] <= case.instant + case.raw.made:
+            past = heapq.heappop(coming)[1]
+            newest[cases[past].site].append(ends[past].holds(cases[past].came))
+        record = newest[case.site]
+        found[place] = is_right(sum(record), len(record))
         heapq.heappush(coming, (case.instant + case.came, place))
     return [found[place] for place in range(len(cases))]
 

@@ -20,12 +20,11 @@ from statistics import median
 import msgspec
 
 from adaptor.forecast.calibration import LOOKS, Raw
-from adaptor.forecast.past_waits import KEPT, PastWait, PastWaits, Waiting
-from adaptor.model import Estimate
+from adaptor.forecast.past_by_shape import PastByShape
+from adaptor.forecast.past_waits import KEPT, WEIGHTS, ByPast, PastWait, PastWaits, Waiting
 from adaptor.units import counted
 from adaptor_experiments.forecasts.history import Span
-from adaptor_experiments.forecasts.past_by_shape import PastByShape
-from adaptor_experiments.forecasts.replayed import Case, by_past
+from adaptor_experiments.forecasts.replayed import Case, by_past, by_right_record, mixed_by_past
 from adaptor_experiments.forecasts.start_tables import MEASURES, NEAR, covers, measures
 from adaptor_simulation.files import TraceError, naming
 
@@ -71,9 +70,11 @@ class Foretold(msgspec.Struct, frozen=True):
     """A forecast of the wait from a poll on."""
 
     polled: Polled
-    past: Estimate
+    past: ByPast
     shape: float
+    """By the waits of its shape: the floor."""
     every: float
+    """By the newest of all."""
 
 
 def read_snapshots(folder: Path) -> Snapshots:
@@ -191,9 +192,9 @@ def foretell(snapshots: Snapshots, sample: int, seed: int, span: Span | None = N
         if span is not None and not span[0] <= share <= span[1]:
             continue
         for job in some:
-            like, shape = past.like(job.seen.job), shapes.median(*_shape(job))
-            if like is not None and shape is not None:
-                found.append(Foretold(job, like, shape, median(every)))
+            by_past, shape = past.of(job.seen.job), shapes.like(*_shape(job))
+            if by_past is not None and shape is not None:
+                found.append(Foretold(job, by_past, shape.value, median(every)))
     return found
 
 
@@ -208,7 +209,8 @@ def near_table(rows: Sequence[Foretold], errors: Sequence[float]) -> Iterator[tu
     """`errors`: of answers of `--test-only`, whose submissions are not known: no ratios."""
     waits = [row.polled.seen.wait for row in rows]
     ways = {
-        "like jobs": [row.past.value for row in rows],
+        "mixed": [case.raw.ends.value for case in _mixed(rows)],
+        "like jobs": [row.past.like.value for row in rows],
         "past waits by shape": [row.shape for row in rows],
         "past waits of all": [row.every for row in rows],
     }
@@ -229,12 +231,27 @@ COVER_HEADINGS = ("interval", "held", "median width", "upper held", "median uppe
 
 def cover_table(rows: Sequence[Foretold]) -> Iterator[tuple[str, ...]]:
     """How often starts lie in the intervals: of like jobs, and calibrated by what had started by then."""
-    cases = [_case(row) for row in rows]
     waits = [row.polled.seen.wait for row in rows]
-    yield "like jobs", *covers([row.past for row in rows], waits)
-    yield "by the site's past", *covers(by_past(cases), waits)
+    mixture = _mixed(rows)
+    yield "mixed", *covers([case.raw.ends for case in mixture], waits)
+    ends = by_past(mixture)
+    yield "mixed, by its past", *covers(ends, waits)
+    right = by_right_record(mixture, ends)
+    for name, told in (("while the record was right", True), ("while too little was known", False)):
+        some = [place for place, each in enumerate(right) if each is told]
+        if some:
+            share = f"{name} ({len(some) / len(rows):.0%})"
+            yield share, *covers([ends[place] for place in some], [waits[place] for place in some])
+
+
+_NO_PLAN = [weights for weights in WEIGHTS if not weights[0]]
+
+
+def _mixed(rows: Sequence[Foretold]) -> list[Case]:
+    """As `adaptor when` would have said, if no plan counted."""
+    return mixed_by_past([_case(row) for row in rows], [row.past for row in rows], _NO_PLAN)
 
 
 def _case(row: Foretold) -> Case:
-    raw = Raw(kind="start", made=0.0, unit=LOOKS * _LOOK, ends=row.past)
+    raw = Raw(kind="start", made=0.0, unit=LOOKS * _LOOK, ends=row.past.like)
     return Case(site="", machine="", instant=row.polled.at, raw=raw, came=row.polled.seen.wait)

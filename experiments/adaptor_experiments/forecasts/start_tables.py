@@ -39,7 +39,7 @@ def near_table(rows: Sequence[Start]) -> Iterator[tuple[str, ...]]:
         ways: dict[str, Sequence[float | None]] = {
             "mixed": [mixture[places[trace, scheduler, row.job]].raw.ends.value for row in some],
             "drawn": [row.value for row in some],
-            "like jobs": [None if row.past is None else row.past.value for row in some],
+            "like jobs": [None if row.past is None else row.past.like.value for row in some],
             "planned": [row.planned for row in some],
             "past waits": [row.middle for row in some],
             "past waits by shape": [row.shape for row in some],

@@ -10,8 +10,9 @@ import numpy as np
 
 from adaptor.crafting.futures.run_shares import KEPT, RunShares
 from adaptor.forecast.calibration import LOOKS, Raw, kind_of_start
+from adaptor.forecast.past_by_shape import PastByShape
 from adaptor.forecast.past_waits import KEPT as KEPT_WAITS
-from adaptor.forecast.past_waits import PastWait, PastWaits, Waiting
+from adaptor.forecast.past_waits import ByPast, PastWait, PastWaits, Waiting
 from adaptor.forecast.start import KnownQueue, QueueFutures
 from adaptor.model import Estimate
 from adaptor_experiments.forecasts.binomial import BinomialBound, kind_of
@@ -24,7 +25,6 @@ from adaptor_experiments.forecasts.history import (
     ran,
     sample_of,
 )
-from adaptor_experiments.forecasts.past_by_shape import PastByShape
 from adaptor_experiments.forecasts.replayed import Case
 from adaptor_experiments.forecasts.trace_file import TraceFile
 
@@ -57,8 +57,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     """The median of the waits behind it."""
     shape: float | None = None
     """The median of past waits of jobs of its shape: the floor; None: none were known."""
-    past: Estimate | None = None
-    """The wait by past waits of like jobs (`adaptor.forecast.past_waits`); None: too few were known."""
+    past: ByPast | None = None
+    """The wait by past ones (`adaptor.forecast.past_waits`); None: too few were known."""
 
     @property
     def plan(self) -> Estimate:
@@ -163,7 +163,7 @@ def run_piece(piece: Piece) -> list[Start]:
                 bound=bound,
                 middle=middle,
                 shape=shapes[job],
-                past=PastWaits([seen[each] for each in started]).like(seen[job].job),
+                past=PastWaits([seen[each] for each in started]).of(seen[job].job),
             )
         )
     return found
@@ -212,6 +212,7 @@ def shapes_of(history: History) -> list[float | None]:
         while waiting and waiting[0][0] <= submit:
             _, other = heapq.heappop(waiting)
             past.started(*shapes[other], wait=waits[other])
-        found.append(past.median(*shapes[job]))
+        like = past.like(*shapes[job])
+        found.append(None if like is None else like.value)
         heapq.heappush(waiting, (starts[job], job))
     return found

@@ -7,8 +7,16 @@ import random
 import pytest
 
 from adaptor.forecast.calibration import Raw, calibrated
+from adaptor.forecast.past_waits import WEIGHTS, ByPast
 from adaptor.model import Estimate
-from adaptor_experiments.forecasts.replayed import Case, as_measured, by_others, by_past
+from adaptor_experiments.forecasts.replayed import (
+    Case,
+    as_measured,
+    by_others,
+    by_past,
+    by_right_record,
+    mixed_by_past,
+)
 
 
 def case(machine: str, instant: float, came: float = 100.0) -> Case:
@@ -51,3 +59,23 @@ def test_a_site_that_errs_more_than_others_gets_its_90_percent_by_its_past() -> 
     ]
     assert sum(held[0]) / 200 < 0.7
     assert 0.85 <= sum(held[1]) / 200 <= 0.95
+
+
+def test_past_waits_count_once_they_have_come_nearer() -> None:
+    """The plan says 100 s, all wait for 5,000 s, as like jobs did."""
+    cases = [case("a", 1e4 * each, came=5000.0) for each in range(80)]
+    past = ByPast(Estimate(4000.0, 5000.0, 6000.0), Estimate(1.0, 1.0, 1.0))
+    found = mixed_by_past(cases, [past] * 80)
+    values = [each.raw.ends.value for each in found]
+    assert values[:30] == [100.0] * 30, "30 starts are the fewest"
+    assert values[30:] == pytest.approx([5000.0] * 50)
+    assert mixed_by_past(cases, [None] * 80) == cases
+    without_a_plan = mixed_by_past(cases, [past] * 80, [each for each in WEIGHTS if not each[0]])
+    assert without_a_plan[0].raw.ends.value == pytest.approx(5000.0)
+
+
+def test_a_record_is_of_what_had_started_by_then() -> None:
+    cases = [case("a", 1e4 * each) for each in range(60)]
+    missed, held = Estimate(0.0, 1.0, 2.0), Estimate(0.0, 100.0, 200.0)
+    assert by_right_record(cases, [held] * 60) == [True] * 60
+    assert by_right_record(cases, [missed] * 60) == [True, *[False] * 59], "nothing is known at first"

@@ -102,10 +102,12 @@ def test_forecasts_know_only_what_had_started_by_then(tmp_path: Path) -> None:
     assert {each.polled.at for each in rows} == {job.at for job in read.polled} - {NOON.timestamp()}
     for each in rows:
         hours = 20.0 if each.polled.seen.job.processors == 256 else 2.0
-        assert each.past.value == each.shape == 3600 * hours
+        assert each.past.like.value == each.past.shape.value == each.shape == 3600 * hours
     near = {line[0]: line for line in near_table(rows, [30.0, 3000.0])}
     assert near["like jobs"][5] == "66.7%"
     assert near["--test-only"][2:5] == ("50%", "50%", "100%")
-    assert len([*cover_table(rows)]) == 2
+    intervals = [line[0] for line in cover_table(rows)]
+    assert intervals[:2] == ["mixed", "mixed, by its past"]
+    assert intervals[2].startswith("while ")
     late = foretell(read, 300, 1, (0.9, 1.0))
     assert {each.polled.at for each in late} == {max(job.at for job in read.polled)}

@@ -19,7 +19,7 @@ def test_a_shape_is_forecast_from_its_own_waits_and_a_new_one_from_all() -> None
     found = shapes_of(history(*jobs, (400, 400, 10, 36000, 2)))
     assert found[0] is None, "nothing had started"
     assert found[298:300] == [10.0, 100.0]
-    assert found[300] == 55.0
+    assert found[300] == 10.0
 
 
 def test_drawn_futures_know_that_jobs_end_before_their_limits(tmp_path) -> None:

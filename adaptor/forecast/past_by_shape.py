@@ -1,10 +1,12 @@
-"""The floor of forecasts of starts: the median of the newest waits of jobs of the same shape."""
+"""The newest waits of jobs of the same shape: the plainest forecast, and the floor of all others. Pure."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
-from statistics import median
+
+from adaptor.forecast.estimate import estimate
+from adaptor.model import Estimate
 
 _NEWEST = 300  # waits that count
 
@@ -25,12 +27,12 @@ class PastByShape:
         self._newest[_shape(processors, limit, gpus)].append(wait)
         self._newest[None].append(wait)
 
-    def median(self, processors: int, limit: float, gpus: int = 0) -> float | None:
-        """None: no job has started."""
+    def like(self, processors: int, limit: float, gpus: int = 0) -> Estimate | None:
+        """The wait of such a job, with the middle 90 % of those of its shape. None: no job has started."""
         shape = _shape(processors, limit, gpus)
         known = self._newest[shape if shape in self._newest else None]
-        return median(known) if known else None
+        return estimate(known) if known else None
 
 
 def _shape(processors: int, limit: float, gpus: int) -> tuple[int, int, bool]:
-    return round(math.log2(max(1, processors))), round(math.log2(max(1.0, limit))), gpus > 0
+    return round(math.log2(max(1, processors))), round(math.log2(min(max(1.0, limit), 1e9))), gpus > 0
