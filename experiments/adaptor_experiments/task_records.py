@@ -1,4 +1,4 @@
-"""Records of the tasks of real workflows: what their users asked for, next to what earlier bags of a kind say.
+"""Records of the tasks of real workflows: what their users asked for, and what earlier bags of a kind say.
 
 The records are traces of Nextflow (CSV); a process of the workflow is a kind of task. Of each kind, the tasks
 submitted first are one bag, whose record is what the journal would keep of it; the others are the next bag.
