@@ -2,8 +2,8 @@
 
 No plan of the queue foresees what fair share, priorities and limits of users do to a job; what they did to
 others shows it. The plainest are waits of the same shape (`past_by_shape`). Nearer is who asks for as much
-and as long, is of the same user, has as many jobs in front and has waited as long (nearest neighbours; Smith,
-Taylor and Foster 1999 have templates). How much such waits count beside the plan is decided by how near all
+and as long, is of the same user, has as many jobs in front and has waited as long (k nearest; Smith,
+Taylor and Foster 1999 have templates). How much such waits count next to the plan is decided by how near all
 came (`weights_of`).
 """
 

@@ -64,7 +64,7 @@ class KnownQueue(msgspec.Struct, frozen=True, kw_only=True):
     past: PastWaits | None = None
     """Waits of jobs that were seen to start; None: none were seen."""
     past_weights: Weights = PLAN_ALONE
-    """How much they count beside the plan."""
+    """How much they count next to the plan."""
     waiting: Mapping[str, Waiting] = {}
     """By job of the queue that waits: what it is compared by with past waits."""
     asker: str = ""

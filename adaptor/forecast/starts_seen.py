@@ -172,7 +172,7 @@ class StartsSeen:
 
     @property
     def past_weights(self) -> Weights:
-        """How much past waits count beside the plan, as the newest starts say."""
+        """How much past waits count next to the plan, as the newest starts say."""
         return weights_of(each.ratios for each in self._judged if each.ratios is not None)
 
     def forecast(self, queue: QueueState, forecast_of: Callable[[str], StartForecast], most: int) -> None:

@@ -20,7 +20,7 @@ from adaptor.units import format_size
 
 MOST_RECORDS = 10_000
 """Of all kinds: some 5 MB. The oldest go first."""
-_GROWTH = 2.0  # `on-oom` of a bag with `mem=auto` that names none
+GROWTH = 2.0  # `on-oom` of a bag with `mem=auto` that names none
 _SAMPLE = 400  # ended tasks of a bag that are looked at, evenly over the order in which they ended
 
 _unpack = msgspec.msgpack.Decoder(KindRecord).decode
@@ -41,7 +41,7 @@ class EarlierBags(msgspec.Struct, frozen=True, kw_only=True):
         if memory is not None:
             nodes = [most_memory(queue, spec.task) or 0 for queue in queues if queue]
             memory = min(memory, max(nodes, default=0) or memory)
-        return msgspec.structs.replace(spec, memory=memory, on_oom=spec.on_oom or _GROWTH)
+        return msgspec.structs.replace(spec, memory=memory, on_oom=spec.on_oom or GROWTH)
 
     def texts(self, given: BagSpec, settled: BagSpec) -> list[str]:
         """In words, for the user. `given`: the bag before it was settled."""

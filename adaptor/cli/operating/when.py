@@ -193,7 +193,7 @@ _SHADES = (
     (86400.0, "1d", 203, 16),
     (math.inf, "longer", 88, 231),
 )
-"""Waits up to so many seconds, their name, and the colours of the terminal's 256 behind and of the text."""
+"""The longest wait in seconds, its name, and the colours of the terminal's 256 behind and of the text."""
 
 
 def map_lines(found: Sequence[api.StartView]) -> Iterator[str]:

@@ -36,6 +36,7 @@ COMMANDS = {
     "budget-check": "adaptor_experiments.commands.papers:budget_check",
     "budget-frontier": "adaptor_experiments.commands.papers:budget_frontier",
     "forecast": "adaptor_experiments.commands.forecast:forecast",
+    "tasks": "adaptor_experiments.commands.tasks:tasks",
 }
 
 

@@ -114,8 +114,8 @@ def _notes(history: History, scheduler: Scheduler) -> Iterator[str]:
     most = _most_held(history.starts, history.ends, history.jobs.processors)
     if most > history.processors:
         yield (
-            f"jobs hold up to {most:,} of {history.processors:,} processors: nodes were shared or came and"
-            " went; --processors changes the size"
+            f"jobs hold up to {most:,} of {history.processors:,} processors at once: shared nodes, nodes that"
+            " came and went, or wrong times; --processors changes the size"
         )
 
 
