@@ -18,7 +18,7 @@ PATIENCE = 4.0
 """Times the longest runtime seen that a queued pilot asks for at first. Later it is less: the more tasks have
 finished, the less likely is one that takes far longer than the longest of them."""
 EVEN = 1.25  # the same where all tasks have taken as long as their mean
-ALIKE = 0.25  # by so much of the mean the longest of tasks that are alike is longer than it, at most
+ALIKE = 0.25  # of the mean, the most by which the longest of tasks that are alike is longer than it
 FEW = 8  # finished tasks by which that is as good as not known
 SURE = 1.1  # times the longest runtime seen that must be left for one more task
 MOST_ROUNDS = 10  # tasks that each slot of a queued pilot is to run one after another, at most
