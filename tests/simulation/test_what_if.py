@@ -118,7 +118,7 @@ def test_as_json_with_a_site_and_other_limits(tmp_path):
     assert {(request["p"], request["tr"]) for request in told["requests"]} == {(8, 3600)}
 
 
-@pytest.mark.parametrize(("backend", "margin"), [("local", 0), ("pbs", 60), ("slurm", 100)])
+@pytest.mark.parametrize(("backend", "margin"), [("local", 0), ("pbs", 20), ("slurm", 100)])
 def test_the_slot_margin_of_a_sites_scheduler_holds_in_replay(tmp_path, backend, margin):
     """A hole before a job on all processors takes a request of 480 s only with the margin to spare."""
     site = site_file(tmp_path, f"sites:\n  hpc: {{backend: {backend}, pad: 1m, initial_tr: 1m}}\n")

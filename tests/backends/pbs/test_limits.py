@@ -192,7 +192,7 @@ def test_a_limit_for_a_user_by_name_is_ours_alone() -> None:
 
 
 def test_the_configuration_that_is_written_can_be_read_and_is_within_the_limits() -> None:
-    text = discover.describe_server("OpenPBS", [terms(name) for name in ("limited", "workq", "route")])
+    text = discover.describe_server([terms(name) for name in ("limited", "workq", "route")])
     config = parse_config(text, "written.yaml")
     (site,) = config.sites.values()
     assert (site.backend, site.partition, site.processors_per_node) == ("pbs", "limited", 4)
@@ -210,7 +210,7 @@ def test_nodes_that_are_given_whole_only() -> None:
         PbsNode(name=name, host=name, states=free, processors=8, exclusive=True) for name in ("n1", "n2")
     ]
     whole = terms("workq", nodes=nodes)
-    assert "whole_nodes: true" in discover.describe_server("OpenPBS", [whole])
+    assert "whole_nodes: true" in discover.describe_server([whole])
     site = SiteConfig(backend="pbs", partition="workq")
     assert levels(list(check_nodes(site, whole.site))) == ["error"]
     good = msgspec.structs.replace(site, whole_nodes=True, processors_per_node=8)
