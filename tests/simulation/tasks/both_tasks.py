@@ -64,8 +64,8 @@ class BothTasks:
             self.donation_demands(SITE)
         return answer
 
-    def demands(self, site: str) -> tuple[Demand, ...]:
-        return self._board(lambda board: board.demands(site))
+    def demands(self, site: str, now: float | None = None) -> tuple[Demand, ...]:
+        return self._board(lambda board: board.demands(site, now))
 
     def donation_demands(self, site: str) -> tuple[BagDonationDemand, ...]:
         return self._board(lambda board: board.donation_demands(site))
