@@ -160,8 +160,8 @@ def why_by_processors(queue: QueueState) -> str:
     if has_numba() or not is_long(queue):
         return ""
     return (
-        "the queue is too long to be planned on the nodes: starts are planned by processors alone, and may be "
-        "hours off; the extra 'request-adaptor[compiled]' plans them on the nodes"
+        "the queue is too long to be planned on the nodes: starts are planned by processors alone, and may "
+        "be hours off; the extra 'request-adaptor[compiled]' plans them on the nodes"
     )
 
 
