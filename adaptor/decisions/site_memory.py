@@ -511,15 +511,17 @@ class SiteMemory:
         self.forget(broker, pilot)
         return workers
 
+    def _wants_pilots(self, broker: Broker, now: float) -> bool:
+        return broker.has_waiting(self.name) or any(
+            demand.wants_pilots for demand in broker.demands(self.name, now)
+        )
+
     def judge(self, broker: Broker, pilot: Pilot, now: float) -> None:
         """Count pilots that ran no task, so that they do not follow one another for ever.
 
         Failures on donated nodes do not stand in the way of formal requests, nor the other way round.
         """
-        wanted = broker.has_waiting(self.name) or any(
-            demand.wants_pilots for demand in broker.demands(self.name, now)
-        )
-        in_vain = pilot.state in _OF_ITS_OWN and wanted
+        in_vain = not pilot.worked and pilot.state in _OF_ITS_OWN and self._wants_pilots(broker, now)
         reason = pilot.end_reason or pilot.state.value
         if pilot.node and self.donation is not None:
             if pilot.worked:

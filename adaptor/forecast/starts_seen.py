@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from statistics import median
 
@@ -25,7 +25,7 @@ from adaptor.forecast.estimate import CONFIDENCE
 from adaptor.forecast.past_waits import KEPT, PastWait, PastWaits, Waiting, Weights, ratio, weights_of
 from adaptor.forecast.record import wilson
 from adaptor.forecast.start import StartForecast
-from adaptor.model import QueueState, RunningJob
+from adaptor.model import PendingJob, QueueState, RunningJob
 
 MOST_FOLLOWED = 300  # jobs whose forecasts are followed at the same time, at most
 _MOST_WAITING = 5000  # jobs whose waits are followed at the same time, at most
@@ -82,13 +82,13 @@ class StartsSeen:
 
     def looked(self, queue: QueueState) -> None:
         """Judge the jobs that run by now, learn how long they waited, and forget those that are gone."""
-        self._judge(queue)
-        self._follow(queue)
+        states = list(queue.partitions.values()) or [queue]
+        self._judge(states)
+        self._follow(states, queue.now)
 
-    def _judge(self, queue: QueueState) -> None:
+    def _judge(self, states: Sequence[QueueState]) -> None:
         if not self._first:
             return
-        states = list(queue.partitions.values()) or [queue]
         waiting = {job.id for state in states for job in state.pending}
         started = {
             job.id: job.end - state.limits[job.id]
@@ -103,13 +103,12 @@ class StartsSeen:
             if id not in waiting:
                 self._first.pop(id, None)
 
-    def _follow(self, queue: QueueState) -> None:
-        last, self._looked = self._looked, queue.now
-        states = list(queue.partitions.values()) or [queue]
+    def _follow(self, states: Sequence[QueueState], now: float) -> None:
+        last, self._looked = self._looked, now
         if last is None:
             self._waited_at_first = frozenset(job.id for state in states for job in state.pending)
             return
-        if queue.now <= last:
+        if now <= last:
             return
         waiting = set[str]()
         running = {job.id: (job, state) for state in states for job in state.running if is_job(job.id)}
@@ -117,22 +116,17 @@ class StartsSeen:
             start = job.end - state.limits.get(id, math.inf)
             if id in self._followed:
                 self._learn(self._followed.pop(id), start)
-            elif (
-                start > last and id not in self._waited_at_first
-            ):  # it came since, and waited for less than a look
+            elif start > last and id not in self._waited_at_first:  # it came since the last look
                 self._learn(_Followed(start, [self._started(job, state)]), start)
         for state in states:
-            for id, seen in self.waiting(state).items():
-                waiting.add(id)
-                if (
-                    id not in self._followed
-                    and id not in self._waited_at_first
-                    and len(self._followed) < _MOST_WAITING
-                ):
-                    self._followed[id] = _Followed(queue.now, [])
-                known = self._followed.get(id)
-                if known is not None and len(known.noted) < bisect_right(_AGES, queue.now - known.since):
-                    known.noted.append(seen)
+            for pending, owner, ahead in self._comparable(state):
+                waiting.add(pending.id)
+                known = self._followed.get(pending.id)
+                came_since = known is None and pending.id not in self._waited_at_first
+                if came_since and len(self._followed) < _MOST_WAITING:
+                    known = self._followed[pending.id] = _Followed(now, [])
+                if known is not None and len(known.noted) < bisect_right(_AGES, now - known.since):
+                    known.noted.append(self._as_seen(pending, owner, ahead, state.now))
         self._followed = {id: each for id, each in self._followed.items() if id in waiting}
         self._waited_at_first &= waiting
 
@@ -148,22 +142,34 @@ class StartsSeen:
 
     def waiting(self, queue: QueueState) -> dict[str, Waiting]:
         """By job that waits there: what it is compared by with past waits."""
-        found, ahead = dict[str, Waiting](), Counter[str]()
+        return {
+            job.id: self._as_seen(job, owner, ahead, queue.now)
+            for job, owner, ahead in self._comparable(queue)
+        }
+
+    def _comparable(self, queue: QueueState) -> Iterator[tuple[PendingJob, str, int]]:
+        """The jobs that wait there, each with what its user is known by, and that user's jobs in front."""
+        hashes, ahead = dict[str, str](), Counter[str]()
         for job in queue.pending:
             if not is_job(job.id) or not 0 < job.tr < math.inf:
                 continue
-            owner = self._hashed(queue.owners.get(job.id, ""))
-            known = self._followed.get(job.id)
-            found[job.id] = Waiting(
-                processors=job.processors,
-                limit=job.tr,
-                gpus=job.need is not None and job.need.gpus > 0,
-                owner=owner,
-                ahead=ahead[owner] if owner else 0,
-                waited=0.0 if known is None else max(0.0, queue.now - known.since),
-            )
+            name = queue.owners.get(job.id, "")
+            if name not in hashes:
+                hashes[name] = self._hashed(name)
+            owner = hashes[name]
+            yield job, owner, ahead[owner] if owner else 0
             ahead[owner] += 1
-        return found
+
+    def _as_seen(self, job: PendingJob, owner: str, ahead: int, now: float) -> Waiting:
+        known = self._followed.get(job.id)
+        return Waiting(
+            processors=job.processors,
+            limit=job.tr,
+            gpus=job.need is not None and job.need.gpus > 0,
+            owner=owner,
+            ahead=ahead,
+            waited=0.0 if known is None else max(0.0, now - known.since),
+        )
 
     @property
     def past(self) -> PastWaits:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+from collections.abc import Sequence
 
 MOST = 1000  # runtimes in a sample, at most
 
@@ -52,7 +53,14 @@ class RuntimeSample:
     @property
     def longest(self) -> float:
         """Seconds; 0: none is known."""
-        return max(self._runtimes.values(), default=0.0)
+        return self.ordered[-1] if self._runtimes else 0.0
+
+    @property
+    def ordered(self) -> Sequence[float]:
+        """Seconds, the shortest first."""
+        if self._sorted is None:
+            self._sorted = sorted(self._runtimes.values())
+        return self._sorted
 
     def late(self, elapsed: float, share: float = 0.9) -> float:
         """Runtime in a bad case of a task that has run for `elapsed`: most of the longer ones took less.
@@ -78,8 +86,6 @@ class RuntimeSample:
             self._sums = [0.0, *itertools.accumulate(ordered)]
         return (self._sums[-1] - self._sums[place]) / longer
 
-    def _longer_than(self, elapsed: float) -> tuple[list[float], int]:
+    def _longer_than(self, elapsed: float) -> tuple[Sequence[float], int]:
         """All runtimes in order, and the place of the first that is longer."""
-        if self._sorted is None:
-            self._sorted = sorted(self._runtimes.values())
-        return self._sorted, bisect.bisect_right(self._sorted, elapsed)
+        return self.ordered, bisect.bisect_right(self.ordered, elapsed)

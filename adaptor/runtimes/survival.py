@@ -21,8 +21,8 @@ class Survival:
             finished: runtimes; none: nothing is rare.
             running: for how long each running task has run.
         """
-        self._finished, ages = sorted(finished.runtimes), sorted(running)
-        self.longest = max([*self._finished[-1:], *ages[-1:]], default=0.0)
+        self._finished, ages = finished.ordered, sorted(running)
+        self.longest = max([finished.longest, *ages[-1:]])
         """For which a task has run, finished or not."""
         self._outlive = [1.0]
         """The share of tasks that outlives the first finished ones, by their number."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from adaptor.budget.provisioning.tail_phase import Threatened
 from adaptor.crafting.situation import Demand, EarlierTasks, TaskGroup, TaskShape, TaskTimes, Threat
 from adaptor.donation.situation import DonationDemand
 from adaptor.model import TaskState
@@ -17,7 +18,7 @@ from adaptor.scheduling.guards import room_of
 from adaptor.scheduling.lines import Line
 from adaptor.scheduling.placement import Turn
 from adaptor.scheduling.state import SchedulingState
-from adaptor.scheduling.tail_replication import threat
+from adaptor.scheduling.tail_replication import likely_cuts
 
 
 def task_times(state: SchedulingState, site: str, turns: Iterable[Turn]) -> TaskTimes:
@@ -97,21 +98,25 @@ def demands_of(state: SchedulingState, site: str, now: float | None = None) -> t
     for bag, line in _classes(state):
         if bag.spec.allows(site):
             by_shape[_shape(state, bag, line)].append((bag, line))
-    found = (_demand(state, site, turns) for turns in by_shape.values())
-    if now is None:
+    found = [_demand(state, site, turns) for turns in by_shape.values()]
+    if now is None or all(demand.waiting for demand in found):
         return tuple(found)
+    bags = {bag.id: bag for turns in by_shape.values() for bag, _ in turns}
+    cuts = {id: likely_cuts(state, bag, now) for id, bag in bags.items()}
     return tuple(
-        demand if demand.waiting else msgspec.structs.replace(demand, threat=_threat(state, site, turns, now))
+        demand if demand.waiting else msgspec.structs.replace(demand, threat=_threat(site, turns, cuts))
         for demand, turns in zip(found, by_shape.values(), strict=True)
     )
 
 
-def _threat(state: SchedulingState, site: str, turns: list[Turn], now: float) -> Threat:
-    threats = [threat(state, bag, line, site, now) for bag, line in turns]
-    return Threat(
-        tasks=sum(each.tasks for each in threats),
-        enough=min((each.enough for each in threats if each.tasks), default=0.0),
-    )
+def _threat(site: str, turns: list[Turn], cuts: Mapping[int, Sequence[Threatened]]) -> Threat:
+    likely = [
+        each
+        for bag, line in turns
+        for each in cuts[bag.id]
+        if each.site == site and bag.lines.of(each.task) is line
+    ]
+    return Threat(tasks=len(likely), enough=min((each.enough for each in likely), default=0.0))
 
 
 def shapes_of(state: SchedulingState, site: str) -> set[TaskShape]:

@@ -24,13 +24,11 @@ from adaptor.budget.provisioning.tail_phase import (
     safe_copies,
     worthwhile_copies,
 )
-from adaptor.crafting.situation import Threat
 from adaptor.model import TaskState
 from adaptor.protocol.messages import AttemptKey
 from adaptor.runtimes.survival import Survival
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import fits_donated
-from adaptor.scheduling.lines import Line
 from adaptor.scheduling.placement import lines_of, those_for_gpus, waiting_bags
 from adaptor.scheduling.state import PaidCopy, SchedulingState
 from adaptor.scheduling.workers import Worker
@@ -55,23 +53,20 @@ class Copy(msgspec.Struct, frozen=True):
 def may_replicate(bag: Bag) -> bool:
     """Whether an idle slot may start tasks of a bag once more; none of them waits."""
     # The next tasks of an open bag take the processors. Two attempts would write the same checkpoint; and
-    # what is aborted runs on for a moment.
+    # what is aborted runs on for a moment. A place on several nodes would be several that are idle together.
     if bag.guard.paused or bag.open or bag.spec.requeue_on or bag.max_running is not None:
+        return False
+    if bag.task.nodes > 1 and not bag.sizes.mixed:
         return False
     return bag.spec.replicas > 0 and not bag.count(TaskState.WAITING) and bag.count(TaskState.LEASED) > 0
 
 
-def threat(state: SchedulingState, bag: Bag, line: Line, site: str, now: float) -> Threat:
-    """What pilots of a site are likely to cut of a class of a bag's tasks; a bag that pays plans for it."""
+def likely_cuts(state: SchedulingState, bag: Bag, now: float) -> list[Threatened]:
+    """The tasks for which a pilot is asked, so that a copy may start there; a bag that pays plans for it."""
     if bag.id in state.alone or not may_replicate(bag):
-        return Threat()
-    running = _running(state, bag, now)
-    likely = [
-        each
-        for each in _Tail(state, bag, running, [], now).threatened()
-        if each.chance >= LIKELY and each.site == site and bag.lines.of(each.task) is line
-    ]
-    return Threat(tasks=len(likely), enough=min((each.enough for each in likely), default=0.0))
+        return []
+    found = _Tail(state, bag, _running(state, bag, now), [], now).threatened()
+    return [each for each in found if each.chance >= LIKELY]
 
 
 def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
@@ -80,9 +75,7 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
     A bag that pays for its pilots replicates only in time that is charged in any case: until the end of the
     charging unit that has begun, or as long as another task is expected to run in the same pilot.
     """
-    # A place for a task on several nodes would be several nodes that are idle together.
-    several = bag.task.nodes > 1 and not bag.sizes.mixed
-    running = {} if several else _running(state, bag, now)
+    running = _running(state, bag, now)
     known = {
         site: state.sample_at(bag.id, site)
         for site in state.sites
@@ -175,7 +168,7 @@ class _Tail:
         found = []
         for task, attempts in self._running.items():
             (worker, ran), *others = attempts
-            if others or worker.site not in known:
+            if others or worker.site not in known or bag.sizes.of(task).nodes > 1:
                 continue
             survival, left = known[worker.site], worker.time_left(self._now) - state.sites[worker.site].last
             after = ran + max(0.0, left)

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.bag_spec import BagSpec
-from adaptor.crafting.situation import Threat
 from adaptor.guard_rails import TimeLimit
 from adaptor.model import TaskState
 from adaptor.protocol.messages import AttemptKey, Leaving
@@ -19,7 +18,7 @@ from adaptor.resources import Room
 from adaptor.scheduling import leasing
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.state import Meter, SchedulingState
-from adaptor.scheduling.tail_replication import Copy, copies, stop_unpaid_copies, threat
+from adaptor.scheduling.tail_replication import Copy, copies, likely_cuts, stop_unpaid_copies
 from adaptor.scheduling.workers import Worker
 from tests.examples import examples
 from tests.scheduling.broker_world import TERMS, Player, World
@@ -208,9 +207,8 @@ def test_a_task_that_the_end_of_its_pilot_may_cut_is_started_once_more_where_it_
 def test_while_no_task_has_finished_nothing_is_said_of_those_that_run() -> None:
     state, bag = state_of(1, False, [])
     start(state, bag, worker(state, 1, left=60.0), 940.0)
-    line = next(iter(bag.lines))
     bag.lines.drop([*bag.waiting])
-    assert threat(state, bag, line, "here", 1000.0) == Threat()
+    assert likely_cuts(state, bag, 1000.0) == []
 
 
 def test_a_task_that_its_own_time_limit_ends_first_is_not_cut() -> None:
