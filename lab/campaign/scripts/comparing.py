@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -200,3 +200,18 @@ def _environment(path: Path, folder: Path, numbers: Mapping[str, str]) -> dict[s
             value = "(job)" if value in numbers else value
         told[name] = re.sub(r"^n\d$", "(node)", value.replace(str(folder), "(folder)"))
     return told
+
+
+def print_differences(
+    cases: Sequence[Case], compare: Callable[[Case], tuple[list[str], set[str]]], command: str
+) -> int:
+    """Compare one after the other; the exit code: 0 if outputs, names and exit codes of all are equal."""
+    different, variables = 0, set[str]()
+    for case in cases:
+        found, changed = compare(case)
+        variables |= changed
+        different += bool(found)
+        print(f"{case.name:45} {'; '.join(found) or 'equal'}", flush=True)
+    print(f"\n{len(cases) - different} of {len(cases)} equal in outputs, names and exit codes")
+    print(f"variables with other values, of {command} and of adaptor:", *sorted(variables), sep="\n  ")
+    return 1 if different else 0

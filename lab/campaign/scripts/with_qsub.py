@@ -20,6 +20,7 @@ from lab.campaign.scripts.comparing import (
     Trace,
     differences,
     prepared,
+    print_differences,
     run_by_adaptor,
 )
 from lab.campaign.scripts.pbs_cases import CASES
@@ -115,22 +116,14 @@ def main() -> int:
         print(reason, file=sys.stderr)
         return 2
     chosen = [case for case in CASES if not sys.argv[1:] or case.name in sys.argv[1:]]
-    different, variables = 0, set[str]()
     with ThrowawayOpenPbs(ClusterOptions(history=True)) as pbs, tempfile.TemporaryDirectory() as folder:
         os.environ.update(pbs.env)
         lab = Lab(Path(folder))
         lab.configure(SITE)
         try:
-            for case in chosen:
-                found, changed = compare(case, pbs, lab)
-                variables |= changed
-                different += bool(found)
-                print(f"{case.name:45} {'; '.join(found) or 'equal'}", flush=True)
+            return print_differences(chosen, lambda case: compare(case, pbs, lab), "qsub")
         finally:
             lab.close()
-    print(f"\n{len(chosen) - different} of {len(chosen)} equal in outputs, names and exit codes")
-    print("variables with other values, of qsub and of adaptor:", *sorted(variables), sep="\n  ")
-    return 1 if different else 0
 
 
 if __name__ == "__main__":
