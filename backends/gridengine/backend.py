@@ -11,10 +11,11 @@ from adaptor.config.schema import SiteConfig
 from adaptor.model import EndedJob, QueueState
 from adaptor.reports import JobReport, OwnJob, Remedy
 from adaptor.units import counted
+from backends.arrays import job_name, script_of
 from backends.base import TAG_START, PilotOrder, SubmitRefused
 from backends.ceilings import Ceilings
 from backends.commands import CommandAnswer, only_says
-from backends.gridengine.parse import Pe
+from backends.gridengine.parse import Pe, element_id
 from backends.gridengine.reading import Master, Own
 from backends.gridengine.state import GridSeen, ceilings, pes_of, queue_state, refusal
 from backends.machines.base import Machine
@@ -85,11 +86,14 @@ def arguments_of(order: PilotOrder, site: SiteConfig, queue: str, pe: Pe | None,
     resources = [f"h_rt={order.request.tr}"]
     if order.task.memory is not None:
         resources.append(f"h_vmem={math.ceil(order.task.memory / order.task.processors / 1024)}K")
-    options = ["-terse", "-N", order.tag, "-q", queue, "-l", ",".join(resources)]
+    options = ["-terse", "-N", job_name(order), "-q", queue, "-l", ",".join(resources)]
     options += ["-pe", pe.name, str(order.request.p)] if pe else []
+    options += ["-t", f"1-{order.pilots}"] if order.pilots > 1 else []
     options += ["-P", site.account] if site.account is not None else []
     options += ["-notify", "-w", "e", "-R", "y", "-r", "n", "-m", "n", "-S", "/bin/bash", "-C", ""]
-    options += ["-wd", str(order.directory), "-j", "y", "-o", f":{order.directory}/gridengine.out"]
+    # The pilots of an array say what they have to say into files of their own (`array.template`).
+    said = f"{order.directory}/gridengine.out" if order.pilots == 1 else "/dev/null"
+    options += ["-wd", str(order.directory), "-j", "y", "-o", f":{said}"]
     return [*options, *site.extra_args, str(script)]
 
 
@@ -98,10 +102,16 @@ def refused_remedy(said: str) -> Remedy:
     return Remedy.OTHER if any(words in said for words in _NO_SIZE) else remedy_in_words(said)
 
 
+def _number(output: str) -> str | None:
+    """Of a job; of an array, `qsub -terse` prints `12.1-40:1`."""
+    found = last_line_with(r"[0-9]+(\.[0-9]+-[0-9]+:[0-9]+)?")(output)
+    return found and found.partition(".")[0]
+
+
 accepted_id = Submitter(
     program="qsub",
     scheduler="Grid Engine",
-    id_in=last_line_with(r"[0-9]+"),
+    id_in=_number,
     refused=lambda answer: any(words in answer.errors for words in _SAID_NO),
     never_arrived=_NEVER_ARRIVED,
     hint=" (see `qsub -w v`)",
@@ -152,7 +162,7 @@ class GridEngineBackend(BatchBackend[Master]):
         if problem := refusal(order.request, seen.cell, queue, nodes):
             raise SubmitRefused(problem)
         pe = choose_pe(order, self._site, pes_of(seen.cell, queue), nodes)
-        script = order.directory / "pilot.sh"
+        script = script_of(order)
         command = ["qsub", *arguments_of(order, self._site, queue.name, pe, script)]
         memory = order.task.memory
         text = render(
@@ -163,9 +173,17 @@ class GridEngineBackend(BatchBackend[Master]):
             environment=order.environment,
             prologue=self._site.prologue,
             worker=order.worker,
+            index="" if order.pilots == 1 else "SGE_TASK_ID - 1",
             memory="" if memory is None else str(memory // order.task.processors),
         )
         return accepted_id(self._submit(command, script, text))
+
+    def submit_array(self, order: PilotOrder) -> list[str]:
+        """See `backends.base.Backend`."""
+        id = self.submit(order)
+        if order.pilots == 1:
+            return [id]
+        return [element_id(id, str(task)) for task in range(1, order.pilots + 1)]
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """See `backends.base.Backend`. Records of ended jobs may come some seconds after their end."""

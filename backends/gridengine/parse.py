@@ -35,7 +35,21 @@ class GridJob(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        return f"{self.number}.{self.task}" if self.task and self.parts else self.number
+        """Of one task of an array its own; of several, the array's."""
+        return element_id(self.number, self.task) if self.task.isdecimal() and self.parts else self.number
+
+    def elements(self, most: int) -> list[str]:
+        """The ids of its tasks, at most so many; of a job that is no array, its own."""
+        found: list[str] = []
+        for first, last, step in re.findall(r"(\d{1,9})(?:-(\d{1,9}):(\d{1,9}))?", self.task):
+            numbers = range(int(first), int(last or first) + 1, int(step or 1) or 1)
+            found += [element_id(self.number, str(number)) for number in numbers[: most - len(found)]]
+        return found or [self.number]
+
+
+def element_id(number: str, task: str) -> str:
+    """As qdel takes it."""
+    return f"{number}.{task}" if task else number
 
 
 class Instance(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +109,7 @@ class EndedRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record of qacct. Times in epoch seconds, 0 where it never ran."""
 
     number: str
+    task: str = ""  # of an array: `3`
     name: str
     owner: str
     host: str
@@ -104,6 +119,10 @@ class EndedRecord(msgspec.Struct, frozen=True, kw_only=True):
     exit_status: int
     slots: int
     limit: float = math.inf  # seconds of its `h_rt`; `math.inf`: it named none
+
+    @property
+    def id(self) -> str:
+        return element_id(self.number, self.task)
 
 
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kKmMgGtT]?)")
@@ -297,6 +316,7 @@ def ended(text: str) -> list[EndedRecord]:
         found.append(
             EndedRecord(
                 number=values["jobnumber"],
+                task=task if (task := values.get("taskid", "")).isdecimal() else "",
                 name=values["jobname"],
                 owner=values["owner"],
                 host=values["hostname"],

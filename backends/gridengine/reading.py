@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import TURN, Hold, JobReport, JobState, OwnJob, Wait
+from backends.arrays import tag_of
 from backends.gridengine import parse
 from backends.gridengine.parse import Cell, EndedRecord, GridJob
 from backends.gridengine.state import GridSeen, state_of
@@ -18,6 +19,8 @@ from backends.observed.rows import ReservationRow
 
 _ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC"}
 """Plain words, and times in UTC. qsub hands nothing of the environment on (no `-V`)."""
+_MOST_IN_ARRAY = 1000
+"""Grid Engine's own `max_aj_tasks` is 75,000; what is refused is submitted in parts."""
 _CONFIGURED = 600.0  # seconds for which what is configured is not asked again
 _NO_RECORDS = "no jobs running since startup"  # what qacct says before the first job of a cell has ended
 
@@ -28,6 +31,8 @@ class Master(Reading[GridSeen]):
     Raises (every method):
         SchedulerError: no answer, or not one that we can read.
     """
+
+    most_in_array = _MOST_IN_ARRAY
 
     def __init__(self, site: SiteConfig, machine: Machine) -> None:
         super().__init__(site, machine, lambda own: {**own, **_ENVIRONMENT})
@@ -45,9 +50,17 @@ class Master(Reading[GridSeen]):
             reservations=self._reservations(),
         )
 
-    def own_jobs(self) -> list[GridJob]:
-        """In the system, and those that have ended lately, as far as the qmaster knows them (state `z`)."""
-        return parse.jobs(self._qstat("-u", self.commands.user(), "-s", "prsz"))
+    def own_jobs(self) -> dict[OwnJob, GridJob]:
+        """In the system, and those that have ended lately, as far as the qmaster knows them (state `z`).
+
+        Those of an array one by one, each with its own pilot's tag.
+        """
+        return {
+            own: job
+            for job in parse.jobs(self._qstat("-u", self.commands.user(), "-s", "prsz"))
+            for id in job.elements(_MOST_IN_ARRAY)
+            for own in [own_job(id, job.name)]
+        }
 
     def records(self, since: float, user: str = "") -> list[EndedRecord] | None:
         """Ended jobs of all users, or of one, that started since then; None: we may not read them."""
@@ -113,25 +126,25 @@ class Own:
         self._gone: dict[OwnJob, float] = {}  # when a job was first seen to have ended, without a record
 
     def living(self, jobs: Collection[OwnJob]) -> list[str]:
-        """The numbers of those of these jobs that are in the system now: qdel takes numbers only."""
-        wanted = set(jobs)
-        found = (job for job in self._master.own_jobs() if "z" not in job.state)
-        return [job.number for job in found if OwnJob(job.number, job.name) in wanted]
+        """The ids of those of these jobs that are in the system now."""
+        found = self._master.own_jobs()
+        return [own.id for own in jobs if own in found and "z" not in found[own].state]
 
     def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """See `backends.base.Backend.jobs`. A number that was given out again may be several jobs'."""
-        found = self._master.own_jobs()
-        ours = [job for job in found if job.number in ids or job.name.startswith(tag_prefix)]
-        live = {OwnJob(job.number, job.name): report_of(job) for job in ours if "z" not in job.state}
-        gone = {OwnJob(job.number, job.name): job for job in ours if "z" in job.state}
+        found = self._master.own_jobs().items()
+        ours = [(own, job) for own, job in found if own.id in ids or own.tag.startswith(tag_prefix)]
+        live = {own: report_of(own, job) for own, job in ours if "z" not in job.state}
+        gone = {own: job for own, job in ours if "z" in job.state}
         ended = {*(job.id for job in gone), *ids}
         ended -= {job.id for job in live if job.tag.startswith(tag_prefix)}
         readable = self._read_ends(ended - {job.id for job in self._ends})
         for own in gone.keys() - self._ends.keys():
             since = self._gone.setdefault(own, time.monotonic())
-            if own.id in self.deleted or (readable and time.monotonic() - since > _LAG):
+            deleted = not self.deleted.isdisjoint((own.id, own.id.partition(".")[0]))
+            if deleted or (readable and time.monotonic() - since > _LAG):
                 self._ends[own] = JobReport(id=own.id, tag=own.tag, state=JobState.CANCELLED)
-        known = {**live, **{own: report_of(gone[own]) for own in gone.keys() - self._ends.keys()}}
+        known = {**live, **{own: report_of(own, gone[own]) for own in gone.keys() - self._ends.keys()}}
         ends = (own for own in self._ends if own.id in ended and own not in live)
         return [*known.values(), *(self._ends[own] for own in sorted(ends, key=lambda own: own.id))]
 
@@ -140,18 +153,24 @@ class Own:
         if not ids:
             return True
         records = self._master.records(time.time() - _LONGEST, self._master.commands.user())
-        ends = (ended_report(job) for job in records or () if job.number in ids)
+        ends = (ended_report(job) for job in records or () if job.id in ids)
         self._ends.update({report.own: report for report in ends})
         return records is not None
 
 
-def report_of(job: GridJob) -> JobReport:
+def own_job(id: str, name: str) -> OwnJob:
+    """With the tag of its pilot, by the name of its job, or of its array: the tasks have numbers from 1."""
+    _, _, task = id.partition(".")
+    return OwnJob(id, tag_of(name, int(task) - 1) if task else name)
+
+
+def report_of(own: OwnJob, job: GridJob) -> JobReport:
     """Of a job in the system, or of one that has ended and is not in the records yet: of unknown state."""
     state, asked = state_of(job), None if math.isinf(job.limit) else job.limit
     waits = state == "waiting"
     return JobReport(
-        id=job.number,
-        tag=job.name,
+        id=own.id,
+        tag=own.tag,
         state={"waiting": JobState.QUEUED, "unknown": JobState.UNKNOWN}.get(state, JobState.RUNNING),
         start=None if waits else job.start,
         processors=job.slots,
@@ -168,8 +187,8 @@ def report_of(job: GridJob) -> JobReport:
 def ended_report(job: EndedRecord) -> JobReport:
     """Of a record."""
     return JobReport(
-        id=job.number,
-        tag=job.name,
+        id=job.id,
+        tag=own_job(job.id, job.name).tag,
         state=_end(job),
         start=job.start or None,
         end=job.end or None,

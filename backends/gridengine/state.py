@@ -7,7 +7,6 @@ slots of its own, and jobs in the others take nothing from ours.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -134,7 +133,7 @@ def job_row(job: GridJob, seen: GridSeen, site: SiteNodes) -> JobRow:
     waits = state == "waiting"
     return JobRow(
         id=job.id,
-        elements=_elements(job) if waits else (job.id,),
+        elements=tuple(job.elements(_MOST_ELEMENTS)) if waits else (job.id,),
         user=job.owner,
         queues=queues,
         state=state,
@@ -179,14 +178,6 @@ def _wanting(row: JobRow, job: GridJob, seen: GridSeen, site: SiteNodes) -> JobR
         nodes=None if found == every else frozenset(found),
     )
     return msgspec.structs.replace(row, need=need)
-
-
-def _elements(job: GridJob) -> tuple[str, ...]:
-    """The ids of the tasks of an array that wait: of `5-9:2` or `1,3`."""
-    numbers: list[int] = []
-    for first, last, step in re.findall(r"(\d{1,9})(?:-(\d{1,9}):(\d{1,9}))?", job.task):
-        numbers += range(int(first), int(last or first) + 1, int(step or 1) or 1)[:_MOST_ELEMENTS]
-    return tuple(f"{job.number}.{number}" for number in numbers[:_MOST_ELEMENTS]) or (job.number,)
 
 
 def ceilings(cell: Cell, queue: GridQueue, nodes: SiteNodes) -> Ceilings:

@@ -60,7 +60,9 @@ class Site:
         return self._folder / tag / name
 
     def report(self, id: str) -> JobReport:
-        (found,) = self.backend.jobs([id], "no such tag")
+        """Asked of all together, as the daemon asks."""
+        reports = self.backend.jobs({id, *(job.id for job in self._submitted)}, "no such tag")
+        (found,) = (report for report in reports if report.id == id)
         return found
 
     def reaches(self, id: str, state: JobState) -> JobReport:
@@ -196,6 +198,35 @@ def test_a_running_job_that_is_cancelled_is_told_first(site: Site) -> None:
     report = site.reaches(id, JobState.CANCELLED)
     assert report.start is not None
     assert site.path("mine-1", "told").exists()
+
+
+def test_the_pilots_of_an_array_are_jobs_of_their_own(site: Site, tmp_path: Path) -> None:
+    site.backend.queue_state()  # some schedulers say then how large an array may be
+    if site.backend.most_in_array == 1:
+        pytest.skip("it has no arrays")
+    prefix = f"mine-{uuid4().hex[:8]}."
+    wide = site.processors // 2
+    order = runnable(tmp_path, "pilots", WAIT, wide, 120, environment={"ADAPTOR_PILOT": "7"})
+    order = msgspec.structs.replace(order, tag=f"{prefix}7", pilots=4)
+    ids = site.backend.submit_array(order)
+    tags = [f"{prefix}{number}" for number in range(7, 11)]
+    for id, tag in zip(ids, tags, strict=True):
+        site.note(id, tag)
+    assert {report.tag: report.id for report in site.backend.jobs([], prefix)} == dict(
+        zip(tags, ids, strict=True)
+    )
+    up = [tmp_path / "pilots" / tag.removeprefix(prefix) / "up" for tag in tags]
+    until(lambda: sum(path.exists() for path in up) == 2, "two of them fit and run, in folders of their own")
+    runs = [id for id, path in zip(ids, up, strict=True) if path.exists()]
+    waits = [id for id in ids if id not in runs]
+    for id in runs:
+        site.reaches(id, JobState.RUNNING)
+    site.cancel(waits[0])
+    assert site.reaches(waits[0], JobState.CANCELLED).start is None
+    site.cancel(runs[0])
+    site.reaches(runs[0], JobState.CANCELLED)
+    site.reaches(waits[1], JobState.RUNNING)
+    assert site.report(runs[1]).state is JobState.RUNNING
 
 
 def test_a_job_with_another_tag_is_not_touched(site: Site) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import psutil
 import pytest
 
 from tests.clusters.grid_engine import ThrowawayGridEngine
 from tests.e2e.lab import Lab, exactly_one_result_each, site
+from tests.e2e.many_pilots import PILOTS, dying_at, narrow
 from tests.living import until
 
 pytestmark = pytest.mark.gridengine
@@ -51,6 +55,36 @@ def test_daemon_and_qmaster_are_killed_and_a_pilot_is_deleted(
         return state
 
     assert until(end, "the pilot that was deleted has ended", timeout=100) == "cancelled"
+    until(lambda: not jobs(gridengine), "no pilot is left in the queue", timeout=100)
+
+
+def test_forty_pilots_are_one_array_also_where_the_daemon_dies_before_it_knows(
+    gridengine: ThrowawayGridEngine, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = 1000
+    monkeypatch.setenv("PATH", dying_at("qsub", '*" -t "*', tmp_path / "dying"))
+    lab.configure(narrow("gridengine", partition="all.q"))
+    lab.run("daemon", "start")
+    (tmp_path / "dying" / "pid").write_text(str(lab.daemon_pid()))
+    daemon = psutil.Process(lab.daemon_pid())
+    lab.bag(["sleep 0.2; echo $ADAPTOR_TASK_ID"] * tasks)
+    lab.submit("tasks.bag")
+    daemon.wait(60)
+    numbers = {line.split()[0] for line in jobs(gridengine).splitlines()[2:]}
+    assert len(numbers) == 1
+    lab.run("daemon", "start")
+    until(lambda: lab.status()["done"] > 20, "tasks are done in the pilots of the array")
+    assert {pilot["job"] for pilot in lab.pilots()} == {f"{min(numbers)}.{n}" for n in range(1, PILOTS + 1)}
+    waits = until(lambda: [each for each in lab.pilots() if each["state"] == "queued"], "some wait")[-1]
+    gridengine.run(["qdel", running(lab)[0], waits["job"]])
+
+    def ended() -> bool:
+        states = {pilot["id"]: pilot["state"] for pilot in lab.pilots()}
+        return "cancelled" in states.values() and states[waits["id"]] in ("cancelled", "withdrawn")
+
+    until(ended, "the ends of one that ran and of one that waited are seen")
+    lab.wait(timeout=400)
+    exactly_one_result_each(lab, 1, tasks)
     until(lambda: not jobs(gridengine), "no pilot is left in the queue", timeout=100)
 
 

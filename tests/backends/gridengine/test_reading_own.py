@@ -45,7 +45,7 @@ def test_how_a_job_ended(changes: dict[str, Any], state: JobState) -> None:
 
 def test_a_job_in_error_never_starts() -> None:
     job = GridJob(number="1", name="adaptor-1.1", owner="bob", state="Eqw", limit=60)
-    report = report_of(job)
+    report = report_of(OwnJob("1", "adaptor-1.1"), job)
     assert (report.state, report.start, report.limit) == (JobState.QUEUED, None, 60)
     assert "could not start it" in report.never
 
@@ -118,3 +118,58 @@ def test_what_a_site_prints_before_an_answer_is_left_out() -> None:
     said = "Your password expires in 33 days\n\n33\n"
     site = backend(RecordedCell(qstat=said + recorded("2-busy-qstat.xml")))
     assert "11" in [report.id for report in site.jobs([], "adaptor-1.")]
+
+
+ARRAY = "adaptor-1.hpc.12-15"
+
+
+def qstat_of_array(*rows: tuple[str, str]) -> str:
+    """Of an array with the number 42: state and tasks of each row."""
+    lists = "".join(
+        f"<job_list><JB_job_number>42</JB_job_number><JB_name>{ARRAY}</JB_name><JB_owner>root</JB_owner>"
+        f"<state>{state}</state><slots>1</slots><tasks>{tasks}</tasks></job_list>"
+        for state, tasks in rows
+        if state != "r"
+    )
+    running = "".join(
+        f"<Queue-List><name>all.q@n{tasks}</name><job_list><JB_job_number>42</JB_job_number>"
+        f"<JB_name>{ARRAY}</JB_name><JB_owner>root</JB_owner><state>r</state><slots>1</slots>"
+        f"<JAT_start_time>2026-11-25T21:45:38</JAT_start_time><tasks>{tasks}</tasks></job_list></Queue-List>"
+        for state, tasks in rows
+        if state == "r"
+    )
+    return f"<job_info><queue_info>{running}</queue_info><job_info>{lists}</job_info></job_info>"
+
+
+def test_each_task_of_an_array_is_reported_with_the_tag_of_its_pilot() -> None:
+    cell = RecordedCell(qstat=qstat_of_array(("r", "1"), ("qw", "2-3:1"), ("z", "4")))
+    found = {report.id: (report.tag, report.state) for report in backend(cell).jobs([], "adaptor-1.hpc.")}
+    assert found == {
+        "42.1": ("adaptor-1.hpc.12", JobState.RUNNING),
+        "42.2": ("adaptor-1.hpc.13", JobState.QUEUED),
+        "42.3": ("adaptor-1.hpc.14", JobState.QUEUED),
+        "42.4": ("adaptor-1.hpc.15", JobState.UNKNOWN),
+    }
+
+
+def test_a_task_of_an_array_ends_by_the_record_of_its_own() -> None:
+    cell = RecordedCell(
+        qstat=qstat_of_array(("r", "1")),
+        qacct=recorded("qacct.txt").replace("jobnumber    11 ", "jobnumber    42 ").replace("undefined", "2"),
+    )
+    found = {report.id: report.state for report in backend(cell).jobs(["42.1", "42.2"], "adaptor-1.hpc.")}
+    assert found == {"42.1": JobState.RUNNING, "42.2": JobState.CANCELLED}
+
+
+def test_tasks_of_an_array_are_cancelled_one_by_one() -> None:
+    cell = RecordedCell(
+        qstat=qstat_of_array(("r", "1"), ("qw", "2-4:1")), qdel="root has deleted job-array task 42.3\n"
+    )
+    site = backend(cell)
+    site.cancel(
+        [OwnJob("42.3", "adaptor-1.hpc.14"), OwnJob("42.1", "another"), OwnJob("42.9", "adaptor-1.hpc.20")]
+    )
+    assert cell.command("qdel") == ["42.3"]
+    cell.answers["qstat"] = qstat_of_array(("r", "1"), ("qw", "2,4"), ("z", "3"))
+    (found,) = site.jobs(["42.3"], "no such tag")
+    assert (found.tag, found.state) == ("adaptor-1.hpc.14", JobState.CANCELLED)

@@ -201,3 +201,13 @@ def test_unknown_and_ended_jobs_are_no_error_of_qdel() -> None:
 def test_a_request_is_never_changed() -> None:
     with pytest.raises(ChangeRefused):
         backend(RecordedCell()).reshape("7", order())
+
+
+def test_an_array_is_one_submission() -> None:
+    cell = RecordedCell(qsub="42.1-40:1\n")
+    ids = backend(cell).submit_array(order(tag="adaptor-x.hpc.12", pilots=40))
+    assert (ids[0], ids[-1], len(ids)) == ("42.1", "42.40", 40)
+    words = cell.command("qsub")
+    assert words[words.index("-t") + 1] == "1-40"
+    assert words[words.index("-N") + 1] == "adaptor-x.hpc.12-51"
+    assert words[-1] == "/pilots/7/adaptor-x.hpc.12-51.sh"
