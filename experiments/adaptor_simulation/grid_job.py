@@ -23,11 +23,13 @@ class WorkerTerms(msgspec.Struct, frozen=True, kw_only=True):
     """That a message between the daemon and a worker takes."""
     reserve: float
     """Of work that a worker holds in reserve; 0: none."""
+    boot: int = 0
+    """From the start of a pilot until its worker takes tasks."""
 
     @property
     def compiled(self) -> bool:
         """Whether the compiled kernel knows such workers."""
-        return not (self.latency or self.reserve)
+        return not (self.latency or self.reserve or self.boot)
 
 
 INSTANT_WORKERS = WorkerTerms(last=0, idle_timeout=0, latency=0.0, reserve=0.0)

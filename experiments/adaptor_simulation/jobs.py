@@ -53,6 +53,10 @@ class Jobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
             memory=None if self.memory is None else self.memory[chosen],
         )
 
+    def on_whole_nodes(self, node: int) -> Jobs:
+        """With all processors of the nodes that they need; `node`: processors of each."""
+        return msgspec.structs.replace(self, processors=-(-self.processors // node) * node)
+
     def stretched(self, factor: float) -> Jobs:
         """With their interarrival times multiplied: below 1 the load is higher (De Rose 2008, §4.4)."""
         first = int(self.submit[0])

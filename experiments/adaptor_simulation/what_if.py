@@ -20,6 +20,30 @@ from adaptor_simulation.yardstick import Yardstick
 EVER = NEVER - 1  # until all have started
 
 
+class FollowedJobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """Local jobs with a bag and without it, in the order of submission; int64, seconds."""
+
+    submit: Array
+    run: Array
+    without: Array
+    """When they start without the bag."""
+    with_us: Array
+
+    @property
+    def added_wait(self) -> int:
+        """By which they wait longer in all, often below 0."""
+        return int((self.with_us - self.without).sum())
+
+    def slowdown(self, starts: Array) -> float:
+        """Their mean bounded slowdown if they start then (Feitelson & Rudolph 1998); 1: none waits."""
+        counted = np.maximum(self.run, SHORT)
+        each = np.maximum(1.0, (starts - self.submit + self.run) / counted)
+        return float(each.mean()) if len(each) else 1.0
+
+
+SHORT = 10  # seconds; a shorter job counts as one of these in a slowdown
+
+
 class LocalJobs:
     """Those of the trace that had not started when a bag came, in the order of submission."""
 
@@ -31,8 +55,8 @@ class LocalJobs:
         self._first = int(waiting[0]) if len(waiting) else len(starts)
         self._open = starts[self._first :] < 0
 
-    def starts(self, cluster: Cluster, until: int, came: int = EVER) -> tuple[Array, Array, Array]:
-        """When those that came by `came` were submitted, when they start without us, and with us; seconds.
+    def followed(self, cluster: Cluster, until: int, came: int = EVER) -> FollowedJobs:
+        """Those that came by `came`.
 
         They are followed until `until`: one that still waits then counts as if it started at that instant.
 
@@ -47,7 +71,9 @@ class LocalJobs:
             each.advance(max(each.now, until))
             starts = each.starts(self._first)[here]
             both.append(np.where(starts < 0, until, np.minimum(starts, until)))
-        return submit[here], *both
+        without, with_us = both
+        run = cluster.jobs.run[self._first :]
+        return FollowedJobs(submit=submit[here], run=run[here], without=without, with_us=with_us)
 
 
 class LocalWaits(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +118,7 @@ def _one(base: Cluster, yardstick: Yardstick, local: LocalJobs, runtimes: Array,
     most = min(base.processors, limits.max_pending_requests * limits.max_proc)
     cluster = base.fork()
     result = run_grid_job(cluster, runtimes, terms)
-    waits = _waits(*local.starts(cluster, EVER))
+    waits = _waits(local.followed(cluster, EVER))
     return WhatIf(
         heuristic=terms.heuristic,
         sees_nodes=terms.sees_nodes,
@@ -103,13 +129,13 @@ def _one(base: Cluster, yardstick: Yardstick, local: LocalJobs, runtimes: Array,
     )
 
 
-def _waits(submit: Array, without: Array, with_us: Array) -> LocalWaits:
-    delay = with_us - without
+def _waits(jobs: FollowedJobs) -> LocalWaits:
+    delay = jobs.with_us - jobs.without
     count = max(1, len(delay))
     return LocalWaits(
         jobs=len(delay),
-        mean_without=float(np.sum(without - submit) / count),
-        mean_with=float(np.sum(with_us - submit) / count),
+        mean_without=float(np.sum(jobs.without - jobs.submit) / count),
+        mean_with=float(np.sum(jobs.with_us - jobs.submit) / count),
         delayed=int((delay > 0).sum()),
         advanced=int((delay < 0).sum()),
         largest_delay=int(delay.max(initial=0)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor_simulation.grid_run import run_grid_job
 from adaptor_simulation.pilot_requests import planned_queue, queue_state
 from tests.examples import examples
+from tests.simulation.empty_cluster import empty_cluster
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 
@@ -60,6 +62,17 @@ def test_no_local_job_is_delayed_by_what_came_after_it(scene, runtimes, terms):
     cluster.finish()
     starts = cluster.starts()
     assert all(starts[int(job)] <= start for job, start in promised.items())
+
+
+def test_a_worker_that_starts_slowly_takes_its_first_task_later():
+    workers = msgspec.structs.replace(INSTANT_WORKERS, boot=30)
+    limits = Limits(max_pending_requests=4, max_proc=1, max_tr=1000)
+    terms = GridTerms(
+        rules=SiteRules(limits=limits, pad=30), heuristic="static", workers=workers, initial_tr=100.0
+    )
+    result = run_grid_job(empty_cluster(2), np.array([100, 100, 70]), terms)
+    assert result.turnaround == 30 + 100 + 70
+    assert result.held >= 270 + 2 * 30
 
 
 @given(scenes)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor_experiments.derose.sample import added_wait
+from adaptor_experiments.derose.sample import followed
 from adaptor_simulation.grid_run import run_grid_job
 from adaptor_simulation.what_if import LocalJobs
 from tests.examples import examples
@@ -21,7 +21,7 @@ def test_it_is_the_sum_over_the_jobs_however_far_the_reference_has_gone(scene, r
     for runtimes, term in runs:
         cluster, alone = base.fork(), base.fork()
         end = base.now + run_grid_job(cluster, np.array(runtimes), term).turnaround
-        added = added_wait(local, cluster, end, afterwards)
+        added = followed(local, cluster, end, afterwards).added_wait
         alone.advance(cluster.now)
         assert cluster.now == end + afterwards
         assert added == waited(cluster) - waited(alone)

@@ -40,6 +40,10 @@ def _ways(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tu
 @list_option("--mean", "means", (100, 1000, 10_000), "Only these mean runtimes in s, else 1000 and 10000")
 @list_option("--shape", "shapes", ("equal", "log-normal", "heavy"), "Only runtimes of these shapes")
 @list_option("--scheduler", "schedulers", ("conservative", "easy"), "Only these")
+@count_option(
+    "--node", 1, 1, "Processors of a node, of which every job has whole ones; 1: jobs have processors."
+)
+@count_option("--start", 0, 0, "Seconds from the start of a job or pilot until its first task begins.")
 @quick_option("One submission time, log-normal runtimes.")
 @experiment_options("peers")
 def peers(

@@ -23,7 +23,7 @@ from adaptor_simulation.tasks.kernel_tasks import tasks_of
 from adaptor_simulation.tasks.protocol import MakeTasks
 from adaptor_simulation.traces.normalise import normalise
 from adaptor_simulation.traces.swf_read import read_trace
-from adaptor_simulation.what_if import LocalJobs
+from adaptor_simulation.what_if import FollowedJobs, LocalJobs
 from adaptor_simulation.yardstick import Yardstick
 
 AFTERWARDS = 3 * 86_400  # seconds after a bag's end for which the local jobs are followed
@@ -51,7 +51,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     held: int
     work: int
     local_wait: int
-    """Seconds by which the local jobs waited longer in all (see `added_wait`)."""
+    """Seconds by which the local jobs waited longer in all (see `followed`)."""
     decisions: int
     """How often the planner was asked."""
     planning: float
@@ -114,7 +114,7 @@ def run_sample(
                         reshaped=sum(each.reshaped for each in result.requests),
                         held=result.held,
                         work=result.work,
-                        local_wait=added_wait(local, cluster, at + result.turnaround),
+                        local_wait=followed(local, cluster, at + result.turnaround).added_wait,
                         decisions=decider.decisions,
                         planning=round(decider.seconds, 6),
                     )
@@ -122,8 +122,8 @@ def run_sample(
     return outcomes
 
 
-def added_wait(local: LocalJobs, cluster: Cluster, end: int, afterwards: int = AFTERWARDS) -> int:
-    """Seconds by which the local jobs wait longer in all, often below 0; the cluster's clock moves on.
+def followed(local: LocalJobs, cluster: Cluster, end: int, afterwards: int = AFTERWARDS) -> FollowedJobs:
+    """The local jobs that come until this number of seconds after a bag's end; the cluster's clock moves on.
 
     A job counts as far as it has waited by the end of the time for which they are followed, so that the sum
     is the same whether it has started by then or not.
@@ -132,8 +132,7 @@ def added_wait(local: LocalJobs, cluster: Cluster, end: int, afterwards: int = A
         end: of the bag's last task.
     """
     until = max(cluster.now, end + afterwards)
-    _, without, with_us = local.starts(cluster, until, came=until)
-    return int((with_us - without).sum())
+    return local.followed(cluster, until, came=until)
 
 
 def cluster_at(workload: Workload, jobs: Jobs, scheduler: Policy, seed: int, sample: int) -> Cluster:

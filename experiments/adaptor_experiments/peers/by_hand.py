@@ -18,10 +18,27 @@ from adaptor_simulation.kernels import Array
 from adaptor_simulation.what_if import EVER
 
 
+class Site(msgspec.Struct, frozen=True, kw_only=True):
+    """What a site asks of every way to run a bag."""
+
+    longest: int
+    """Seconds for which a job may last."""
+    node: int = 1
+    """Each job has whole nodes of this number of processors."""
+    start: int = 0
+    """Seconds from the start of a job until its first task begins."""
+
+    def whole(self, processors: int) -> int:
+        """Those of the nodes that have as many."""
+        return math.ceil(processors / self.node) * self.node
+
+
 class UserJob(msgspec.Struct, frozen=True):
     """A job that a user writes by hand."""
 
     processors: int
+    used: int
+    """Of them, at most, at the same time."""
     limit: int
     """Seconds."""
     tasks: tuple[int, ...]
@@ -52,24 +69,28 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     node: int = 0
     """Processors that a job holds though it uses `width`; 0: no more than those."""
 
-    def run(self, cluster: Cluster, runtimes: Array, longest: int) -> ByHand | None:
+    def run(self, cluster: Cluster, runtimes: Array, site: Site) -> ByHand | None:
         """A bag that comes now; None: see `jobs`."""
-        jobs = self.jobs(runtimes, longest)
-        return None if jobs is None else run_by_hand(cluster, jobs, self.in_system)
+        jobs = self.jobs(runtimes, site)
+        return None if jobs is None else run_by_hand(cluster, jobs, self.in_system, site.start)
 
-    def jobs(self, runtimes: Array, longest: int) -> list[UserJob] | None:
+    def jobs(self, runtimes: Array, site: Site) -> list[UserJob] | None:
         """The jobs of a bag; None: no job may last as long as its tasks need.
 
-        Args:
-            longest: seconds that the site allows.
+        Where a job has whole nodes, the user fills them with tasks.
         """
+        width = self.width if self.node else site.whole(self.width)
+        tasks = self.tasks * math.ceil(width / self.width)
         each = math.ceil(int(runtimes.max()) * (self.factor or 0))
-        rounds = math.ceil(min(self.tasks, len(runtimes)) / self.width)
-        limit = longest if self.factor is None else min(longest, each * rounds)
-        if limit < int(runtimes.max()) * rounds:
+        rounds = math.ceil(min(tasks, len(runtimes)) / width)
+        limit = site.longest if self.factor is None else min(site.longest, each * rounds + site.start)
+        if limit < int(runtimes.max()) * rounds + site.start:
             return None
-        parts = [runtimes[at : at + self.tasks].tolist() for at in range(0, len(runtimes), self.tasks)]
-        return [UserJob(max(self.node, min(self.width, len(part))), limit, tuple(part)) for part in parts]
+        parts = [runtimes[at : at + tasks].tolist() for at in range(0, len(runtimes), tasks)]
+        return [
+            UserJob(site.whole(max(self.node, min(width, len(part)))), width, limit, tuple(part))
+            for part in parts
+        ]
 
 
 ARRAYS = (
@@ -83,10 +104,13 @@ ARRAYS = (
 )
 
 
-def run_by_hand(cluster: Cluster, jobs: Sequence[UserJob], in_system: int) -> ByHand:
+def run_by_hand(cluster: Cluster, jobs: Sequence[UserJob], in_system: int, begin: int = 0) -> ByHand:
     """Run the jobs, which are submitted in their order from now on; the cluster's clock moves on.
 
     A job ends with its last task; the limit is long enough for all of them.
+
+    Args:
+        begin: seconds from the start of a job until its first task begins.
     """
     submitted, held = cluster.now, 0
     following, waiting = iter(jobs), Waiting(cluster)
@@ -95,7 +119,7 @@ def run_by_hand(cluster: Cluster, jobs: Sequence[UserJob], in_system: int) -> By
     last, count = submitted, 0
     while True:
         while len(waiting) + len(ends) < in_system and (job := next(following, None)):
-            lasting[waiting.submit(job.processors, job.limit)] = job, _lasts(job)
+            lasting[waiting.submit(job.processors, job.limit)] = job, begin + _lasts(job)
             count += 1
         for number, start in waiting.started():
             job, seconds = lasting.pop(number)
@@ -113,7 +137,7 @@ def run_by_hand(cluster: Cluster, jobs: Sequence[UserJob], in_system: int) -> By
 
 def _lasts(job: UserJob) -> int:
     """Seconds from its start to the end of its last task."""
-    free = [0] * min(job.processors, max(1, len(job.tasks)))
+    free = [0] * min(job.used, max(1, len(job.tasks)))
     for seconds in job.tasks:
         heapq.heappush(free, heapq.heappop(free) + seconds)
     return max(free)

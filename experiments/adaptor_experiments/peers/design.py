@@ -15,7 +15,7 @@ from adaptor.model import Limits
 from adaptor_experiments.derose.design import Settings as Paper
 from adaptor_experiments.derose.design import Workload, trace_files
 from adaptor_experiments.derose.sample import first_guess
-from adaptor_experiments.peers.by_hand import ARRAYS, Policy
+from adaptor_experiments.peers.by_hand import ARRAYS, Policy, Site
 from adaptor_experiments.peers.pools import POOLS, Pool
 from adaptor_simulation.cluster import Policy as Scheduler
 from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
@@ -40,18 +40,18 @@ class Ours(msgspec.Struct, frozen=True):
     def name(self) -> str:
         return f"{self.heuristic}-{self.in_system}"
 
-    def terms(self, processors: int, max_tr: int) -> GridTerms:
+    def terms(self, processors: int, site: Site) -> GridTerms:
         traits = HEURISTICS[self.heuristic]
         limits = Limits(
             max_pending_requests=self.in_system,
             max_pilots=self.in_system if traits.narrow else 0,
             max_proc=processors,
-            max_tr=max_tr,
+            max_tr=site.longest,
         )
         return GridTerms(
-            rules=SiteRules(limits=limits, may_reshape=True),
+            rules=SiteRules(limits=limits, may_reshape=True, granularity=site.node, pad=site.start),
             heuristic=self.heuristic,
-            workers=INSTANT_WORKERS,
+            workers=msgspec.structs.replace(INSTANT_WORKERS, boot=site.start),
             initial_tr=first_guess(Paper(), self.heuristic),
             poll_interval=_LOOK if traits.narrow else 0,
             replicas=1 if traits.narrow else 0,
@@ -80,6 +80,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     schedulers: tuple[Scheduler, ...] = ("conservative", "easy")
     ways: tuple[str, ...] = tuple(WAYS)
     max_tr: int = 64_800
+    node: int = 1
+    """Processors of a node, of which every job, local ones too, has whole ones."""
+    start: int = 0
+    """Seconds from the start of a job of ours until its first task begins."""
+
+    @property
+    def site(self) -> Site:
+        return Site(longest=self.max_tr, node=self.node, start=self.start)
 
     @property
     def bags(self) -> list[Bag]:

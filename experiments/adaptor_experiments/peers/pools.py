@@ -11,7 +11,7 @@ from collections import deque
 
 import msgspec
 
-from adaptor_experiments.peers.by_hand import ByHand
+from adaptor_experiments.peers.by_hand import ByHand, Site
 from adaptor_experiments.peers.waiting import Waiting
 from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.kernels import Array
@@ -35,20 +35,21 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True):
     width: int = 8
     """Processors of an allocation: a node."""
 
-    def run(self, cluster: Cluster, runtimes: Array, longest: int) -> ByHand | None:
-        """A bag that comes now; None: its longest task fits in no allocation.
-
-        Args:
-            longest: seconds that the site allows.
-        """
+    def run(self, cluster: Cluster, runtimes: Array, site: Site) -> ByHand | None:
+        """A bag that comes now; None: its longest task fits in no allocation."""
         need = int(runtimes.max() * (self.request or 1))
-        limit = min(self.limit, longest)
-        if need > limit:
+        limit = min(self.limit, site.longest)
+        if need + site.start > limit:
             return None
-        return _PoolRun(self, cluster, runtimes.tolist(), limit, need if self.request else 0).play()
+        pool = msgspec.structs.replace(self, width=site.whole(self.width))
+        return _PoolRun(
+            pool, cluster, runtimes.tolist(), limit, need if self.request else 0, site.start
+        ).play()
 
 
 class _Allocation(msgspec.Struct):
+    ready: int
+    """When its workers take tasks."""
     end: int
     """When its time is over."""
     free: int
@@ -58,9 +59,11 @@ class _Allocation(msgspec.Struct):
 
 
 class _PoolRun:
-    def __init__(self, pool: Pool, cluster: Cluster, tasks: list[int], limit: int, need: int) -> None:
+    def __init__(
+        self, pool: Pool, cluster: Cluster, tasks: list[int], limit: int, need: int, begin: int
+    ) -> None:
         self._pool, self._cluster, self._tasks = pool, cluster, tasks
-        self._limit, self._need = limit, need
+        self._limit, self._need, self._start = limit, need, begin
         self._waiting, self._left = deque(range(len(tasks))), len(tasks)
         self._queued = Waiting(cluster)
         self._running: dict[int, _Allocation] = {}
@@ -85,8 +88,9 @@ class _PoolRun:
 
     def _note_starts(self) -> None:
         for number, start in self._queued.started():
-            self._running[number] = _Allocation(start + self._limit, self._pool.width, start)
-            for at in (start + self._pool.idle, start + self._limit):
+            ready, end = start + self._start, start + self._limit
+            self._running[number] = _Allocation(ready, end, self._pool.width, ready)
+            for at in {ready, ready + self._pool.idle, end}:
                 heapq.heappush(self._events, (at, number))
 
     def _look(self, number: int) -> None:
@@ -112,7 +116,7 @@ class _PoolRun:
         self._cluster.cancel(number)
 
     def _fits(self, allocation: _Allocation) -> bool:
-        return self._cluster.now + self._need < allocation.end
+        return allocation.ready <= self._cluster.now and self._cluster.now + self._need < allocation.end
 
     def _hand_out(self) -> None:
         now = self._cluster.now

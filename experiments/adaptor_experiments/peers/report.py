@@ -30,6 +30,8 @@ def report_of(rows: Runs[Outcome], settings: Settings, folder: Path) -> Report: 
             page.exhibit("cells", _cells(rows, names), names),
         ],
         settings=settings,
+        nodes=page.say("processors" if settings.node == 1 else "nodes", node=settings.node),
+        start=page.say("costs" if settings.start else "free", start=settings.start),
         samples=samples,
         traces=", ".join(rows.by("trace")),
     )
@@ -64,7 +66,7 @@ def _ways(rows: Runs[Outcome], parts: list[tuple[str, object]]) -> Iterator[list
     for name, runs in rows.by("way").items():
         ran = _ran(runs)
         if not ran:
-            yield [name, *["-"] * (len(parts) + 2), f"{len(runs)} of {len(runs)}", *["-"] * 3]
+            yield [name, *["-"] * (len(parts) + 2), f"{len(runs)} of {len(runs)}", *["-"] * 4]
             continue
         each = [_mean(rows.where(**{field: value}), name) for field, value in parts]
         worst = max(ratio for some in ratios(rows, name).values() for ratio in some)
@@ -77,6 +79,7 @@ def _ways(rows: Runs[Outcome], parts: list[tuple[str, object]]) -> Iterator[list
             _waste(ran),
             f"{ran.mean('jobs'):,.0f}",
             f"{ran.mean('added'):.2f}",
+            f"{np.exp(np.mean([np.log(row.slowdown / row.slowdown_without) for row in ran])):.2f}",
         ]
 
 

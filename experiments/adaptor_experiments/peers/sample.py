@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
-from adaptor_experiments.derose.sample import added_wait, cluster_at, load
-from adaptor_experiments.peers.by_hand import ByHand
+from adaptor_experiments.derose.design import Workload
+from adaptor_experiments.derose.sample import cluster_at, followed, load
+from adaptor_experiments.peers.by_hand import ByHand, Site
 from adaptor_experiments.peers.design import WAYS, Ours, Piece
 from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.grid_run import run_grid_job
+from adaptor_simulation.jobs import Jobs
 from adaptor_simulation.kernels import Array
 from adaptor_simulation.what_if import LocalJobs
 
@@ -31,7 +35,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int
     """That were submitted."""
     local_wait: int
-    """Seconds by which the local jobs waited longer in all (see `added_wait`)."""
+    """Seconds by which the local jobs waited longer in all, until three days after the bag's end."""
+    slowdown: float
+    """Mean bounded slowdown of the local jobs (`FollowedJobs.slowdown`)."""
+    slowdown_without: float
+    """The same if the bag had not come."""
 
     @property
     def added(self) -> float:
@@ -42,15 +50,16 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 def run_piece(piece: Piece) -> list[Outcome]:
     """Raises TraceError: the trace cannot be read or leaves no job."""
     workload, settings = piece.workload, piece.settings
-    jobs = load(piece.path, workload.processors)
-    base = cluster_at(workload, jobs, piece.scheduler, settings.seed, piece.sample)
+    base = cluster_at(
+        *on_nodes(workload, piece.path, settings.node), piece.scheduler, settings.seed, piece.sample
+    )
     local, outcomes = LocalJobs(base), list[Outcome]()
     for bag in settings.bags:
         runtimes = bag.runtimes(settings.seed, piece.sample)
         for way in settings.ways:
             cluster = base.fork()
-            found = _run(way, cluster, runtimes, settings.max_tr)
-            end = base.now + found.turnaround if found else 0
+            found = _run(way, cluster, runtimes, settings.site)
+            jobs = followed(local, cluster, base.now + found.turnaround) if found else None
             outcomes.append(
                 Outcome(
                     trace=workload.key,
@@ -63,16 +72,24 @@ def run_piece(piece: Piece) -> list[Outcome]:
                     work=int(runtimes.sum()),
                     held=found.held if found else 0,
                     jobs=found.jobs if found else 0,
-                    local_wait=added_wait(local, cluster, end) if found else 0,
+                    local_wait=jobs.added_wait if jobs else 0,
+                    slowdown=jobs.slowdown(jobs.with_us) if jobs else 1.0,
+                    slowdown_without=jobs.slowdown(jobs.without) if jobs else 1.0,
                 )
             )
     return outcomes
 
 
-def _run(name: str, cluster: Cluster, runtimes: Array, max_tr: int) -> ByHand | None:
+def on_nodes(workload: Workload, trace: Path, node: int) -> tuple[Workload, Jobs]:
+    """The machine and its jobs, which all have whole nodes."""
+    whole = msgspec.structs.replace(workload, processors=workload.processors // node * node)
+    return whole, load(trace, whole.processors).on_whole_nodes(node)
+
+
+def _run(name: str, cluster: Cluster, runtimes: Array, site: Site) -> ByHand | None:
     """None: this way cannot run the bag."""
     way = WAYS[name]
     if not isinstance(way, Ours):
-        return way.run(cluster, runtimes, max_tr)
-    result = run_grid_job(cluster, runtimes, way.terms(cluster.processors, max_tr))
+        return way.run(cluster, runtimes, site)
+    result = run_grid_job(cluster, runtimes, way.terms(cluster.processors, site))
     return ByHand(turnaround=result.turnaround, jobs=len(result.requests), held=result.held)

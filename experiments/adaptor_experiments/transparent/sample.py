@@ -138,8 +138,8 @@ def _figures(result: GridResult) -> dict[str, int]:
 
 def delays(local: LocalJobs, cluster: Cluster, end: int) -> dict[str, int]:
     """What became of the local jobs that waited or came until the bag's end."""
-    _, without, with_us = local.starts(cluster, max(cluster.now, end + _FOLLOWED), came=end)
-    shift = with_us - without
+    jobs = local.followed(cluster, max(cluster.now, end + _FOLLOWED), came=end)
+    shift = jobs.with_us - jobs.without
     return {
         "local_jobs": len(shift),
         "later": int((shift > 0).sum()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 
 from adaptor.bag_spec import BagSpec
@@ -56,6 +57,9 @@ class BrokerTasks:
         self._learner = self.board.state.learner(BAG, SITE)
         self._served: dict[int, Served] = {}  # by pilot that has not left
         self._left: list[int] = []
+        self._calls: list[
+            tuple[int, int, PilotPlace]
+        ] = []  # when the workers of pilots that have started call
         self.failed: list[int] = []
         self.last_end = cluster.now
 
@@ -81,27 +85,40 @@ class BrokerTasks:
             memory=memory or _UNLIMITED,
         )
         self._served[pilot] = Served()
-        self._workers.start(place, started)
-        self._take_in(self._workers.advance(started))
+        heapq.heappush(self._calls, (started + self._terms.workers.boot, pilot, place))
+        self._advance(started)
 
     def end_pilot(self, pilot: int, now: int) -> Served:
+        self._calls = sorted(call for call in self._calls if call[1] != pilot)
         self._workers.end_pilot(pilot, now)
-        self._take_in(self._workers.advance(now))
-        self._left.remove(pilot)
+        self._advance(now)
+        if pilot in self._left:  # else its worker had not called yet
+            self._left.remove(pilot)
         return self._forget(pilot)
 
     def ahead(self, until: int) -> int:
-        return math.ceil(min(self._workers.next_event(), until))
+        calls = [at for at, _, _ in self._calls[:1]]
+        return math.ceil(min(self._workers.next_event(), until, *calls))
 
     def settle(self, now: int) -> bool:
         before = self._learner.estimate
-        self._take_in(self._workers.advance(now))
+        self._advance(now)
         return self._learner.estimate != before
 
     def leave(self, now: int) -> dict[int, Served]:
-        self._take_in(self._workers.advance(now))
+        self._advance(now)
+        if self.ended:
+            self._left += [pilot for _, pilot, _ in self._calls]
+            self._calls.clear()
         left, self._left = self._left, []
         return {pilot: self._forget(pilot) for pilot in left}
+
+    def _advance(self, now: int) -> None:
+        """Let all happen up to and including `now`."""
+        while self._calls and self._calls[0][0] <= now:
+            at, _, place = heapq.heappop(self._calls)
+            self._workers.start(place, at)
+        self._take_in(self._workers.advance(now))
 
     def _forget(self, pilot: int) -> Served:
         self.board.forget_pilot(pilot)

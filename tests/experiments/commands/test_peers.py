@@ -25,6 +25,22 @@ def test_a_trace_of_ones_own(tmp_path: Path) -> None:
     assert all(int(row["held"]) >= int(row["work"]) > 0 for row in rows)
 
 
+def test_whole_nodes_and_jobs_that_start_slowly(tmp_path: Path) -> None:
+    """Every job of ours has whole nodes, and every bag is later by at least one start."""
+    for name, options in (("plain", ()), ("slow", ("--node", "8", "--start", "30"))):
+        ways = ("--ways", "elastic-100,array-3,hyperqueue-1h")
+        run(replay, *QUICK, "--trace", SMALL, *ways, *options, "--output", tmp_path / name)
+    found = {}
+    for name in ("plain", "slow"):
+        with (tmp_path / name / "runs.csv").open() as lines:
+            found[name] = list(csv.DictReader(lines))
+    assert all(int(row["held"]) % 8 == 0 for row in found["slow"])
+    assert all(int(row["jobs"]) <= 100 / 8 + 1 for row in found["slow"] if row["way"].startswith("array"))
+    longest = {row["way"]: int(row["turnaround"]) for row in found["plain"]}
+    assert all(int(row["turnaround"]) > 30 and row["way"] in longest for row in found["slow"])
+    assert "begins 30 s after its start" in (tmp_path / "slow" / "report.html").read_text()
+
+
 def test_an_unknown_way(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'elastc-100' is none of array"):
         run(replay, *QUICK, "--ways", "elastc-100", "--output", tmp_path)
