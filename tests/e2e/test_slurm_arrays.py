@@ -12,7 +12,7 @@ from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_conf import ClusterOptions
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.e2e.many_pilots import PILOTS, dying_at, narrow, run_ten_thousand_tasks
-from tests.living import until
+from tests.living import PATIENCE, until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
 
@@ -42,7 +42,7 @@ def test_a_thousand_tasks_in_forty_pilots_survive_what_befalls_daemon_and_pilots
     daemon = psutil.Process(lab.daemon_pid())
     lab.bag(["sleep 0.2; echo $ADAPTOR_TASK_ID"] * tasks)
     lab.submit("tasks.bag")
-    daemon.wait(60)
+    daemon.wait(PATIENCE)
     assert len(jobs(slurm)) == PILOTS
     assert len(arrays(slurm)) == 1
     lab.run("daemon", "start")
@@ -170,6 +170,7 @@ def minutes_of_waiting(slurm: ThrowawaySlurm) -> list[int]:
     return found
 
 
+@pytest.mark.nightly  # waits for a schedule of minutes
 def test_pilots_that_wait_for_unknown_tasks_ask_for_less_when_these_are_known(
     slurm: ThrowawaySlurm, lab: Lab
 ) -> None:
