@@ -44,6 +44,7 @@ def test_daemon_mom_and_server_are_killed(openpbs: ThrowawayOpenPbs, busy: Lab) 
     until(lambda: not jobs(openpbs), "no pilot is left in the queue", timeout=100)
 
 
+@pytest.mark.nightly  # test_daemon_mom_and_server_are_killed is the usual one
 def test_a_node_loses_its_power(openpbs: ThrowawayOpenPbs, busy: Lab) -> None:
     victim = next(pilot for pilot in busy.pilots() if pilot["state"] == "running")
     held = openpbs.run(["qstat", "-f", victim["job"]])

@@ -41,10 +41,10 @@ def test_a_local_job_gets_donated_nodes_whether_pilots_are_deleted_or_put_back(
     lab.configure(PREEMPTIBLE)
     lab.bag(["#ADAPTOR allocation=transparent replicas=0", *["sleep 6"] * 48])
     lab.submit("tasks.bag")
-    until(lambda: len(donated(lab)) == 4, "all four nodes are donated", timeout=60)
+    until(lambda: len(donated(lab)) == 4, "all four nodes are donated")
     until(lambda: lab.status()["running"] == 16, "tasks run on all of them")
     local_job(preempting, f"cp $PBS_NODEFILE {lab.work}/nodes; sleep 4")
-    until(lambda: (lab.work / "nodes").exists(), "the local job starts", timeout=60)
+    until(lambda: (lab.work / "nodes").exists(), "the local job starts")
     lab.wait(timeout=200)
     exactly_one_result_each(lab, 1, 48)
     ends = {pilot["node"] for pilot in lab.pilots() if pilot["state"] == "preempted"}
@@ -52,4 +52,4 @@ def test_a_local_job_gets_donated_nodes_whether_pilots_are_deleted_or_put_back(
     lab.run("daemon", "stop")
     outcomes = [each["outcome"] for each in lab.attempts(1, list(range(48)))]
     assert outcomes.count("done") == 48
-    until(lambda: not preempting.run(["qselect"]).split(), "nothing waits to run again", timeout=60)
+    until(lambda: not preempting.run(["qselect"]).split(), "nothing waits to run again")

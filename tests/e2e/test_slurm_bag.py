@@ -36,7 +36,7 @@ def test_all_tasks_end_within_the_limits(slurm: ThrowawaySlurm, lab: Lab, heuris
     local_jobs(slurm)
     with QueueWatch(slurm) as watch:
         lab.run("run", "tasks.bag", timeout=350)
-        until(lambda: not watch.look().jobs, "soon after the bag is done no pilot is left", timeout=60)
+        until(lambda: not watch.look().jobs, "soon after the bag is done no pilot is left")
     assert max(len(seen.jobs) for seen in watch.seen) == 3
     shapes = {(processors, minutes) for seen in watch.seen for _, processors, minutes in seen.jobs}
     assert max(processors for processors, _ in shapes) <= 6

@@ -36,6 +36,7 @@ def problems(lab: Lab) -> dict[str, str]:
     return {site["name"]: site["problem"] for site in lab.ask("status", "--sites")}
 
 
+@pytest.mark.nightly  # a second cluster of its own
 def test_one_bag_over_two_clusters_of_which_one_is_stopped(
     slurm: ThrowawaySlurm, far: ThrowawaySlurm, sshd: ThrowawaySshd, lab: Lab
 ) -> None:
