@@ -35,7 +35,7 @@ SHIM_OFF = "shim=off"  # an `#ADAPTOR` line that is for `adaptor.shims`
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of the command line beside a script, and where they were given."""
+    """Options of the command line that go with a script, and where they were given."""
 
     folder: str
     """In which it was submitted, absolute."""
