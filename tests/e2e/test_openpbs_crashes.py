@@ -65,5 +65,5 @@ def test_tasks_of_which_few_fit_on_a_node_run(
     lab.configure(site("pbs", (3, 12, "20m"), **TERMS))
     lab.bag(["sleep 1"] * 12)
     lab.submit(*options, "tasks.bag")
-    lab.wait(timeout=120)
+    lab.wait()
     exactly_one_result_each(lab, 1, 12)

@@ -45,7 +45,7 @@ def test_a_local_job_gets_donated_nodes_whether_pilots_are_deleted_or_put_back(
     until(lambda: lab.status()["running"] == 16, "tasks run on all of them")
     local_job(preempting, f"cp $PBS_NODEFILE {lab.work}/nodes; sleep 4")
     until(lambda: (lab.work / "nodes").exists(), "the local job starts")
-    lab.wait(timeout=200)
+    lab.wait()
     exactly_one_result_each(lab, 1, 48)
     ends = {pilot["node"] for pilot in lab.pilots() if pilot["state"] == "preempted"}
     assert ends == set((lab.work / "nodes").read_text().split())

@@ -63,7 +63,7 @@ def test_a_drained_node_two_jobs_at_once_and_a_killed_daemon(slurm: ThrowawaySlu
     lab.release("daemon-back")
     until(lambda: (lab.work / "one").exists() and (lab.work / "two").exists(), "both jobs have run")
     lab.release()
-    lab.wait(timeout=200)
+    lab.wait()
     exactly_one_result_each(lab, 1, 40)
     told = lab.ask("status", "--sites")[0]["donation"]
     assert told["reclaims"] >= 2
