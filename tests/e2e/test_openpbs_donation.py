@@ -34,7 +34,8 @@ def preempting(openpbs: ThrowawayOpenPbs, request: pytest.FixtureRequest) -> Ite
     openpbs.qmgr("set sched default preempt_order = D")
 
 
-@pytest.mark.parametrize("preempting", ["D", pytest.param("R", marks=pytest.mark.nightly)], indirect=True)
+@pytest.mark.parametrize("preempting", ["D", "R"], indirect=True)
+@pytest.mark.nightly  # a cluster of its own; test_slurm_donation.py has the usual way
 def test_a_local_job_gets_donated_nodes_whether_pilots_are_deleted_or_put_back(
     preempting: ThrowawayOpenPbs, lab: Lab
 ) -> None:

@@ -93,6 +93,7 @@ def confined(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("confined", [(2, ("cpuacct",))], indirect=True, ids=["two nodes"])
+@pytest.mark.nightly  # a cluster of its own
 def test_pbs_cgroups_starts_the_workers_of_all_nodes(confined: ThrowawayOpenPbs, lab: Lab) -> None:
     configure(lab, 4)
     lab.bag([at_once(lab, 2)] * 16)

@@ -83,6 +83,7 @@ def test_ten_thousand_tasks_in_five_hundred_pilots_run_once_each(own_slurm: Thro
     assert arrays(own_slurm) == asked, "Slurm has no job that the journal has not"
 
 
+@pytest.mark.nightly  # what an operator does by hand
 def test_an_element_is_requeued_and_another_is_held(slurm: ThrowawaySlurm, lab: Lab) -> None:
     tasks = 200
     lab.configure(narrow("slurm"))

@@ -99,6 +99,7 @@ def test_a_call_is_a_job_of_its_own(slurm: ThrowawaySlurm, lab: Lab) -> None:
     assert {pilot["state"] for pilot in lab.pilots()} <= {"running", "completed"}
 
 
+@pytest.mark.nightly  # rare in scripts
 def test_an_element_cancels_its_array_by_the_number_that_it_finds(slurm: ThrowawaySlurm, lab: Lab) -> None:
     """It is that of the bag: Slurm's job of the same number is the pilot here."""
     lab.configure(SITE)
