@@ -21,7 +21,7 @@ def register_profiles() -> None:
     """Load `usual`; `pytest --hypothesis-profile=NAME` loads another."""
     # Nothing that depends on how long an example takes: the machine may be busy.
     patient: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-    settings.register_profile("usual", max_examples=_SEARCH * 2 // 5, derandomize=True, **patient)
+    settings.register_profile("usual", max_examples=_SEARCH // 4, derandomize=True, **patient)
     settings.register_profile("quick", max_examples=_SEARCH // 5, derandomize=True, **patient)
     settings.register_profile("search", max_examples=_SEARCH, print_blob=True, **patient)
     settings.register_profile("campaign", max_examples=_CAMPAIGN, print_blob=True, **patient)

@@ -25,7 +25,7 @@ _SCRIPTS = ("SBATCH", "PBS", "BSUB", "MSUB")
 
 
 def almost_ours(line: str) -> bool:
-    """Whether a comment would be an `#ADAPTOR` line without a space, a colon or small letters."""
+    """True if a comment would be an `#ADAPTOR` line without a space, a colon or small letters."""
     return _OURS.match(line) is None and _OURS_ALMOST.match(line) is not None
 
 

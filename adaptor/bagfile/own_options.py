@@ -1,4 +1,4 @@
-"""What one task has in place of what its bag says, as people write it in JSON Lines and in Python. Pure."""
+"""Options of one task that differ from its bag's, as people write them in JSON Lines and in Python. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OwnOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def needs(self) -> OwnNeeds:
-        """What the task needs. Raises ValueError: a value is not of its kind."""
+        """The needs of the task. Raises ValueError: a value is not of its kind."""
         gpus = _of("gpus", _gpus, self.gpus)
         return OwnNeeds(
             cpus=self.cpus,

@@ -123,7 +123,7 @@ class BagFile(msgspec.Struct, frozen=True):
 
 
 def source_name(path: str) -> str:
-    """What messages call a file (`-`: standard input)."""
+    """The name of a file in messages (`-`: standard input)."""
     return "standard input" if path == "-" else path
 
 
@@ -149,7 +149,7 @@ def parse_bag(data: bytes, path: str, now: float, json_lines: bool = False, *, m
 
 
 def read_data(path: str) -> bytes:
-    """What a file holds (`-`: standard input). Raises BagFileError: it cannot be read."""
+    """The text of a file (`-`: standard input). Raises BagFileError: it cannot be read."""
     if path == "-":
         return sys.stdin.buffer.read()
     try:

@@ -41,7 +41,7 @@ class Axis(msgspec.Struct, frozen=True):
     rows: Sequence[tuple[str, ...]]
     """The values, in the order of the names."""
     table: bool = False
-    """Whether it is a file, of which a template need not use all columns."""
+    """True if it is a file, of which a template need not use all columns."""
 
 
 def read_axes(parameters: Sequence[str], table: str | None = None) -> list[Axis]:
@@ -213,7 +213,7 @@ _PARTS: Mapping[str, Callable[[str], str]] = {
 
 
 class _Field(NamedTuple):
-    """What stands for `{…}` in a template."""
+    """The value of `{…}` in a template."""
 
     text: str
     names: Sequence[str]

@@ -317,7 +317,7 @@ def daemon_lines(daemon: api.DaemonView) -> list[str]:
 
 
 def version_lines(daemon: api.DaemonView) -> list[str]:
-    """What to do about a daemon of another version; none: it has that of this command."""
+    """Advice about a daemon of another version; empty: it has that of this command."""
     if daemon.version == __version__:
         return []
     return [
@@ -347,7 +347,7 @@ def config_lines(daemon: api.DaemonView, *, only_problems: bool = False) -> list
 
 
 def _other_file(daemon: api.DaemonView, config: str | None) -> bool:
-    """Whether `config` names another configuration than the daemon has; None names none."""
+    """True if `config` names another configuration than the daemon has; None names none."""
     return config is not None and str(Path(config).absolute()) != daemon.config_file
 
 

@@ -34,7 +34,7 @@ class Overview(msgspec.Struct, frozen=True):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing happens without the user: each bag has ended, or is halted and runs nothing."""
+        """True if nothing happens without the user: each bag has ended, or is halted and runs nothing."""
         return all(bag.ended is not None or (bag.halted and not bag.running) for bag in self.bags)
 
 

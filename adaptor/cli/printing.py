@@ -1,4 +1,4 @@
-"""What commands print: views as plain tables, or as the one JSON value of `--json`; and the files they write.
+"""Output of commands: views as plain tables, or as the one JSON value of `--json`; and the files they write.
 
 Tables are aligned columns without lines, so that other programs can cut them too. They are not rich's:
 importing it costs a sixth of the time that `adaptor status` may take, and it lays out some 20,000 cells a
@@ -102,7 +102,7 @@ _LAST = 0.9  # of a pilot's time, after which another is planned behind it
 
 
 def _follows(queued: api.PilotRecord, running: api.PilotRecord) -> bool:
-    """Whether a pilot is expected to start when a running one of the same bags ends."""
+    """True if a pilot is expected to start when a running one of the same bags ends."""
     end = (running.started or running.submitted) + _LAST * running.tr
     return (queued.site, queued.bag) == (running.site, running.bag) and (queued.expected or 0) >= end
 

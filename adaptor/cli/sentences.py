@@ -110,7 +110,7 @@ def record_lines(record: Record) -> Iterator[str]:
 
 
 def first_forecast_lines(first: api.FirstForecastView) -> list[str]:
-    """What was forecast when, and what came of it."""
+    """Forecasts of a bag, and what came of them."""
     cost = ""
     if first.cost is not None:
         cost = f"cost {amount(first.cost.low)} to {amount(first.cost.high)} credits, "
@@ -213,7 +213,7 @@ def summary(bag: api.BagView) -> str:
 
 
 def pilot_notes(pilots: Sequence[api.PilotRecord]) -> list[str]:
-    """What the user should know of pilots now; what is so of several is one line."""
+    """Remarks on pilots now; the same remark on several is one line."""
     by_note: dict[str, list[int]] = {}
     for pilot in pilots:
         if pilot.note:

@@ -29,7 +29,7 @@ from adaptor.option_kinds import SHELL
 
 
 def failing(lines: KeyLines, name: str) -> Fail:
-    """What raises ConfigError with file, line and key."""
+    """A function that raises ConfigError with file, line and key."""
 
     def fail(path: str, problem: str) -> NoReturn:
         raise ConfigError(f"{name}:{lines.get(path, lines.get('$.sites', 1))}: {path[2:]}: {problem}")

@@ -22,7 +22,7 @@ from adaptor.errors import AdaptorError, ConfigError
 from adaptor.private_files import write_private
 
 POLICY = Path("/etc/adaptor/policy.yaml")
-"""What the operator of this machine allows; only root can set it, so a user cannot choose it."""
+"""The operator's policy; only root can set it, so a user cannot choose it."""
 SITES = Path("/etc/adaptor/sites.yaml")
 """The sites that the operator of this machine describes for its users, in the form of a configuration."""
 ROOT = 0
@@ -66,7 +66,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def goes_on_with(last: Path, default: Path | None) -> bool:
-    """Whether `default`, the file where none is named, is that of the last daemon, or one that adds to it."""
+    """True if `default`, the file where none is named, is that of the last daemon, or adds to it."""
     return default is not None and last.resolve() in {file.resolve() for file in files_of(default)}
 
 
@@ -104,7 +104,7 @@ def remember_config(directory: Path, path: Path | None, sites: Iterable[str]) ->
 
 
 def read_policy(path: Path = POLICY, owner: int = ROOT) -> Policy:
-    """What the operator of this machine allows; `path` and `owner` (a user id) differ in tests only.
+    """The operator's policy; `path` and `owner` (a user id) differ in tests only.
 
     Raises:
         ConfigError: another user may write the file, or it cannot be understood.

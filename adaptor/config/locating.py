@@ -25,7 +25,7 @@ _OUT_OF_RANGE = re.compile(r"Expected `(int|float)( \| null)?` [<>]")
 
 
 def converted(data: Any, lines: KeyLines, name: str, kind: type[T]) -> T:
-    """What parsed YAML describes, a configuration or a policy; its fields and ranges are checked, alone.
+    """Parsed YAML as a configuration or a policy; its fields and ranges are checked, alone.
 
     Args:
         name: of the file, in messages.
@@ -65,7 +65,7 @@ def _with_key(message: str, data: Any) -> str:
 
 
 def _problem(data: Any) -> str:
-    """What msgspec says of it; empty: nothing."""
+    """The problem that msgspec finds; empty: none."""
     try:
         msgspec.convert(data, Config, dec_hook=_decode)
     except msgspec.ValidationError as error:

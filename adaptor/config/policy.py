@@ -1,4 +1,4 @@
-"""What the operator of a login node allows the configurations of its users: `/etc/adaptor/policy.yaml`.
+"""Limits that the operator of a login node sets for its users' configurations: `/etc/adaptor/policy.yaml`.
 
 It binds sites whose batch scheduler answers on this machine. A value beyond it is refused; what a site leaves
 out stays within it.
@@ -70,12 +70,12 @@ class GovernedSite(SiteConfig, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def policy_of(site: SiteConfig) -> Policy:
-    """What binds a site; where nothing does, a policy without keys."""
+    """The policy for a site; where nothing binds it, one without keys."""
     return site.policy if isinstance(site, GovernedSite) else Policy()
 
 
 def is_governed(site: SiteConfig) -> bool:
-    """Whether its batch scheduler answers on this machine."""
+    """True if its batch scheduler answers on this machine."""
     return site.ssh is None and load_backend(site.backend).over_ssh
 
 
@@ -140,7 +140,7 @@ def _plain(struct: msgspec.Struct) -> msgspec.Struct:
 
 
 def _beyond(key: str, value: Any, bound: Any) -> bool:
-    """Whether a value is more than a policy allows; `None` leaves a limit to the scheduler and the policy."""
+    """True if a value is more than a policy allows; `None` leaves a limit to the scheduler and the policy."""
     if key == _HOURS:
         return not minutes_of(value) <= minutes_of(bound)
     if value is None:

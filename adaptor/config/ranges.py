@@ -34,7 +34,7 @@ ChargingUnit = Annotated[Duration, Meta(extra={"ge": 1, "le": 3600, "multiple_of
 
 
 class KeyBounds(msgspec.Struct, frozen=True):
-    """What `msgspec.Meta` calls by the same names; None: no bound."""
+    """The bounds of `msgspec.Meta`, by its names; None: no bound."""
 
     gt: float | None = None
     ge: float | None = None

@@ -28,7 +28,7 @@ SOURCE_TREE = {
 
 
 class BackendFacts(Protocol):
-    """What a site's configuration is checked against; `backends.backend_type.BackendType` explains each."""
+    """Facts that check a site's configuration; `backends.backend_type.BackendType` explains each."""
 
     over_ssh: bool
     has_partitions: bool
@@ -38,7 +38,7 @@ class BackendFacts(Protocol):
 
 
 def backend_names() -> list[str]:
-    """What a site may name as its `backend`."""
+    """The names that a site may have as its `backend`."""
     return sorted(_entries())
 
 

@@ -117,7 +117,7 @@ _BoundedLoader.add_constructor("tag:yaml.org,2002:int", _BoundedLoader.construct
 
 
 class _Expansion:
-    """How many nodes a node stands for, its aliases followed."""
+    """The number of nodes that a node stands for, its aliases followed."""
 
     def __init__(self) -> None:
         self._sizes: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Who may see the page: a token as Jupyter's, a strict cookie, known host names, and reading only.
+"""Access to the page: a token as Jupyter's, a strict cookie, known host names, and reading only.
 
 On a shared login node every user reaches 127.0.0.1, and a foreign host name can lead a browser to any
 address. So a request needs the token or the cookie that its first visit set, and a host name that is expected
@@ -100,7 +100,7 @@ class PageGuard:
         return {**scope, "path": path[len(self._base) :]}
 
     def _refusal(self, scope: Scope, headers: Headers, *, inside: bool) -> Response | None:
-        """What is answered instead of the page; None: the page.
+        """The answer instead of the page; None: the page.
 
         `inside`: whether the path is one for browsers.
         """

@@ -88,7 +88,7 @@ _WHY = 200
 
 
 def report_page(ask: Asker, bag: int, now: float) -> Page:
-    """What is known of a bag at `now` (epoch seconds).
+    """The state of a bag at `now` (epoch seconds).
 
     Raises AdaptorError: neither the daemon nor the journal answers.
     """

@@ -39,7 +39,7 @@ class Feed:
 
     @property
     def busy(self) -> bool:
-        """Whether the page is being gathered: there are viewers, or the last one has just left."""
+        """True if the page is being gathered: there are viewers, or the last one has just left."""
         return self._task is not None
 
     async def now(self) -> dict[str, bytes]:

@@ -45,7 +45,7 @@ class Details(msgspec.Struct, frozen=True):
 
 
 def read_activity(ask: Asker, pilots: Sequence[int], most: int = _MOST_SPANS) -> api.Activity:
-    """What ran in these pilots, a few of them at a time, so that the daemon never stands still for long."""
+    """The attempts in these pilots, a few pilots at a time, so that the daemon never stops for long."""
     spans, busy = [], []
     bins = max(_FEWEST_BINS, min(_MOST_BINS, _MOST_PARTS // max(1, len(pilots))))
     for at in range(0, len(pilots), _AT_A_TIME):
@@ -212,7 +212,7 @@ class Gatherer:
 
 
 def _shown(pilots: list[api.PilotRecord]) -> list[api.PilotRecord]:
-    """Those that run, and the newest of the others: behind a thousand queued ones nothing seemed to run."""
+    """Pilots that run, and the newest of the others: behind a thousand queued ones nothing seemed to run."""
     last = sorted(pilots, key=lambda pilot: (pilot.state == "running", pilot.id))[-_PILOTS:]
     return sorted(last, key=lambda pilot: pilot.id)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def setup() -> dict[str, Any]:
-    """How the proxy starts the page: on a socket in a private folder that the proxy makes.
+    """Settings by which the proxy starts the page: on a socket in a private folder that the proxy makes.
 
     Jupyter knows its user, so no second token is asked for; and it passes on whatever name the user's browser
     has for it, so every name is accepted. Only this user reaches the socket.

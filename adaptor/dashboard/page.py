@@ -1,4 +1,4 @@
-"""What the page gets, as frozen types: JSON by sections, of which only those that changed are sent.
+"""The data of the page, as frozen types: JSON by sections, of which only those that changed are sent.
 
 Times are epoch seconds, durations seconds, areas processor-seconds. Field names are read by static/*.js.
 """
@@ -12,7 +12,7 @@ from adaptor.api import AttemptUse
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """How fresh the page is."""
+    """The age of the page."""
 
     now: float
     live: bool  # whether the daemon has just told all this
@@ -40,7 +40,7 @@ class PilotBox(msgspec.Struct, frozen=True, kw_only=True):
     bottom: int = 0
     p: int
     fits: bool = True
-    """Whether it fits next to the jobs of others and other pilots; not always so right after a change."""
+    """True if it fits next to the jobs of others and other pilots; not always so right after a change."""
     state: str
     latest: float | None = None  # of a queued pilot: its start if it is as late as pilots lately were
     used: float
@@ -61,7 +61,7 @@ class SitePicture(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Strip(msgspec.Struct, frozen=True, kw_only=True):
-    """What ran in a pilot: attempts in lanes, or processors by use over time."""
+    """The work in a pilot: attempts in lanes, or processors by use over time."""
 
     pilot: int
     spans: list[tuple[int, int, float, float | None, AttemptUse, int, int]]

@@ -111,7 +111,7 @@ _MOST_NOTED = 400
 
 
 class PastUse:
-    """What others held at the looks that this page has seen; the daemon keeps only the last one."""
+    """Processors of others at the looks that this page has seen; the daemon keeps only the last one."""
 
     def __init__(self) -> None:
         self._noted: dict[str, list[tuple[float, int]]] = defaultdict(list)

@@ -17,13 +17,13 @@ import msgspec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.crafting.fits import most_slots, width
-from adaptor.crafting.futures.drawn_queue import planned
+from adaptor.crafting.futures.drawn_queue import all_ended, planned
 from adaptor.forecast.bag_simulation import Course, Work, course_of
 from adaptor.forecast.calibration import Raw, calibrated, kind_of_end
 from adaptor.forecast.estimate import estimate
 from adaptor.forecast.known import KnownBag, KnownSite
 from adaptor.forecast.site_future import SiteFuture, SitesFuture
-from adaptor.model import Estimate
+from adaptor.model import Estimate, QueueState
 from adaptor.runtimes.possible import RuntimeCases, Runtimes
 
 DRAWS = 60
@@ -84,7 +84,7 @@ def forecast(known: KnownBag) -> Forecast:
     least = charged + _rate(known) * max(0.0, work.low - _paid(known))
     end = None if unseen else calibrated(raw, known.scores.get(raw.kind, ()))
     return Forecast(
-        end=None if end is None else _until_planned(known, end, runtimes[len(runtimes) // 2], draw),
+        end=None if end is None else _possible(known, end, runtimes[len(runtimes) // 2], draw),
         raw=None if unseen else raw,
         cost=_cost(known, courses, work, charged, least) if known.pays else None,
         work=work,
@@ -93,30 +93,33 @@ def forecast(known: KnownBag) -> Forecast:
     )
 
 
-def _until_planned(known: KnownBag, end: Estimate, middle: Runtimes, draw: random.Random) -> Estimate:
-    """The interval of an end; where every pilot still waits, up to the end if all goes as planned.
+def _possible(known: KnownBag, end: Estimate, middle: Runtimes, draw: random.Random) -> Estimate:
+    """The interval of an end; where every pilot waits, from the first possible start to the planned end.
 
-    Other jobs mostly end early, and pilots then start before their planned starts; but none has to.
+    Other jobs mostly end early, and pilots then start before their planned starts; but none has to. Any may
+    end at once, but a reservation does not.
     """
     pilots = [pilot for site in known.sites for pilot in site.pilots]
     if not pilots or any(pilot.started is not None for pilot in pilots):
         return end
-    sites = [
-        SiteFuture(
-            site,
-            planned(site.queue) if site.queue is not None else None,
-            known.now,
-            draw,
-            steady=True,
-            drawn=False,
-        )
+    own = {pilot.job for pilot in pilots}
+    first = min(
+        _undrawn(known, site, None if site.queue is None else all_ended(site.queue, own), draw).first_start()
         for site in known.sites
-    ]
-    future = SitesFuture(known, sites, iter(()))
+    )
+    future = SitesFuture(known, [_undrawn(known, site, site.queue, draw) for site in known.sites], iter(()))
     latest = course_of(_work(known), future.again(), middle, future).end
-    if math.isinf(latest) or latest <= end.high:
-        return end
-    return Estimate(end.low, end.value, latest)
+    high = end.high if math.isinf(latest) else max(end.high, latest)
+    if math.isinf(first):
+        return Estimate(end.low, end.value, high)
+    return Estimate(max(end.low, first), max(end.value, first), max(high, first))
+
+
+def _undrawn(known: KnownBag, site: KnownSite, queue: QueueState | None, draw: random.Random) -> SiteFuture:
+    """The site if all jobs of the queue run to their limits."""
+    plan = planned(queue) if queue is not None else None
+    site = msgspec.structs.replace(site, queue=queue)
+    return SiteFuture(site, plan, known.now, draw, steady=True, drawn=False)
 
 
 def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random) -> list[Course]:

@@ -92,6 +92,15 @@ class SiteFuture:
         """The pilots in the system."""
         return [self._ahead(pilot) for pilot in self.known.pilots]
 
+    def first_start(self) -> float:
+        """The earliest start of its pilots, or of a request that may be made; epoch seconds, or infinite."""
+        starts = [self._start_of(pilot) for pilot in self.known.pilots]
+        if self.known.open:
+            made, shortest = max(self._now, self.known.next_request), self.known.rules.pad + 1
+            others, p = self._others, self._unit.processors
+            starts.append(made if others is None else others.earliest_start(p, shortest, made))
+        return min(starts, default=math.inf)
+
     def _ahead(self, pilot: KnownPilot) -> PilotAhead:
         """A pilot in the system; one whose tasks run has its start-up behind it."""
         start = pilot.started if pilot.started is not None else self._start_of(pilot)

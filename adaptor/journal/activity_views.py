@@ -1,4 +1,4 @@
-"""What attempts did in pilots and on donated nodes, and how tasks ended: in sums, small for any bag."""
+"""Attempts in pilots and on donated nodes, and the ends of tasks: in sums, small for any bag."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def donation_of_site(db: sqlite3.Connection, site: str, now: float) -> DonationV
 
 
 def donation_of_bag(db: sqlite3.Connection, bag: int) -> DonationView | None:
-    """What the tasks of a bag held of donated nodes; None: none ever ran there."""
+    """The use of donated nodes by the tasks of a bag; None: none ever ran there."""
     rows = db.execute(
         "SELECT id, state, reclaim_time, 0 FROM pilot WHERE donated_node <> ''"
         " AND id IN (SELECT DISTINCT pilot FROM attempt WHERE bag = ?)",

@@ -35,7 +35,7 @@ class TaskRows(msgspec.Struct, frozen=True):
 
 
 def task_rows(tasks: Sequence[TaskInput], first: int = 0, known: Known = lambda _: {}) -> TaskRows:
-    """What to write of new tasks; those of a new bag can be prepared in any thread.
+    """Rows of new tasks; those of a new bag can be prepared in any thread.
 
     `first` and `known` as of `task_links.resolved`.
 
@@ -147,7 +147,7 @@ def spec_of(db: sqlite3.Connection, bag: int) -> BagSpec:
 
 
 def open_and_total(db: sqlite3.Connection, bag: int) -> tuple[bool, int]:
-    """Whether a bag takes more tasks, and the number of those that it has. Raises UnknownBagError."""
+    """True if a bag takes more tasks, and the number of those that it has. Raises UnknownBagError."""
     row = db.execute("SELECT open, tasks FROM bag WHERE id = ?", (bag,)).fetchone()
     if row is None:
         raise UnknownBagError(bag)
@@ -177,7 +177,7 @@ def bag_of_key(db: sqlite3.Connection, key: str) -> int | None:
 
 
 def end_of_bag(db: sqlite3.Connection, bag: int) -> TaskState | None:
-    """How a bag ended, as a word for tasks; None: it has not. Raises UnknownBagError."""
+    """The end of a bag, as a word for tasks; None: it has not ended. Raises UnknownBagError."""
     row = db.execute("SELECT ended, failed, cancelled FROM bag WHERE id = ?", (bag,)).fetchone()
     if row is None:
         raise UnknownBagError(bag)

@@ -97,7 +97,7 @@ def _site_lines(ledger: Ledger, site: str, now: float) -> Iterator[CreditLine]:
 def _line(
     known: Standing, balance: Balance | None, *, bag: int | None = None, site: str | None = None
 ) -> CreditLine:
-    """What was charged since the journal began, besides the budget without periods if there is one."""
+    """Credits charged since the journal began, besides the budget without periods if there is one."""
     return CreditLine(
         bag=bag,
         site=site,

@@ -17,9 +17,9 @@ from adaptor.units import format_instant
 
 _LOG, _PILOTS = "daemon.log", "pilots"
 _MALFORMED = ("malformed", "not a database", "no such table", "no such column")
-"""What SQLite says of a file that is no whole journal."""
+"""SQLite's codes for a file that is no whole journal."""
 _STUMBLES = (msgspec.DecodeError, ValueError, TypeError, LookupError)
-"""What code raises that meets rows as no daemon writes them."""
+"""Errors of code that meets rows as no daemon writes them."""
 
 
 class DamagedJournalError(JournalError):
@@ -37,7 +37,7 @@ def check_not_lost(path: Path) -> None:
 
 
 def has_served(path: Path) -> bool:
-    """Whether a daemon has worked with a journal in this place."""
+    """True if a daemon has worked with a journal in this place."""
     return (path.parent / CLIENT_ACCESS).exists() or bool(_pilots(path) or _copies(path))
 
 
@@ -67,7 +67,7 @@ def damaged(path: Path, error: Exception) -> DamagedJournalError:
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Whether the file is at fault, and not a full disk or another process."""
+    """True if the file is at fault, and not a full disk or another process."""
     return any(words in str(error) for words in _MALFORMED)
 
 
@@ -81,7 +81,7 @@ def understood(path: Path) -> Iterator[None]:
 
 
 def _found(path: Path) -> list[str]:
-    """What is left of the work of earlier daemons."""
+    """Files left from the work of earlier daemons."""
     folder, log = path.parent, path.parent / _LOG
     found = [KEYS] if (folder / KEYS).exists() else []
     if log.exists():

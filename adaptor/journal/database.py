@@ -213,7 +213,7 @@ def guarded(path: Path) -> Iterator[None]:
 
 
 def _of_the_disk(path: Path, error: sqlite3.Error) -> str:
-    """What the disk says to others who write there, where SQLite tells only that it said no."""
+    """The error of the disk to others who write there, where SQLite gives no reason."""
     if "I/O" in str(error):
         if limit := _limit_of_sizes(path):
             return limit
@@ -228,7 +228,7 @@ def _of_the_disk(path: Path, error: sqlite3.Error) -> str:
 
 
 def _limit_of_sizes(path: Path) -> str:
-    """What to say if the journal or its log has met this process's limit for sizes of files; else empty."""
+    """A message if the journal or its log has met this process's limit for sizes of files; else empty."""
     most, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if most == resource.RLIM_INFINITY:
         return ""

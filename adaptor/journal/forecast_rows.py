@@ -91,7 +91,7 @@ def keep_judged(db: sqlite3.Connection, books: Statements, bag: int) -> None:
 
 
 def past_forecasts(db: sqlite3.Connection) -> Tally:
-    """What became of the first forecasts of forgotten bags."""
+    """Outcomes of the first forecasts of forgotten bags."""
     row = db.execute("SELECT counted, costed, cost_held, end_held, not_counted FROM forecast_past").fetchone()
     if row is None:
         return Tally()
@@ -109,7 +109,7 @@ def past_forecasts(db: sqlite3.Connection) -> Tally:
 
 
 def forecast_record(db: sqlite3.Connection, books: Statements) -> Record:
-    """How often the first forecasts of all bags held."""
+    """The record of the first forecasts of all bags: how often they held."""
     return record_of(judged_forecasts(db, books), past_forecasts(db))
 
 

@@ -138,5 +138,5 @@ def shrink(db: sqlite3.Connection) -> bool:
 
 
 def is_compact(db: sqlite3.Connection) -> bool:
-    """Whether no rows of forgotten bags are left."""
+    """True if no rows of forgotten bags are left."""
     return db.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is None

@@ -59,7 +59,7 @@ def kept_of(db: sqlite3.Connection, name: str) -> dict[int, str]:
 
 
 def unfinished_of(db: sqlite3.Connection, name: str) -> int:
-    """How many bags of a key have not ended."""
+    """The number of bags of a key that have not ended."""
     (count,) = db.execute(
         "SELECT COUNT(*) FROM granted_bag JOIN bag ON bag.id = granted_bag.bag"
         " WHERE granted_bag.name = ? AND ended IS NULL",

@@ -125,7 +125,7 @@ class Journal:
             raise JournalError(f"{self.path}-wal: cannot be removed: {error.strerror}") from error
 
     def is_to_sync(self) -> bool:
-        """Whether something was written since the last call."""
+        """True if something was written since the last call."""
         before, self._synced = self._synced, self.connection.total_changes
         return self._synced != before
 
@@ -136,7 +136,7 @@ class Journal:
     def read(
         self, query: Callable[Concatenate[sqlite3.Connection, P], R], *of: P.args, **named: P.kwargs
     ) -> R:
-        """What a function of the connection reads of the journal. Raises JournalError."""
+        """The result of a function that reads the journal. Raises JournalError."""
         with database.guarded(self.path):
             return query(self.connection, *of, **named)
 
@@ -336,7 +336,7 @@ class Journal:
             also(db, pilot)
 
     def idleness(self, site: str) -> Idleness | None:
-        """What was learned of the idle periods of a site's nodes; None: nothing."""
+        """Knowledge of the idle periods of a site's nodes; None: nothing is known."""
         with database.guarded(self.path):
             row = self.connection.execute("SELECT known FROM idleness WHERE site = ?", (site,)).fetchone()
         return None if row is None else msgspec.msgpack.decode(row[0], type=Idleness)

@@ -1,4 +1,4 @@
-"""What bags have shown of the kinds of their tasks: read when another one begins."""
+"""Runtimes by kind of task, from earlier bags: read when another one begins."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _unpack = msgspec.msgpack.Decoder(KindRecord).decode
 
 
 class EarlierBags(msgspec.Struct, frozen=True, kw_only=True):
-    """What earlier bags say of a new one."""
+    """Knowledge of a new bag from earlier ones."""
 
     tasks: dict[str, EarlierTasks] = {}  # by site
     memory: int | None = None  # bytes that each task needs, with a margin; None: not known
@@ -54,7 +54,7 @@ class EarlierBags(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def earlier_bags(db: sqlite3.Connection, spec: BagSpec, sites: Collection[str]) -> EarlierBags:
-    """What earlier bags of the kinds of a bag say of it. `sites`: those that remember."""
+    """Knowledge of a bag from earlier ones of its kinds. `sites`: those that remember."""
     if not sites or not spec.kinds:
         return EarlierBags()
     records = records_of(db, [kind.key for kind in spec.kinds], sites)

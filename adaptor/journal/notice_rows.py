@@ -14,7 +14,7 @@ import msgspec
 from adaptor.journal.database import select
 
 NoticeState = Literal["sent", "failed", "unknown"]
-"""What became of a message; `unknown`: the daemon was killed while it was sent."""
+"""The fate of a message; `unknown`: the daemon was killed while it was sent."""
 
 HOOK = ""  # the channel of the hook that is run when a bag ends
 
@@ -40,7 +40,7 @@ def due_notices(db: sqlite3.Connection) -> list[Notice]:
 
 
 def interrupted_notices(db: sqlite3.Connection) -> list[Notice]:
-    """Those of which an earlier daemon did not learn what became of them; they are not sent again."""
+    """Messages whose fate an earlier daemon did not learn; they are not sent again."""
     found = select(db, Notice, "notice WHERE state = 'sending'")
     db.execute("UPDATE notice SET state = 'unknown' WHERE state = 'sending'")
     return found

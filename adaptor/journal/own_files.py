@@ -1,4 +1,4 @@
-"""Whether the journal that a daemon writes is still the one in its state directory.
+"""Checks that the journal that a daemon writes is still the one in its state directory.
 
 SQLite writes into the files that it has open, whatever has become of their names: what it commits after
 they were removed or replaced is lost with the process. So each commit is followed by a look at the names.

@@ -63,7 +63,7 @@ class EndedPilot(msgspec.Struct, frozen=True):
 
 
 class HeldSeconds(msgspec.Struct, frozen=True):
-    """What the attempts of one bag that ended in one way held of a pilot."""
+    """Processor time of a pilot in the attempts of one bag with one kind of end."""
 
     pilot: int
     bag: int
@@ -96,7 +96,7 @@ def insert_pilot(
 
 
 def pilots_in_system(db: sqlite3.Connection) -> list[PilotRow]:
-    """Those that count towards max_pending_requests."""
+    """Pilots that count towards max_pending_requests."""
     states = [state.value for state in IN_SYSTEM]
     where = f"pilot WHERE state IN ({','.join('?' * len(states))})"
     return select(db, PilotRow, where, states, named={"node": "donated_node"})
@@ -145,7 +145,7 @@ def withdrawn_since(db: sqlite3.Connection, site: str, since: float) -> list[flo
 
 
 def ended_pilots(db: sqlite3.Connection, pilots: Iterable[int]) -> dict[int, EndedPilot]:
-    """Those of these pilots that have ended.
+    """The pilots among these that have ended.
 
     The times are the scheduler's. Where it has lost its record of a pilot, the pilot's end is the last end
     of an attempt that a worker has reported.
@@ -227,7 +227,7 @@ def held_by_attempts(
 
 
 def uses_of(db: sqlite3.Connection, pilot: int) -> dict[int, Use]:
-    """What the attempts of each bag held of a pilot, in processor-seconds."""
+    """Processor-seconds of a pilot in the attempts of each bag."""
     uses: dict[int, Use] = {}
     for held in held_by_attempts(db, "attempt.pilot = ?", (pilot,)):
         known = uses.get(held.bag, Use())

@@ -27,7 +27,7 @@ from adaptor.units import utc_offset
 
 
 class QueryContext:
-    """What answers are made of: the journal, the ledger, and what only a running daemon knows."""
+    """Sources of answers: the journal, the ledger, and what only a running daemon knows."""
 
     def __init__(
         self, db: sqlite3.Connection, now: float, ledger: Ledger | None = None, live: Live = OFFLINE

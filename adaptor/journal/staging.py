@@ -30,7 +30,7 @@ class StagedTasks(msgspec.Struct, frozen=True):
 
 
 def staged(db: sqlite3.Connection, key: str) -> StagedTasks | None:
-    """What came with this key; None: nothing, or it is forgotten, or its bag is submitted."""
+    """The tasks that came with this key; None: none, or they are forgotten, or their bag is submitted."""
     row = db.execute("SELECT bag, tasks FROM staged WHERE client_key = ?", (key,)).fetchone()
     return None if row is None else StagedTasks(*row)
 

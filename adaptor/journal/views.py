@@ -157,7 +157,7 @@ _LAST_ENDED = "SELECT id FROM bag WHERE ended IS NOT NULL ORDER BY id DESC LIMIT
 
 
 def left_out(db: sqlite3.Connection, shown: Sequence[BagView]) -> BagCounts:
-    """How many bags are not among these, by what they do."""
+    """The number of bags that are not among these, by what they do."""
     numbers = msgspec.json.encode([bag.id for bag in shown]).decode()
     running, waiting, ended, failed = db.execute(
         "SELECT TOTAL(ended IS NULL AND leased + done + failed > 0),"

@@ -37,13 +37,34 @@ def _start(small: SmallJob) -> None:
 FOLDER = "shims"  # below the state directory
 
 
-class _OpenBag(msgspec.Struct, frozen=True):
+class OpenBag(msgspec.Struct, frozen=True):
     """A bag for jobs of one shape, as the state directory remembers it."""
 
     bag: int
     variables: dict[str, str]
     body: bytes
+    sites: tuple[str, ...]
     rest: str  # as `SmallJob.rest`
+
+    def lacking(self, small: SmallJob) -> list[str]:
+        """The variables of the bag that a job lacks: its task would find them set."""
+        return sorted(self.variables.keys() - small.variables.keys())
+
+    def why_not(self, small: SmallJob) -> str:
+        """The reason why a job cannot join the bag; empty: only their sizes differ."""
+        lacking = self.lacking(small)
+        if lacking:
+            names = ", ".join(lacking[:_NAMED]) + (" …" if len(lacking) > _NAMED else "")
+            return f"variables that it lacks ({names}): set them, or submit all of them from one environment"
+        if self.sites != tuple(small.spec.sites):
+            here, there = (", ".join(some) or "any" for some in (small.spec.sites, self.sites))
+            return f"another site ({there}; this one: {here})"
+        if self.rest != small.rest():
+            return "other options, and only cpus, memory, gpus and time may differ"
+        return ""
+
+
+_NAMED = 5  # variables that a message names
 
 
 def submitted(small: SmallJob) -> list[int]:
@@ -89,19 +110,24 @@ def _shared(client: Client, small: SmallJob) -> list[int]:
             newer = _known(path, small)
             if newer is None or newer == known or (tasks := _appended(client, small, newer)) is None:
                 bag, tasks = _opened(client, small, open=True)
-                opened = _OpenBag(bag, small.variables, small.script.body, small.rest())
+                sites = tuple(small.spec.sites)
+                opened = OpenBag(bag, small.variables, small.script.body, sites, small.rest())
                 write_private(path, msgspec.msgpack.encode(opened))
                 return _numbers(bag, tasks)
             known = newer
     return _numbers(known.bag, tasks)
 
 
-def _known(path: Path, small: SmallJob) -> _OpenBag | None:
+def _remembered(path: Path) -> OpenBag | None:
     try:
-        known = msgspec.msgpack.decode(path.read_bytes(), type=_OpenBag)
+        return msgspec.msgpack.decode(path.read_bytes(), type=OpenBag)
     except (OSError, msgspec.DecodeError):
         return None
-    return known if known.variables.keys() <= small.variables.keys() else None
+
+
+def _known(path: Path, small: SmallJob) -> OpenBag | None:
+    known = _remembered(path)
+    return known if known is not None and not known.lacking(small) else None
 
 
 @contextlib.contextmanager
@@ -113,7 +139,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _appended(
-    client: Client, small: SmallJob, known: _OpenBag, needs: OwnNeeds | None = None, **links: Any
+    client: Client, small: SmallJob, known: OpenBag, needs: OwnNeeds | None = None, **links: Any
 ) -> list[int] | None:
     """The numbers of its tasks in an open bag; None: the bag is closed."""
     tasks = [
@@ -169,10 +195,14 @@ def _after(client: Client, small: SmallJob, awaited: Mapping[str, list[Job]]) ->
         several = "are in several bags" if len(bags) > 1 else "are in an open bag, and its % asks for its own"
         raise DependencyError(f"the jobs for which it waits {several}")
     files = (state_directory() / FOLDER).glob("*")
-    fitting = (known for path in files if (known := _known(path, small)) and known.rest == small.rest())
-    known = next((known for known in fitting if known.bag == still_open[0]), None)
+    remembered = (known for path in files if (known := _remembered(path)))
+    known = next((known for known in remembered if known.bag == still_open[0]), None)
     if known is None:
-        differs = "another site, other options than sizes, or variables that it lacks"
+        raise DependencyError(
+            f"the jobs for which it waits are in bag {still_open[0]}, which no sbatch has opened"
+        )
+    differs = known.why_not(small)
+    if differs:
         raise DependencyError(f"the jobs for which it waits have {differs}")
     tasks = {kind: tuple(job.task for job in some) for kind, some in awaited.items()}
     numbers = _appended(client, small, known, small.needs(), **tasks)

@@ -1,1 +1,1 @@
-"""What runs on each node of a pilot: it pulls tasks from the daemon, runs them and reports."""
+"""The worker, on each node of a pilot: it pulls tasks from the daemon, runs them and reports."""

@@ -277,7 +277,7 @@ class Agent:
             self._say_hello()
 
     def _hello_is_under_way(self) -> bool:
-        """Whether the daemon may have asked again before it got the last Hello.
+        """True if the daemon may have asked again before it got the last Hello.
 
         A second Hello would not name the leases that the answer to the first one brings, and the daemon
         would give them to another worker.

@@ -75,7 +75,7 @@ class Binding:
 
 
 def units_of(cores: Sequence[tuple[int, ...]], processors: int) -> tuple[PhysicalCore, ...]:
-    """What stands for each processor of a pilot: a thread, or a core; empty: neither adds up to them."""
+    """The thread or core of each processor of a pilot; empty: neither adds up to them."""
     if sum(map(len, cores)) == processors:
         return tuple(tuple((number,) for number in core) for core in cores)
     if len(cores) == processors:
@@ -92,7 +92,7 @@ def cores_of(numbers: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def _siblings(number: int) -> str:
-    """What names the core of a processor; its own number where the kernel does not say."""
+    """The name of a processor's core; its own number where the kernel does not say."""
     path = Path(f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list")
     try:
         return path.read_text(encoding="ascii").strip() or str(number)
@@ -107,7 +107,7 @@ def affinity_of_process() -> set[int]:
 
 @contextlib.contextmanager
 def bound(numbers: Sequence[int]) -> Iterator[None]:
-    """What this thread starts meanwhile is bound to these processors; empty: to those of the thread itself.
+    """Bind what this thread starts meanwhile to these processors; empty: to those of the thread itself.
 
     A processor that was taken away from the worker meanwhile leaves the task unbound.
     """

@@ -31,7 +31,7 @@ _SCHEDULERS = ("ADAPTOR_", "SLURM_", "SLURMD_", "SRUN_", "PBS_", "PMI_", "PMIX_"
 
 
 class NodeEnvironment:
-    """What all tasks on this node have in common."""
+    """Variables of all tasks on this node."""
 
     def __init__(self, worker: Mapping[str, str], before: Mapping[str, str] | None) -> None:
         """`worker`: the worker's own environment. `before`: the one before the site's prologue, if any."""
@@ -45,7 +45,7 @@ class NodeEnvironment:
             self._added.update(changed)
 
     def of_bag(self, bag: BagContext) -> dict[str, str]:
-        """What all tasks of a bag share on this node."""
+        """Variables of all tasks of a bag on this node."""
         environment = dict(bag.environment or self._minimal)
         for name in self._removed:
             environment.pop(name, None)
@@ -80,7 +80,7 @@ def _unbound(bag: BagContext, lease: Lease) -> dict[str, str]:
 
 
 def of_lease(bag: BagContext, lease: Lease, deadline: float) -> dict[str, str]:
-    """What one attempt has of its own. `deadline`: epoch seconds at which the worker will end it."""
+    """Variables of one attempt. `deadline`: epoch seconds at which the worker will end it."""
     key = lease.key
     return {
         **(lease.environment or {}),
@@ -93,7 +93,7 @@ def of_lease(bag: BagContext, lease: Lease, deadline: float) -> dict[str, str]:
 
 
 def on_several(nodes: Sequence[str], path: str) -> dict[str, str]:
-    """What a task on several nodes gets in addition. `path`: of the file that names them."""
+    """Additional variables of a task on several nodes. `path`: of the file that names them."""
     return {NODEFILE: path, "ADAPTOR_NODES": str(len(nodes))}
 
 

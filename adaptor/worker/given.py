@@ -1,4 +1,4 @@
-"""What this worker has of its node, besides what its pilot asked for there.
+"""The worker's part of its node, besides what its pilot asked for there.
 
 Needs the standard library only: the check of a site uses it where nothing else may be installed.
 """
@@ -26,7 +26,7 @@ class AskedOfNode(NamedTuple):
 
 
 class NodeBounds(NamedTuple):
-    """What this process may use; None: nothing says so."""
+    """Resources that this process may use; None: nothing says so."""
 
     affinity: int | None  # processors of the kernel, where they are fewer than those online
     step: int | None  # processors of the job step, in the scheduler's words
@@ -35,7 +35,7 @@ class NodeBounds(NamedTuple):
 
 
 class GivenByNode(NamedTuple):
-    """What the worker offers to tasks; memory in bytes."""
+    """Resources that the worker offers to tasks; memory in bytes."""
 
     processors: int
     memory: int
@@ -68,7 +68,7 @@ def given(asked: AskedOfNode, bounds: NodeBounds, machine: int) -> GivenByNode:
 
 
 def asked_of(environment: Mapping[str, str]) -> AskedOfNode:
-    """What a pilot's script says; of one that says nothing readable, one processor."""
+    """Resources that a pilot's script names; one processor if it names nothing readable."""
     memory = _number(environment.get("ADAPTOR_MEMORY"))
     gpus = _number(environment.get("ADAPTOR_GPUS"))
     return AskedOfNode(_number(environment.get("ADAPTOR_PROCESSORS")) or 1, memory, gpus or 0)

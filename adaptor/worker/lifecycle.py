@@ -84,7 +84,7 @@ def grace_left(now: float, deadline: float, grace_time: float) -> float:
 
 
 class IdleTimer:
-    """How long the worker has had no task, with or without the daemon. Pure; `now`: monotonic seconds."""
+    """The time without a task, with or without the daemon. Pure; `now`: monotonic seconds."""
 
     def __init__(self) -> None:
         self._since: float | None = None
@@ -122,7 +122,7 @@ class Reporter:
         self._last = float("-inf")
         self._last_load = float("-inf")
         self._reported: tuple[int, int, tuple[float, ...], int] | None = None
-        """What was free at the last report."""
+        """Free resources at the last report."""
         self._noticed: float | None = None  # since when there is news that is no result
 
     def renew(self, heartbeat: float) -> None:

@@ -43,7 +43,7 @@ class Link:
 
     @property
     def in_line(self) -> bool:
-        """Whether a connection has been taken at the other end, and its first answer is awaited."""
+        """True if a connection has been taken at the other end, and its first answer is awaited."""
         return not self.welcomed and self._transport is not None and self._transport.taken
 
     @property
@@ -60,7 +60,7 @@ class Link:
         self.next_try = now
 
     def note_break(self, now: float) -> bool:
-        """Whether the connection in use has just been lost; one that was being tried is tried no longer."""
+        """True if the connection in use has just been lost; one that was being tried is tried no longer."""
         if self._transport is None or not self._transport.broken:
             return False
         self._problem = self._transport.problem

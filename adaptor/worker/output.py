@@ -113,7 +113,7 @@ class OutputFolder:
         self._unnamed_stem = f".call-{os.urandom(8).hex()}"
         self._numbers = count(1)
         self._unnamed: dict[AttemptKey, tuple[str, str]] = {}
-        """What was opened for attempts that have not ended."""
+        """Open files of attempts that have not ended."""
         self._disk = _Patience()
 
     def open(self, held: HeldTask) -> TaskFiles:
@@ -190,7 +190,7 @@ class OutputFolder:
                 _remove(spare, folder)
 
     def _pack(self) -> None:
-        """What cannot be packed, on a full disk for instance, stays in files of its own."""
+        """Pack the outputs; those that cannot be packed, as on a full disk, stay in files of their own."""
         names, self._to_pack = self._to_pack, []
         if self._packer is not None and names:
             with contextlib.suppress(OSError), self._opened() as folder:

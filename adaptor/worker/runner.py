@@ -87,7 +87,7 @@ class Runner:
         self._by_pid: dict[int, Running] = {}
         self._by_key: dict[AttemptKey, Running] = {}
         self._unattributed = False
-        """Whether some orphans could not be attributed to a task; `_do_chores` looks again."""
+        """True if some orphans could not be attributed to a task; `_do_chores` looks again."""
 
     @property
     def fds(self) -> tuple[int, ...]:
@@ -378,7 +378,7 @@ class Runner:
         self._chores.set(self._meter.next_sample)
 
     def _exceeds_memory(self, pid: int, tree: Iterable[Process]) -> bool:
-        """Whether an attempt holds more memory than it may. What its processes share is counted once."""
+        """True if an attempt holds more memory than it may. Shared memory is counted once."""
         held = self._by_pid[pid].held
         most = held.task.memory
         if not held.bag.limit_memory or most is None or self._meter.seen(pid) <= most:
@@ -386,7 +386,7 @@ class Runner:
         return held_by(tree) > most
 
     def _ran_out_of_memory(self, status: int) -> bool:
-        """Whether the kernel has killed this attempt, or the only one that there was, for lack of memory.
+        """True if the kernel has killed this attempt, or the only one that there was, for lack of memory.
 
         A shell reports a killed command by its exit code.
         """

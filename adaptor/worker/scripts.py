@@ -29,7 +29,7 @@ class Scripts:
         self._own: dict[AttemptKey, Path] = {}  # those of attempts whose script is not that of their bag
 
     def output_of(self, bag: BagContext) -> OutputFolder | ScriptOutput:
-        """What opens the files of a bag's attempts."""
+        """A function that opens the files of a bag's attempts."""
         if bag.script is None:
             return OutputFolder(bag)
         return ScriptOutput(bag.script, self._node, self._scratch_of, self._forget_own)
@@ -67,7 +67,7 @@ class Scripts:
         return self._folder / "slurmd" / f"job{number:05d}"
 
     def with_scratch(self, given: dict[str, str], bag: BagContext, lease: Lease) -> dict[str, str]:
-        """What was given to a task, of a script with a folder for temporary files of its own."""
+        """The variables of a task; those of a script name a private folder for temporary files."""
         scratch = self._scratch_of(lease.key) if bag.script is not None else None
         if scratch is None:
             return given

@@ -39,7 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def asked(self) -> AskedOfNode:
-        """What its pilot asked for on this node."""
+        """The pilot's request on this node."""
         return AskedOfNode(self.processors, self.memory, self.gpus)
 
     @property

@@ -122,7 +122,7 @@ class WorkerTasks:
 
     @property
     def running(self) -> list[AttemptKey]:
-        """Those that were started."""
+        """The tasks that were started."""
         opening = self.runner.opening
         return [*(key for key in self.slots.running if key not in opening), *self._suspects]
 
@@ -304,7 +304,7 @@ class WorkerTasks:
 
 
 def is_suspect(result: Result) -> bool:
-    """Whether it is a failure that the end of the pilot could have caused."""
+    """True if it is a failure that the end of the pilot could have caused."""
     failed = result.ending is Ending.EXITED and result.exit_code != 0
     if result.answer[:1] in OWN_ERRORS:
         return False

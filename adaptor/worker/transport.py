@@ -1,4 +1,4 @@
-"""What a worker needs of a connection to its daemon, over a socket or through a spool."""
+"""The connection of a worker to its daemon, over a socket or through a spool."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Transport(Protocol):
 
     @property
     def taken(self) -> bool:
-        """Whether the other end has taken the connection, so that only its answer is awaited."""
+        """True if the other end has taken the connection, so that only its answer is awaited."""
 
     @property
     def problem(self) -> str:

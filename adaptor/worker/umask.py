@@ -31,7 +31,7 @@ def keep(mask: int | None) -> None:
 
 @contextlib.contextmanager
 def during(mask: int | None) -> Iterator[None]:
-    """What this thread starts has this mask; None: that of the process."""
+    """Give this mask to what this thread starts meanwhile; None: that of the process."""
     if mask is None:
         yield
         return

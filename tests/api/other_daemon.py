@@ -13,6 +13,7 @@ import msgspec
 from adaptor.protocol.access import CLIENT_ACCESS
 from adaptor.protocol.channel import Party
 from adaptor.protocol.keys import new_identity
+from tests.living import PATIENCE
 from tests.protocol.peers import FrameServer
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "daemons"
@@ -82,5 +83,5 @@ class OtherDaemon:
 
     def close(self) -> None:
         self._ended.set()
-        self._thread.join(60)
+        self._thread.join(PATIENCE)
         assert not self._thread.is_alive()

@@ -15,6 +15,7 @@ from tests.living import until
 pytestmark = [pytest.mark.pbs, pytest.mark.skipif(bool(unavailable()), reason=unavailable())]
 
 
+@pytest.mark.nightly  # of tests alone: a cluster of its own
 def test_jobs_run_and_nothing_is_left_of_them(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     with ThrowawayOpenPbs(ClusterOptions(nodes=2, cpus=3, extra=("set server comment = mine",))) as cluster:
@@ -37,6 +38,7 @@ def test_jobs_run_and_nothing_is_left_of_them(tmp_path: Path) -> None:
     assert not any(Path("/run/netns", node).exists() for node in nodes)
 
 
+@pytest.mark.nightly  # of tests alone: a cluster of its own
 def test_a_cluster_that_cannot_start_says_why_and_cleans_up() -> None:
     cluster = ThrowawayOpenPbs(ClusterOptions(nodes=1, extra=("set server no_such_setting = 1",)))
     with pytest.raises(ClusterError, match="no_such_setting"):

@@ -11,6 +11,7 @@ import pytest
 
 from tests.daemon.client.asked_daemon import Daemon
 from tests.daemon.fake_site import FakeSite
+from tests.living import PATIENCE
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -19,7 +20,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
-    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**given), 60))
+    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**given), PATIENCE))
     return True
 
 

@@ -26,6 +26,7 @@ from adaptor.scheduling.bag import Bag
 from adaptor.units import Duration
 from backends.base import PilotOrder, SchedulerError, SubmitRefused
 from backends.ceilings import Ceilings
+from tests.living import PATIENCE
 
 LIMITS = Limits(max_pending_requests=2, max_proc=2, max_tr=3600)
 
@@ -130,7 +131,7 @@ class FakeBackend:
 
     def ended_jobs(self) -> list[EndedJob]:
         if self.ended_waits is not None:
-            self.ended_waits.wait(30)
+            self.ended_waits.wait(PATIENCE)
         if self.ended_problem is not None:
             raise self.ended_problem
         return self.ended

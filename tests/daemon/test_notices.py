@@ -8,6 +8,7 @@ import pytest
 
 from adaptor.daemon import notices as module
 from adaptor.daemon.notices import Listeners
+from tests.living import PATIENCE
 
 
 async def test_only_later_events_of_the_bags_that_are_meant_wake() -> None:
@@ -49,4 +50,4 @@ def test_without_room_nobody_waits_for_long(monkeypatch: pytest.MonkeyPatch) -> 
         listeners.tell({1: 1})
         assert await first
 
-    asyncio.run(asyncio.wait_for(scene(), 30))
+    asyncio.run(asyncio.wait_for(scene(), PATIENCE))

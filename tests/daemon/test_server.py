@@ -19,7 +19,7 @@ from adaptor.daemon.server import FOREIGN, PeerMessage, PortLimits, Server, port
 from adaptor.protocol.access import Credentials
 from adaptor.protocol.keys import Keys, load_or_make_keys
 from adaptor.protocol.listener import OUT_OF_DESCRIPTORS, ConnectionRoom
-from tests.living import until
+from tests.living import PATIENCE, until
 from tests.protocol.peers import RECORD, call, client_hello, closed_by_peer, peer
 
 MB = 2**20
@@ -38,7 +38,7 @@ class Running:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(rooms)), daemon=True)
         self._thread.start()
-        assert self._ready.wait(60)
+        assert self._ready.wait(PATIENCE)
         assert self.worker_hears(), "its ports are open"
 
     async def _serve(self, rooms: PortLimits) -> None:
@@ -70,7 +70,7 @@ class Running:
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._serving.cancel)
-        self._thread.join(60)
+        self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
 
 

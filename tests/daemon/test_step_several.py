@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from adaptor.daemon.step import several
+from tests.living import PATIENCE
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
@@ -19,7 +20,7 @@ def test_so_many_at_once_and_no_more(at_once: int) -> None:
         nonlocal now, most
         now += 1
         most = max(most, now)
-        await asyncio.get_running_loop().run_in_executor(pool, lambda: barrier.wait(20))
+        await asyncio.get_running_loop().run_in_executor(pool, lambda: barrier.wait(PATIENCE))
         now -= 1
 
     asyncio.run(several(work, range(4 * at_once), at_once))

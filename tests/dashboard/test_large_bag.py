@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from adaptor.dashboard.document import report_page, static_document
 from adaptor.dashboard.gathering import Gatherer
 from adaptor.dashboard.page import joined, sections
@@ -15,6 +17,7 @@ LARGEST_UPDATE = 200_000
 """Bytes."""
 
 
+@pytest.mark.nightly  # writes 100,000 tasks
 def test_a_page_of_100_000_tasks_has_200_kilobytes_at_most(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     journal = write_journal(tmp_path, TASKS)

@@ -35,7 +35,7 @@ def requests(
     deadline: float | None = None,
 ) -> tuple[list[SubmitRequest], float]:
     """All requests that the daemon's decisions make until the bag is done, and what it costs."""
-    run = submitted(bag_runtimes, site, prefer=prefer, deadline=deadline)
+    run = submitted(bag_runtimes, site, prefer=prefer, deadline=deadline, foresees=False)
     outcome = run.run([])
     assert outcome is not None
     made = [each.action for each in run.driver.log if isinstance(each.action, SubmitRequest)]
@@ -72,7 +72,7 @@ def test_a_request_for_a_near_deadline_lasts_as_long_as_the_unit_that_is_paid_fo
 
 def test_a_request_of_whole_units_holds_a_task_that_is_as_long_as_earlier_ones() -> None:
     """No task starts in a shorter one, so pilot after pilot was paid and ended without a task."""
-    run = submitted([1800.0] * 8, CLOUD, prefer="cheap")
+    run = submitted([1800.0] * 8, CLOUD, prefer="cheap", foresees=False)
     earlier = EarlierTasks(kind="fit", tasks=40, mean=1800.0, factor=2.0, low=600.0, high=8800.0)
     run.driver.broker.state.know_earlier(run.bag, {CLOUD.name: earlier})
     outcome = run.run([])

@@ -19,6 +19,7 @@ from adaptor.reports import NodeReport
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from tests.daemon.donating_site import DonatingSite
 from tests.daemon.fake_site import FakeServer
+from tests.living import PATIENCE
 
 
 @pytest.fixture
@@ -180,7 +181,7 @@ def test_agents_are_started_on_several_nodes_at_the_same_time(
         with lock:
             now[0] += 1
             most[0] = max(most[0], now[0])
-        sixteen.wait(60)  # so many nodes answer when all of them have been asked
+        sixteen.wait(PATIENCE)  # so many nodes answer when all of them have been asked
         with lock:
             now[0] -= 1
             return submit(order)

@@ -20,6 +20,7 @@ from adaptor.reports import JobState
 from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError
 from tests.daemon.fake_sites import FakeSites
+from tests.living import PATIENCE
 
 
 @pytest.fixture
@@ -131,11 +132,11 @@ def test_requests_that_are_about_to_be_made_count_for_the_other_site(two: FakeSi
 
     def slow(order: PilotOrder) -> str:
         near_submits.set()
-        assert far_has_submitted.wait(60)
+        assert far_has_submitted.wait(PATIENCE)
         return submit_near(order)
 
     def look_late() -> QueueState:
-        assert near_submits.wait(60)
+        assert near_submits.wait(PATIENCE)
         intended.append(len(two.sites["near"].memory.submitting))
         return look()
 

@@ -6,7 +6,8 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -181,9 +182,23 @@ def test_no_message_names_a_page_that_a_wheel_lacks() -> None:
     assert {path: texts for path, texts in found.items() if texts} == {}
 
 
-def messages(path: Path) -> Iterator[str]:
+def found_in(room: str, texts: Callable[[Path], Iterable[str]], *allowed: str) -> dict[str, list[str]]:
+    """The banned phrases of each module of a folder that has some, in the texts of its kind."""
+    found = {
+        str(path.relative_to(ROOT)): banned("\n\n".join(texts(path)), *allowed)
+        for path in sorted((ROOT / room).rglob("*.py"))
+        if "tests" not in path.parts
+    }
+    return {path: phrases for path, phrases in found.items() if phrases}
+
+
+@cache
+def messages(path: Path) -> list[str]:
     """The texts of a module with two words or more, docstrings and comments aside."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [*_messages(ast.parse(path.read_text(encoding="utf-8")))]
+
+
+def _messages(tree: ast.Module) -> Iterator[str]:
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
@@ -205,27 +220,15 @@ def remarks(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("room", ["adaptor", "backends", "plugins", "experiments"])
 def test_no_docstring_and_no_comment_has_a_banned_phrase(room: str) -> None:
-    found = {
-        str(path.relative_to(ROOT)): phrases
-        for path in sorted((ROOT / room).rglob("*.py"))
-        if "tests" not in path.parts
-        and "completion" not in path.parts
-        and (phrases := [phrase for text in remarks(path) for phrase in banned(text, KEEPER)])
-    }
-    assert found == {}
+    found = found_in(room, remarks, KEEPER)
+    assert {path: phrases for path, phrases in found.items() if "/completion/" not in path} == {}
 
 
 @pytest.mark.parametrize(
     "room", ["adaptor", "backends", "plugins", "experiments/adaptor_experiments/commands"]
 )
 def test_no_message_has_a_banned_phrase(room: str) -> None:
-    found = {
-        str(path.relative_to(ROOT)): phrases
-        for path in sorted((ROOT / room).rglob("*.py"))
-        if "tests" not in path.parts
-        and (phrases := [phrase for text in messages(path) for phrase in banned(text)])
-    }
-    assert found == {}
+    assert found_in(room, messages) == {}
 
 
 def test_a_banned_phrase_is_found_but_not_in_code_or_output() -> None:

@@ -40,6 +40,7 @@ def test_the_site_has_every_page_and_needs_no_other_host(tmp_path: Path) -> None
     assert ">max_pending_requests<" in keys
 
 
+@pytest.mark.nightly  # `make docs` builds them too
 def test_the_manual_pages_have_the_commands_the_options_and_the_keys(tmp_path: Path) -> None:
     build("man", tmp_path)
     pages = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "man").iterdir()}

@@ -153,7 +153,7 @@ def test_two_reclaims_at_once(nodes: DonatedNodes) -> None:
         subprocess.Popen(nodes.reclaim_words("n1", f"--job={job}"), stdout=subprocess.PIPE, text=True)
         for job in (1, 2)
     ]
-    assert [each.wait(30) for each in both] == [0, 0]
+    assert [each.wait(PATIENCE) for each in both] == [0, 0]
     for each in both:
         each.communicate()
     assert not any(is_alive(pid) for pid in pids)

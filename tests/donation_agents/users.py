@@ -20,7 +20,7 @@ import adaptor
 import adaptor_donation_agents
 from adaptor_donation_agents.records import Order
 from tests.donation_agents.donated_nodes import DonatedNodes, worker_of
-from tests.living import hold, is_alive, until
+from tests.living import PATIENCE, hold, is_alive, until
 
 USER = 100_000 + 2 * (os.getpid() % 100_000)
 """Of these tests alone: others may run beside them, and some of them kill all that this user runs."""
@@ -34,7 +34,14 @@ _UNNEEDED = shutil.ignore_patterns("__pycache__", "daemon", "cli", "budget", "cr
 
 def as_user(words: list[str], uid: int = USER) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        words, user=uid, group=uid, extra_groups=[], capture_output=True, text=True, timeout=30, check=False
+        words,
+        user=uid,
+        group=uid,
+        extra_groups=[],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
 
 

@@ -18,10 +18,10 @@ import psutil
 from click.testing import CliRunner
 
 from adaptor.cli.main import program
-from tests.living import run_text, until
+from tests.living import PATIENCE, run_text, until
 
-LONG = 300.0
-"""Seconds after which a test has waited long enough for anything."""
+LONG = 2 * PATIENCE
+"""Seconds after which a test gives up a command that waits for a whole bag."""
 READING = {"status", "results", "report", "why", "credits", "when"}
 """Commands that tests run often: `Lab.ask` starts no process for them."""
 

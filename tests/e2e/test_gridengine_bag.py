@@ -108,7 +108,7 @@ def test_tasks_of_which_few_fit_on_a_host_run(
     lab.configure(site("gridengine", (3, 4, "20m"), **TERMS))
     lab.bag(["sleep 1"] * 12)
     lab.submit(*options, "tasks.bag")
-    lab.wait(timeout=200)
+    lab.wait()
     exactly_one_result_each(lab, 1, 12)
 
 
@@ -121,6 +121,6 @@ def test_a_script_of_grid_engine_runs_as_a_bag(gridengine: ThrowawayGridEngine, 
     )
     lab.bag(lines, "job.sh")
     lab.submit("job.sh")
-    lab.wait(timeout=120)
+    lab.wait()
     found = {path.name: path.read_text() for path in lab.work.glob("sim.o*")}
     assert found == {f"sim.o1.{index}": f"sim {index}\n" for index in (2, 4, 6)}

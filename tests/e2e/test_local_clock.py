@@ -36,7 +36,7 @@ class Clock:
         new.replace(self._ahead)
 
 
-@pytest.mark.parametrize("settings", [(-HOUR, HOUR), (400 * DAY, 0)])
+@pytest.mark.parametrize("settings", [(-HOUR, HOUR), pytest.param((400 * DAY, 0), marks=pytest.mark.nightly)])
 def test_bags_go_on_whatever_the_clock_says(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, settings: tuple[float, float]
 ) -> None:

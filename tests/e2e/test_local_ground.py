@@ -86,6 +86,7 @@ def test_an_emptied_access_file_without_a_daemon_is_no_obstacle(held: Lab) -> No
     goes_on(held, pid_of(held))
 
 
+@pytest.mark.nightly  # the test below replaces the journal alone
 def test_another_folder_in_its_place_ends_the_daemon(held: Lab, tmp_path: Path) -> None:
     away, pid = tmp_path / "away", pid_of(held)
     shutil.copytree(held.state, tmp_path / "backup")

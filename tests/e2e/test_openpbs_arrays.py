@@ -14,7 +14,7 @@ from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.e2e.many_pilots import PILOTS, dying_at, narrow, run_ten_thousand_tasks
 from tests.living import until
 
-pytestmark = [pytest.mark.pbs, pytest.mark.nightly, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.pbs, pytest.mark.nightly]
 
 
 def elements(openpbs: ThrowawayOpenPbs) -> dict[str, str]:
@@ -64,7 +64,7 @@ def test_a_thousand_tasks_in_forty_pilots_survive_what_befalls_daemon_and_pilots
     openpbs.run(["qdel", running[0]["job"], waiting[-1]["job"]])
     until(lambda: state_of(lab, running[0]["id"]) == "cancelled", "the end of one that ran is seen")
     until(lambda: state_of(lab, waiting[-1]["id"]) in ("cancelled", "withdrawn"), "and of one that waited")
-    lab.wait(timeout=400)
+    lab.wait()
     exactly_one_result_each(lab, 1, tasks)
     until(lambda: not elements(openpbs), "no pilot is left in the queue")
 
@@ -81,7 +81,7 @@ def test_a_pilot_that_is_deleted_in_the_queue_while_no_daemon_runs_is_lost_soon(
     lab.run("daemon", "start")
     until(lambda: state_of(lab, waits["id"]) in ("vanished", "cancelled", "withdrawn"), "its end is seen")
     lab.release()
-    lab.wait(timeout=400)
+    lab.wait()
     exactly_one_result_each(lab, 1, 65)
 
 
@@ -115,7 +115,7 @@ def test_a_bag_of_unknown_runtimes_ends_in_many_pilots_of_few_submissions(
     assert "[" in first["job"], "PBS takes arrays for free slots, too"
     assert len(in_state(lab, "running")) + len(in_state(lab, "queued")) <= most["max_pilots"]
     lab.restart_daemon()
-    lab.wait(timeout=400)
+    lab.wait()
     exactly_one_result_each(lab, 1, tasks)
     for pilot in lab.pilots():
         if pilot["started"]:
@@ -147,5 +147,5 @@ def test_where_pbs_takes_a_part_of_an_array_that_part_does_the_work(
         there = openpbs.run(["qstat", "-t"]).splitlines()
         assert len([line for line in there if "[]" not in line and re.search(r" [RQ] workq", line)]) == most
         lab.release()
-        lab.wait(timeout=400)
+        lab.wait()
     exactly_one_result_each(lab, 1, tasks)

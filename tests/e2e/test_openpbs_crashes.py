@@ -44,6 +44,7 @@ def test_daemon_mom_and_server_are_killed(openpbs: ThrowawayOpenPbs, busy: Lab) 
     until(lambda: not jobs(openpbs), "no pilot is left in the queue", timeout=100)
 
 
+@pytest.mark.nightly  # test_daemon_mom_and_server_are_killed is the usual one
 def test_a_node_loses_its_power(openpbs: ThrowawayOpenPbs, busy: Lab) -> None:
     victim = next(pilot for pilot in busy.pilots() if pilot["state"] == "running")
     held = openpbs.run(["qstat", "-f", victim["job"]])
@@ -64,5 +65,5 @@ def test_tasks_of_which_few_fit_on_a_node_run(
     lab.configure(site("pbs", (3, 12, "20m"), **TERMS))
     lab.bag(["sleep 1"] * 12)
     lab.submit(*options, "tasks.bag")
-    lab.wait(timeout=120)
+    lab.wait()
     exactly_one_result_each(lab, 1, 12)

@@ -34,22 +34,23 @@ def preempting(openpbs: ThrowawayOpenPbs, request: pytest.FixtureRequest) -> Ite
     openpbs.qmgr("set sched default preempt_order = D")
 
 
-@pytest.mark.parametrize("preempting", ["D", pytest.param("R", marks=pytest.mark.nightly)], indirect=True)
+@pytest.mark.parametrize("preempting", ["D", "R"], indirect=True)
+@pytest.mark.nightly  # a cluster of its own; test_slurm_donation.py has the usual way
 def test_a_local_job_gets_donated_nodes_whether_pilots_are_deleted_or_put_back(
     preempting: ThrowawayOpenPbs, lab: Lab
 ) -> None:
     lab.configure(PREEMPTIBLE)
     lab.bag(["#ADAPTOR allocation=transparent replicas=0", *["sleep 6"] * 48])
     lab.submit("tasks.bag")
-    until(lambda: len(donated(lab)) == 4, "all four nodes are donated", timeout=60)
+    until(lambda: len(donated(lab)) == 4, "all four nodes are donated")
     until(lambda: lab.status()["running"] == 16, "tasks run on all of them")
     local_job(preempting, f"cp $PBS_NODEFILE {lab.work}/nodes; sleep 4")
-    until(lambda: (lab.work / "nodes").exists(), "the local job starts", timeout=60)
-    lab.wait(timeout=200)
+    until(lambda: (lab.work / "nodes").exists(), "the local job starts")
+    lab.wait()
     exactly_one_result_each(lab, 1, 48)
     ends = {pilot["node"] for pilot in lab.pilots() if pilot["state"] == "preempted"}
     assert ends == set((lab.work / "nodes").read_text().split())
     lab.run("daemon", "stop")
     outcomes = [each["outcome"] for each in lab.attempts(1, list(range(48)))]
     assert outcomes.count("done") == 48
-    until(lambda: not preempting.run(["qselect"]).split(), "nothing waits to run again", timeout=60)
+    until(lambda: not preempting.run(["qselect"]).split(), "nothing waits to run again")

@@ -30,6 +30,7 @@ def planned_start(cluster: ThrowawayOpenPbs, job: str) -> float:
     return 0.0
 
 
+@pytest.mark.nightly  # waits for a hole of minutes
 def test_several_rounds_of_tasks_fit_into_a_short_hole(openpbs: ThrowawayOpenPbs, lab: Lab) -> None:
     lab.configure(SITE)
     lab.bag(["sleep 20"] * 48)

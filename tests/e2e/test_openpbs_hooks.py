@@ -56,7 +56,7 @@ def begun(lab: Lab) -> dict[str, str]:
 
 def said(lab: Lab, bag: int, tasks: int) -> list[list[str]]:
     """The words that each task has printed, once all are done."""
-    lab.wait(bag, timeout=240)
+    lab.wait(bag)
     exactly_one_result_each(lab, bag, tasks)
     return [Path(task["stdout"]).read_text().split() for task in lab.results(bag)]
 
@@ -65,7 +65,7 @@ def test_the_workers_of_a_pilot_start_on_all_its_nodes(openpbs: ThrowawayOpenPbs
     configure(lab, 16)
     lab.bag([at_once(lab, 4)] * 64)
     bag = lab.submit("tasks.bag")
-    lab.wait(bag, timeout=240)
+    lab.wait(bag)
     exactly_one_result_each(lab, bag, 64)
     assert begun(lab).keys() == set(openpbs.nodes)
 
@@ -93,10 +93,11 @@ def confined(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("confined", [(2, ("cpuacct",))], indirect=True, ids=["two nodes"])
+@pytest.mark.nightly  # a cluster of its own
 def test_pbs_cgroups_starts_the_workers_of_all_nodes(confined: ThrowawayOpenPbs, lab: Lab) -> None:
     configure(lab, 4)
     lab.bag([at_once(lab, 2)] * 16)
-    lab.wait(lab.submit("tasks.bag"), timeout=240)
+    lab.wait(lab.submit("tasks.bag"))
     assert begun(lab).keys() == set(confined.nodes)
     assert all(f"cpuacct:/{confined.network.head}." in groups for groups in begun(lab).values())
 

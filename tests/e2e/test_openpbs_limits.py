@@ -8,7 +8,7 @@ from tests.clusters.openpbs import ThrowawayOpenPbs
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.living import until
 
-pytestmark = [pytest.mark.pbs, pytest.mark.nightly, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.pbs, pytest.mark.nightly]
 
 TASKS = 12
 
@@ -62,7 +62,7 @@ def test_requests_keep_within_what_pbs_allows_now(
         submitted(lab, heuristic=heuristic)
         until(lambda: any(pilot["state"] == "running" for pilot in lab.pilots()), "a pilot runs")
         lab.release()
-        lab.wait(timeout=120)
+        lab.wait()
         exactly_one_result_each(lab, 1, TASKS)
         assert not [pilot for pilot in lab.pilots() if pilot["state"] == "refused"], lab.log()
         for processors, seconds in shapes(openpbs, lab):
@@ -85,7 +85,7 @@ def test_a_request_has_the_memory_that_the_queue_takes_from_one_job(
         lab.bag(["sleep 1"] * TASKS)
         assert "resources_max.mem" in lab.run("submit", "tasks.bag", "--mem", "900M", expect=2).stderr
         bag = lab.submit("tasks.bag", "--mem", "300M")
-        lab.wait(bag, timeout=120)
+        lab.wait(bag)
         exactly_one_result_each(lab, bag, TASKS)
         assert not [pilot for pilot in lab.pilots() if pilot["state"] == "refused"], lab.log()
         assert max(pilot["p"] for pilot in lab.pilots()) <= 2

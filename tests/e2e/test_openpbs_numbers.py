@@ -15,7 +15,6 @@ from tests.living import until
 pytestmark = [
     pytest.mark.pbs,
     pytest.mark.nightly,
-    pytest.mark.timeout(500),
     pytest.mark.skipif(bool(unavailable()), reason=unavailable()),
 ]
 
@@ -79,7 +78,7 @@ def test_a_server_restored_from_a_backup_has_jobs_of_the_user_with_the_numbers_o
     until(lambda: first <= ended(lab, lost).keys(), "the pilots are given up for lost")
     assert {ended(lab, lost)[pilot] for pilot in first} <= {"vanished", "cancelled", "withdrawn"}
     lab.release()
-    lab.wait(timeout=300)
+    lab.wait()
     assert {task["state"] for task in lab.results()} == {"done"}
     assert sorted(openpbs.run(["qselect", "-N", "mine"]).split()) == before
     states = [line.split()[-2] for line in openpbs.run(["qstat", "-t"]).splitlines() if " mine " in line]

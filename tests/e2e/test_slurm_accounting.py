@@ -56,7 +56,7 @@ def test_a_pilot_that_ended_while_no_daemon_ran_is_charged_by_the_accounting(
     )
     lab.run("daemon", "start")
     lab.release()
-    lab.wait(timeout=200)
+    lab.wait()
     until(lambda: not cluster.queue(), "all pilots have left")
     until(
         lambda: all(pilot["state"] not in ("queued", "running") for pilot in lab.pilots()),

@@ -86,6 +86,7 @@ def local_job(cluster: ThrowawaySlurm, lab: Lab, name: str) -> None:
     assert len((lab.work / f"nodes.{name}").read_text().split()) == 2
 
 
+@pytest.mark.nightly  # test_agents_on_slurm.py has one node
 def test_a_local_job_finds_its_nodes_free_whether_the_daemon_lives_or_not(
     lending: ThrowawaySlurm, lab: Lab
 ) -> None:

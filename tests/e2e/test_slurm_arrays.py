@@ -12,9 +12,9 @@ from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_conf import ClusterOptions
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.e2e.many_pilots import PILOTS, dying_at, narrow, run_ten_thousand_tasks
-from tests.living import until
+from tests.living import PATIENCE, until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slurm
 
 
 def jobs(slurm: ThrowawaySlurm, *options: str) -> list[tuple[str, str]]:
@@ -42,7 +42,7 @@ def test_a_thousand_tasks_in_forty_pilots_survive_what_befalls_daemon_and_pilots
     daemon = psutil.Process(lab.daemon_pid())
     lab.bag(["sleep 0.2; echo $ADAPTOR_TASK_ID"] * tasks)
     lab.submit("tasks.bag")
-    daemon.wait(60)
+    daemon.wait(PATIENCE)
     assert len(jobs(slurm)) == PILOTS
     assert len(arrays(slurm)) == 1
     lab.run("daemon", "start")
@@ -55,7 +55,7 @@ def test_a_thousand_tasks_in_forty_pilots_survive_what_befalls_daemon_and_pilots
     slurm.run(["scancel", running[0]["job"], waiting[-1]["job"]])
     until(lambda: ended(lab, running[0]["id"]) == "cancelled", "the end of one that ran is seen")
     until(lambda: ended(lab, waiting[-1]["id"]) in ("cancelled", "withdrawn"), "and of one that waited")
-    lab.wait(timeout=400)
+    lab.wait()
     exactly_one_result_each(lab, 1, tasks)
     until(lambda: not jobs(slurm), "no pilot is left in the queue")
 
@@ -83,6 +83,7 @@ def test_ten_thousand_tasks_in_five_hundred_pilots_run_once_each(own_slurm: Thro
     assert arrays(own_slurm) == asked, "Slurm has no job that the journal has not"
 
 
+@pytest.mark.nightly  # what an operator does by hand
 def test_an_element_is_requeued_and_another_is_held(slurm: ThrowawaySlurm, lab: Lab) -> None:
     tasks = 200
     lab.configure(narrow("slurm"))
@@ -114,7 +115,7 @@ def test_where_slurm_takes_no_arrays_pilots_are_submitted_one_by_one(
     until(lambda: len(jobs(own_slurm)) == 20, "all pilots are in the queue")
     assert len(arrays(own_slurm)) == 20
     lab.release()
-    lab.wait(timeout=400)
+    lab.wait()
     exactly_one_result_each(lab, 1, tasks)
 
 
@@ -155,7 +156,7 @@ def test_where_slurm_takes_a_part_of_an_array_that_part_does_the_work(
     assert len(shown) < 6, "an array is one line"
     assert "QOSMaxSubmitJobPerUserLimit" in lab.run("why", "--kind", "refused").stdout
     lab.release()
-    lab.wait(timeout=400)
+    lab.wait()
     exactly_one_result_each(lab, 1, tasks)
 
 
@@ -170,6 +171,7 @@ def minutes_of_waiting(slurm: ThrowawaySlurm) -> list[int]:
     return found
 
 
+@pytest.mark.nightly  # waits for a schedule of minutes
 def test_pilots_that_wait_for_unknown_tasks_ask_for_less_when_these_are_known(
     slurm: ThrowawaySlurm, lab: Lab
 ) -> None:
@@ -181,5 +183,5 @@ def test_pilots_that_wait_for_unknown_tasks_ask_for_less_when_these_are_known(
     lab.bag(["sleep 20"] * 60)
     lab.submit("tasks.bag")
     until(lambda: 60 in minutes_of_waiting(slurm), "pilots wait with the longest walltime")
-    until(lambda: sum(each <= 8 for each in minutes_of_waiting(slurm)) >= 20, "twenty fit before it", 200)
+    until(lambda: sum(each <= 8 for each in minutes_of_waiting(slurm)) >= 20, "twenty fit before it")
     assert "tasks need no more, and it starts sooner" in lab.run("why", "last").stdout

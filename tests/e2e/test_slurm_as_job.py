@@ -11,7 +11,7 @@ from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab, site
 from tests.e2e.test_local_executor import said
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slurm
 
 SITE = site("slurm", (1, 8, "20m"), initial_tr="1m", idle_timeout=20)
 USUAL = ("--replicas", "0", "--retries", "0")
@@ -36,7 +36,7 @@ def test_a_line_is_a_job_of_its_own(slurm: ThrowawaySlurm, lab: Lab) -> None:
     ]
     lab.bag(lines)
     lab.bag(["#!/bin/sh", "srun sh -c 'echo $SLURM_JOB_ID $SLURM_PROCID'"], "large.sh")
-    lab.run("run", "tasks.bag", "--cpus", "2", *USUAL, expect=3, timeout=200)
+    lab.run("run", "tasks.bag", "--cpus", "2", *USUAL, expect=3)
     tasks = lab.results()
     assert [task["state"] for task in tasks] == [*["done"] * 4, "cancelled", "done", "done"]
     assert (lab.work / "srun-1").read_text() == f"{job_number(1, 0)} 1\n", "once, wherever the pilot is"
@@ -55,7 +55,7 @@ def test_a_task_on_two_nodes_is_a_job_of_its_own(slurm: ThrowawaySlurm, lab: Lab
     lab.configure(SITE)
     rank = "echo $SLURM_PROCID of $SLURM_NTASKS on $SLURMD_NODENAME, job $SLURM_JOB_ID on $SLURM_JOB_NODELIST"
     lab.bag([f"srun sh -c '{rank}'", f"srun -n 4 sh -c '{rank}'", ABOUT_ITSELF, OWN_END])
-    lab.run("run", "tasks.bag", "--nodes", "2", "--cpus", "2", *USUAL, expect=3, timeout=200)
+    lab.run("run", "tasks.bag", "--nodes", "2", "--cpus", "2", *USUAL, expect=3)
     tasks = lab.results()
     assert [task["state"] for task in tasks] == ["done", "done", "done", "cancelled"]
     for number, each in ((0, 1), (1, 2)):
@@ -99,6 +99,7 @@ def test_a_call_is_a_job_of_its_own(slurm: ThrowawaySlurm, lab: Lab) -> None:
     assert {pilot["state"] for pilot in lab.pilots()} <= {"running", "completed"}
 
 
+@pytest.mark.nightly  # rare in scripts
 def test_an_element_cancels_its_array_by_the_number_that_it_finds(slurm: ThrowawaySlurm, lab: Lab) -> None:
     """It is that of the bag: Slurm's job of the same number is the pilot here."""
     lab.configure(SITE)

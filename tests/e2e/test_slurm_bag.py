@@ -35,8 +35,8 @@ def test_all_tasks_end_within_the_limits(slurm: ThrowawaySlurm, lab: Lab, heuris
     lab.bag(f"sleep {draw.uniform(0.2, 4):.2f}; echo $ADAPTOR_TASK_ID" for _ in range(TASKS))
     local_jobs(slurm)
     with QueueWatch(slurm) as watch:
-        lab.run("run", "tasks.bag", timeout=350)
-        until(lambda: not watch.look().jobs, "soon after the bag is done no pilot is left", timeout=60)
+        lab.run("run", "tasks.bag")
+        until(lambda: not watch.look().jobs, "soon after the bag is done no pilot is left")
     assert max(len(seen.jobs) for seen in watch.seen) == 3
     shapes = {(processors, minutes) for seen in watch.seen for _, processors, minutes in seen.jobs}
     assert max(processors for processors, _ in shapes) <= 6
@@ -53,7 +53,7 @@ def test_a_task_that_ends_its_worker_fails_and_the_others_are_done(lab: Lab) -> 
     lab.configure(site("slurm", (3, 6, "20m"), **terms))
     lab.bag(["kill -9 $PPID; sleep 5", *["sleep 1"] * 19])
     lab.submit("tasks.bag")
-    lab.wait(expect=3, timeout=300)
+    lab.wait(expect=3)
     found = lab.results()
     assert [task["state"] for task in found] == ["failed"] + ["done"] * 19
     assert found[0]["error"].startswith("its worker died under it 3 times (last: node ")

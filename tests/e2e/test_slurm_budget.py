@@ -59,7 +59,7 @@ def test_a_budget_is_kept_across_kills_and_the_credits_are_those_of_slurm(
     for results in (5, 20):
         until(partial(has_done, lab, results), "the bag goes on")
         lab.restart_daemon()
-    lab.wait(timeout=200)
+    lab.wait()
     exactly_one_result_each(lab, 1, TASKS)
     until(lambda: used(lab)["reserved"] == 0, "all pilots have ended")
     line = used(lab)
@@ -89,7 +89,7 @@ def test_a_bag_keeps_its_budget_and_its_deadline(
     lab.configure(site("slurm", (3, 4, "20m"), charging_unit="1s", **AGREED))
     lab.bag([f"sleep {2 + task % 3}" for task in range(80)])
     lab.submit("tasks.bag", *aims)
-    lab.wait(timeout=300)
+    lab.wait()
     exactly_one_result_each(lab, 1, 80)
     until(lambda: used(lab)["reserved"] == 0, "all pilots have ended")
     line, (bag,) = used(lab), lab.ask("status", "1")["bags"]
@@ -121,7 +121,7 @@ def test_samples_menu_and_the_chosen_line(slurm: ThrowawaySlurm, lab: Lab) -> No
     assert "bag 1: 30 tasks as a sample at hpc" in quoted.stderr
     assert chosen == "bag 2: 30 tasks"
     assert together.endswith("adaptor results 1,2")
-    lab.wait(2, timeout=200)
+    lab.wait(2)
     for bag in (1, 2):
         exactly_one_result_each(lab, bag, 30)
     slots = int(lines[3].split()[-3])

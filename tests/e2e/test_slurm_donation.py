@@ -42,6 +42,7 @@ def test_a_local_job_gets_donated_nodes_within_the_grace_time(slurm: ThrowawaySl
     assert set(outcomes) <= {"done", "preempted", "returned"}
 
 
+@pytest.mark.nightly  # the test above has the usual way
 def test_a_drained_node_two_jobs_at_once_and_a_killed_daemon(slurm: ThrowawaySlurm, lab: Lab) -> None:
     lab.configure(SITE)
     lab.bag(["#ADAPTOR allocation=transparent retries=0", *[f"trap '' TERM; {lab.hold()}; sleep 5"] * 40])
@@ -62,7 +63,7 @@ def test_a_drained_node_two_jobs_at_once_and_a_killed_daemon(slurm: ThrowawaySlu
     lab.release("daemon-back")
     until(lambda: (lab.work / "one").exists() and (lab.work / "two").exists(), "both jobs have run")
     lab.release()
-    lab.wait(timeout=200)
+    lab.wait()
     exactly_one_result_each(lab, 1, 40)
     told = lab.ask("status", "--sites")[0]["donation"]
     assert told["reclaims"] >= 2

@@ -64,6 +64,7 @@ def test_the_second_and_third_bag_ask_for_what_the_first_needed(
     assert all("192M for each task" in told(lab, bag)[1] for bag in (2, 3))
 
 
+@pytest.mark.nightly  # waits for a schedule
 def test_a_bag_of_a_known_kind_takes_a_hole_in_which_others_wait(slurm: ThrowawaySlurm, lab: Lab) -> None:
     lab.configure(remembering(True))
     lab.wait(fit(lab, 1))

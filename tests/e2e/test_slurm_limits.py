@@ -17,7 +17,7 @@ from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.nightly, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slurm, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_a_partition_that_takes_no_such_jobs_gets_none_and_is_named(
         assert not lab.pilots()
     finally:
         accounts.run(["scontrol", "update", "partition=batch", opened])
-    lab.wait(timeout=120)
+    lab.wait()
     exactly_one_result_each(lab, 1, TASKS)
 
 
@@ -118,7 +118,7 @@ def test_minutes_that_are_used_up_are_named_everywhere(accounts: ThrowawaySlurm,
         assert not accounts.run(["squeue", "-h"])
     finally:
         limit(accounts, "account", "lab", "set", "GrpTRESMins=cpu=-1")
-    lab.wait(timeout=120)
+    lab.wait()
     exactly_one_result_each(lab, 1, TASKS)
 
 
@@ -146,5 +146,5 @@ def test_an_account_that_is_removed_midway_is_named_and_waited_for(
         until(lambda: "bag 2: done" not in lab.run("status", "2").stdout, "no end is promised any more")
     finally:
         accounts.run(["sacctmgr", "-i", "add", "user", user, "account=phys", "DefaultAccount=phys"])
-    lab.wait(2, timeout=240)
+    lab.wait(2)
     exactly_one_result_each(lab, 2, TASKS)

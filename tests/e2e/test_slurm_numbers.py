@@ -11,7 +11,7 @@ from tests.clusters.slurm_conf import ClusterOptions
 from tests.e2e.lab import Lab, site
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.nightly, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slurm, pytest.mark.nightly]
 
 SITE = site(
     "slurm", (3, 4, "20m"), initial_tr="3m", idle_timeout=10, command_timeout=10, daemon={"worker_timeout": 8}
@@ -57,7 +57,7 @@ def goes_on(lab: Lab, slurm: ThrowawaySlurm, own: set[str], lost: set[str]) -> N
     until(lambda: ended() == lost, "the pilots are given up for lost")
     assert {pilot["state"] for pilot in lab.pilots() if pilot["job"] in lost} <= {"vanished", "cancelled"}
     lab.release()
-    lab.wait(timeout=300)
+    lab.wait()
     assert {task["state"] for task in lab.results()} == {"done"}
     assert {id for id, name in names(slurm).items() if name == "mine"} == own
     assert "cancelled job" not in lab.run("why", "1").stdout

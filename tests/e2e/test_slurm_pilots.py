@@ -24,7 +24,7 @@ def test_a_preempted_pilot_gives_its_tasks_back(slurm: ThrowawaySlurm, lab: Lab)
     slurm.occupy(4, 1, "sleep 3")
     until(lambda: lab.pilots()[0]["state"] == "preempted", "the pilot gives way")
     lab.release()
-    lab.wait(timeout=200)
+    lab.wait()
     exactly_one_result_each(lab, 1, 16)
     lab.run("daemon", "stop")
     with sqlite3.connect(lab.state / "journal.sqlite") as journal:
@@ -63,7 +63,7 @@ def test_tr_grows_by_the_factor_until_the_tasks_finish(slurm: ThrowawaySlurm, la
         site("slurm", (1, 4, "10m"), heuristic="adaptive", initial_tr="30s", growth_factor=2, pad="30s")
     )
     lab.bag(['[ "$ADAPTOR_ATTEMPT" -gt 1 ] || sleep 70'] * 4)  # longer than the minute, in the first one
-    lab.run("run", "tasks.bag", timeout=350)
+    lab.run("run", "tasks.bag")
     exactly_one_result_each(lab, 1, 4)
     requests = lab.ask("report", "1")["requests"]
     # Cut after 55 s of its minute, or a few less where the worker starts slowly; twice that and the pad are

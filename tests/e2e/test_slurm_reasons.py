@@ -17,7 +17,7 @@ from tests.e2e.lab import Lab, exactly_one_result_each, site
 from tests.e2e.test_slurm_budget import PRICE, recount
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.nightly, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slurm, pytest.mark.nightly]
 
 USER = getpass.getuser()
 ENFORCED = ("AccountingStorageEnforce=associations,limits,qos,safe",)

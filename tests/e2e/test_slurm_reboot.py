@@ -50,6 +50,7 @@ def answers(lab: Lab) -> bool:
     return asked.returncode == 0
 
 
+@pytest.mark.nightly  # test_slurm_crashes.py has the kill of a daemon
 def test_the_daemon_comes_back_with_its_pilots(slurm: ThrowawaySlurm, lab: Lab, systemd: SystemdUser) -> None:
     lab.configure(SITE)
     installed = adaptor(lab, systemd, "daemon", "install", "--yes")

@@ -78,7 +78,7 @@ def test_mpi_within_the_processors_of_a_task(slurm: ThrowawaySlurm, lab: Lab, mp
     lab.configure(SITE)
     own = "d=$(mktemp -d); TMPDIR=$d"
     lab.bag([f'{own} {mpirun} -n 2 {sys.executable} {HELLO}; e=$?; rm -r "$d"; exit $e'] * 4)
-    lab.run("run", "tasks.bag", "--cpus", "2", "--replicas", "0", timeout=200)
+    lab.run("run", "tasks.bag", "--cpus", "2", "--replicas", "0")
     exactly_one_result_each(lab, 1, 4)
     for task in lab.results(1):
         assert hellos(task, 2) == [task["node"]] * 2
@@ -89,7 +89,7 @@ def test_mpi_over_two_nodes_of_a_pilot(slurm: ThrowawaySlurm, lab: Lab, mpirun: 
     lab.configure(SITE)
     hello = f"{mpirun} -n 8 {sys.executable} {HELLO}"
     lab.bag([f"echo $ADAPTOR_NODES $(tr '\\n' ' ' < $ADAPTOR_NODEFILE); {hello}"] * 2)
-    lab.run("run", "tasks.bag", "--nodes", "2", "--cpus", "4", timeout=200)
+    lab.run("run", "tasks.bag", "--nodes", "2", "--cpus", "4")
     exactly_one_result_each(lab, 1, 2)
     for task in lab.results(1):
         count, *nodes = Path(task["stdout"]).read_text().partition("\n")[0].split()

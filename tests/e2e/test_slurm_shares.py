@@ -66,6 +66,7 @@ def test_tasks_have_all_processors_of_their_pilot_each_its_own(own_slurm: Throwa
     indirect=True,
     ids=["6 processors"],
 )
+@pytest.mark.nightly  # a cluster of its own
 def test_the_step_of_tasks_of_several_processors_has_all_of_its_node(
     own_slurm: ThrowawaySlurm, lab: Lab
 ) -> None:
@@ -78,6 +79,7 @@ def test_the_step_of_tasks_of_several_processors_has_all_of_its_node(
 
 
 @bound
+@pytest.mark.nightly  # a cluster of its own
 def test_a_step_that_gets_less_than_was_asked_for_is_used_as_far_as_it_goes_and_named(
     own_slurm: ThrowawaySlurm, lab: Lab
 ) -> None:
@@ -122,6 +124,7 @@ def test_tasks_of_one_gpu_are_on_all_that_their_pilot_has(own_slurm: ThrowawaySl
 
 
 @with_gpus
+@pytest.mark.nightly  # a cluster of its own
 def test_no_gpu_is_held_by_more_tasks_than_may_share_it(own_slurm: ThrowawaySlurm, lab: Lab) -> None:
     lab.configure(SITE)
     lab.bag([TASK] * 12)

@@ -12,7 +12,7 @@ from tests.e2e.lab import Lab, site
 from tests.e2e.watching import QueueWatch
 from tests.living import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.nightly, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slurm, pytest.mark.nightly]
 
 SITE = site("slurm", (3, 4, "20m"), initial_tr="3m", idle_timeout=10, command_timeout=10)
 LOOKS = 4  # more than a pilot may be missed in a row

@@ -179,6 +179,21 @@ def test_tasks_of_which_few_fit_on_a_node_get_few_slots() -> None:
     assert few.holds(160 * 600 / 4)
 
 
+def test_no_end_is_before_the_end_of_a_reservation_for_which_every_pilot_waits() -> None:
+    """Jobs of others may end at any time; a reservation does not."""
+    waits = KnownPilot(job="7", p=16, tr=3600.0, slots=16, started=None, predicted=None)
+    low = {}
+    for blocks in ("123", "reservation maintenance"):
+        queue = QueueState(
+            now=0.0,
+            processors=16,
+            running=(RunningJob(blocks, 16, 36_000.0),),
+            pending=(PendingJob("7", 16, 3600.0),),
+        )
+        low[blocks] = end_of(known(16, site(queue, pilots=(waits,)), surety=1.5)).low
+    assert low["123"] < 36_000 <= low["reservation maintenance"]
+
+
 def test_an_interval_reaches_the_end_as_planned_where_every_pilot_waits() -> None:
     """Waits of earlier pilots, which were nearly nothing, do not promise that this one starts as soon."""
     held = RunningJob("9", 16, 10_000.0)

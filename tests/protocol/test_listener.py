@@ -14,6 +14,7 @@ import pytest
 from adaptor.protocol import listener
 from adaptor.protocol.access import host_and_port
 from adaptor.protocol.listener import Caller, ConnectionRoom, Listener
+from tests.living import PATIENCE
 
 ELSEWHERE, HERE = "192.0.2.7", "127.0.0.1"
 ROOM = ConnectionRoom(proven=9, silent=3, begun=3)
@@ -253,4 +254,4 @@ def test_where_there_is_no_loopback_of_ipv4_that_of_ipv6_serves(monkeypatch: pyt
 @pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")
 def test_a_port_of_ipv6_takes_connections() -> None:
     with listener.listen("::1") as listening:
-        socket.create_connection(listening.getsockname()[:2], timeout=5).close()
+        socket.create_connection(listening.getsockname()[:2], timeout=PATIENCE).close()

@@ -72,7 +72,7 @@ class Relay:
     def end(self) -> int:
         assert self.process.stdin is not None
         self.process.stdin.close()
-        return self.process.wait(20)
+        return self.process.wait(PATIENCE)
 
 
 def worker(relay: Relay, daemon: Daemon, name: bytes = b"1-n-1") -> AbstractContextManager[Peer]:
@@ -172,7 +172,7 @@ def test_without_a_sign_of_life_it_is_gone(
     with os.fdopen(reading, "r") as nobody_speaks, open(os.devnull, "w") as unheard:
         monkeypatch.setattr(sys, "stdin", nobody_speaks)
         monkeypatch.setattr(sys, "stdout", unheard)
-        asyncio.run(asyncio.wait_for(relay.relay(daemon.port, tmp_path, None), 20))
+        asyncio.run(asyncio.wait_for(relay.relay(daemon.port, tmp_path, None), PATIENCE))
     os.close(writing)
 
 

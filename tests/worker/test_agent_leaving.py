@@ -13,7 +13,7 @@ import pytest
 
 from adaptor.protocol.messages import Ending, Leaving, Orders, Result
 from adaptor.worker.tasks import MOMENT
-from tests.living import hold, is_alive, read_pids
+from tests.living import PATIENCE, hold, is_alive, read_pids
 from tests.worker.fake_daemon import Harness, key, task, wait_for
 
 STUBBORN = "trap '' TERM; echo $$ > {pid}; while :; do sleep 1; done"
@@ -206,7 +206,7 @@ def test_what_hides_its_origin_is_gone_with_the_worker(harness: Harness) -> None
 
 def test_started_wrongly(harness: Harness) -> None:
     worker = harness.start(ADAPTOR_PILOT=None)
-    assert worker.wait(30) == 78
+    assert worker.wait(PATIENCE) == 78
 
 
 def test_the_log_is_private(harness: Harness, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from adaptor.resources import TaskSize
 from adaptor.worker.parts import NODEFILE, NodeFiles, Parts
 from adaptor.worker.tasks import WorkerTasks
 from adaptor.worker.timers import Timers
-from tests.living import until
+from tests.living import PATIENCE, until
 from tests.worker.attempts import turn
 from tests.worker.fake_daemon import Harness
 
@@ -53,7 +53,7 @@ def test_what_an_attempt_left_on_a_node_is_asked_to_end(
     parts = Parts(files, timers, ended.append)
     parts.begin(KEY)
     parts.end([KEY], Ending.ABORTED, time.monotonic() + 100)
-    assert stray.wait(30) == -15
+    assert stray.wait(PATIENCE) == -15
 
     def looked() -> list[Result]:
         timers.run(time.monotonic())
@@ -82,7 +82,7 @@ def test_what_does_not_end_is_killed(files: NodeFiles) -> None:
     timers.run(now + 101)
     (result,) = ended
     assert result.ending is Ending.ENDED
-    assert stubborn.wait(30) == -9
+    assert stubborn.wait(PATIENCE) == -9
     stubborn.stdout.close()
 
 

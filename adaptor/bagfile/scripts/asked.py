@@ -1,4 +1,4 @@
-"""What a script asks for, in the words of a bag, and which configured sites are meant (`--partition`, …)."""
+"""A script's options in the words of a bag, and the configured sites that it means (`--partition`, …)."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class SiteWish(msgspec.Struct, frozen=True):
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """What a user should know of a line that does not stop the script."""
+    """A warning about a line that does not stop the script."""
 
     line: int
     text: str
     changes: bool = False
-    """Whether the element finds or does something else than the line says."""
+    """True if the element finds or does something else than the line says."""
 
 
 class ScriptOptions(msgspec.Struct, kw_only=True):
     """Filled option by option."""
 
     ignored: Callable[[str], bool] = lambda _name: False
-    """Whether the user ignores what has this name."""
+    """True if the user ignores the option of this name."""
     obstacles: list[OptionError] = []
     """All that stops the script."""
     remarks: list[Remark] = []
@@ -69,7 +69,7 @@ class ScriptOptions(msgspec.Struct, kw_only=True):
     memory_per_cpu: int | None = None
     """Bytes."""
     gpus_each: bool = False
-    """Whether the GPUs are those of each process."""
+    """True if the GPUs are those of each process."""
     memory_per_gpu: int | None = None
     """Bytes."""
     output: str = ""
@@ -149,16 +149,16 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     of_sites: Mapping[str, str]
     """By name, the key of the site's configuration that says so for all its pilots; empty: none does."""
     without_effect: Collection[str]
-    """What changes nothing about what an element on one node finds and does."""
+    """Options that change nothing for an element on one node."""
     why_not: Mapping[str, str]
     """By name, why others stop the script."""
     not_as_asked: Mapping[str, str] = {}
     """By name, what becomes of options that inform or decorate."""
     append: bool = False
-    """Whether the files of a job are opened to append to them."""
+    """True if the files of a job are opened to append to them."""
 
     def read(self, given: Sequence[GivenOption], ignored: Callable[[str], bool]) -> ScriptOptions:
-        """What these options ask for; later ones win."""
+        """The options as a bag has them; later ones win."""
         asked = ScriptOptions(ignored=ignored, append=self.append)
         for each in given:
             if each.name in self.of_sites:

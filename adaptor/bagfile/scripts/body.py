@@ -1,4 +1,4 @@
-"""What the commands of a script say that matters: steps of several processes, and calls of the scheduler."""
+"""Commands in a script that matter: steps of several processes, and calls of the scheduler."""
 
 from __future__ import annotations
 

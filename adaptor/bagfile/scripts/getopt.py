@@ -68,7 +68,7 @@ def words_of(rest: str, line: int) -> list[Word]:
 
 
 Takes = Literal["value", "two values", "perhaps", "nothing"]
-"""Whether an option has a value; `perhaps`: only behind `=`."""
+"""True if an option has a value; `perhaps`: only behind `=`."""
 
 
 _LONGEST = 500  # characters of a message

@@ -35,7 +35,7 @@ SHIM_OFF = "shim=off"  # an `#ADAPTOR` line that is for `adaptor.shims`
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line adds to a script, and where it was given."""
+    """Options of the command line that go with a script, and where they were given."""
 
     folder: str
     """In which it was submitted, absolute."""
@@ -57,7 +57,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     sites: Mapping[str, SiteConfig] = {}
     """Of the configuration."""
     notified: bool = False
-    """Whether the configuration says who gets messages about the end of bags."""
+    """True if the configuration says who gets messages about the end of bags."""
 
     def ignores(self, name: str) -> bool:
         """`l` stands for no single resource, so it is not ignored as a whole."""
@@ -75,7 +75,7 @@ class ScriptBag(msgspec.Struct, frozen=True):
     cwd: str
     """Absolute, or below the folder of the submission."""
     sites: tuple[str, ...]
-    """Those of the configuration that have what the script asks for; empty: all."""
+    """Configured sites that have what the script asks for; empty: all."""
     remarks: list[Remark]
 
 
@@ -314,7 +314,7 @@ class _Maker(msgspec.Struct, frozen=True):
         return (environment, chosen) if everything else ({}, chosen)
 
     def _variables(self) -> dict[str, str]:
-        """What is known now of the variables of all elements."""
+        """The known variables of all elements."""
         given = self.submission
         if self.dialect == "gridengine":
             return self._of_grid_engine()

@@ -98,7 +98,7 @@ class ArraySpec(msgspec.Struct, frozen=True):
     indices: tuple[int, ...]
     """Rising, each once."""
     at_most: int | None
-    """How many may run at the same time; None: any number, which `%0` says too."""
+    """The elements that may run at the same time; None: any number, which `%0` says too."""
     step: int = 1
     """Of its last range, as Slurm tells it to the elements."""
 

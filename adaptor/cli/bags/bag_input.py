@@ -145,7 +145,7 @@ def _script(
 
 
 def _data(source: TaskSource) -> bytes | None:
-    """What the file holds; None: the tasks come from elsewhere."""
+    """The text of the file; None: the tasks come from elsewhere."""
     elsewhere = (source.template, source.csv, source.command, source.values or None)
     if source.file is None or any(each is not None for each in elsewhere):
         return None

@@ -75,7 +75,7 @@ def together(pilots: Sequence[api.PilotRecord]) -> list[api.PilotRecord | ArrayL
 
 
 def pilots_of(row: api.PilotRecord | ArrayLine) -> tuple[api.PilotRecord, ...]:
-    """What a line stands for."""
+    """The pilots of a line."""
     return row.pilots if isinstance(row, ArrayLine) else (row,)
 
 

@@ -1,4 +1,4 @@
-"""What `adaptor watch` shows of each bag: its bar and its numbers, in one line or two by the width."""
+"""The bar and the numbers of a bag in `adaptor watch`, in one line or two by the width."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def report(selector: str, html_file: str | None, every: bool, as_json: bool) -> 
 
 
 def advice(reader: BagReader, bag: int) -> list[str]:
-    """What the bag would have better asked for; without a daemon nothing is known of free slots."""
+    """Advice on what to ask for next time; without a daemon nothing is known of free slots."""
     told = reader.get(api.GetAdvice(bag))
     if not reader.offline:
         return told.lines

@@ -182,7 +182,7 @@ _SCARCE = 1 << 16  # bytes
 
 
 def summary_lines(bag: api.BagView, sums: api.TaskSums | None, outputs: Outputs) -> Iterator[str]:
-    """What became of the bag, then each ending of its failures with the end of one standard error."""
+    """The end of the bag, then each kind of failure with the end of one standard error."""
     yield f"{title(bag)}: {counts(bag)}; output in {printable(bag.output)}"
     if sums is None:
         return
@@ -198,7 +198,7 @@ def summary_lines(bag: api.BagView, sums: api.TaskSums | None, outputs: Outputs)
 
 
 def _is_full(folder: str) -> bool:
-    """Whether users can write less than `_SCARCE` there; not where a quota of their own is used up."""
+    """True if users can write less than `_SCARCE` there; a quota of their own does not show."""
     try:
         found = os.statvfs(folder)
     except OSError:
@@ -264,7 +264,7 @@ def _path(path: str | None, within: str) -> str:
 
 
 class _Lines:
-    """What `csv.writer` writes to."""
+    """A file for `csv.writer`."""
 
     def write(self, line: str) -> str:
         return line

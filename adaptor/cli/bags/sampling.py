@@ -1,4 +1,4 @@
-"""What a quote knows of a bag: by earlier bags of its kind, or by a sample on every site (BaTS)."""
+"""Runtimes for a quote: from earlier bags of its kind, or from a sample on every site (BaTS)."""
 
 from __future__ import annotations
 

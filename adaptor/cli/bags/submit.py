@@ -158,7 +158,7 @@ def append(bag: str, tasks: list[api.TaskInput], last: bool, config: str | None,
 
 
 _HALT_VALUE = re.compile(r"(now|soon),(fail|success|done)=")
-"""What stands behind `--halt` of GNU parallel, where it is taken for the command."""
+"""The value of GNU parallel's `--halt`, where it is taken for the command."""
 
 
 @click.command(cls=bag_input.WithWords)
@@ -243,12 +243,12 @@ def run(
 
 
 def on_terminal() -> bool:
-    """Whether a person can be asked."""
+    """True if a person can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _interrupted(number: int, private: bool) -> str:
-    """What Ctrl-C has stopped, what is kept, and how to continue."""
+    """A message after Ctrl-C: what has stopped, what is kept, and how to continue."""
     if not private:
         return f"bag {number} continues (adaptor watch {number}, adaptor cancel {number})"
     try:

@@ -1,4 +1,4 @@
-"""What tasks have printed: whole, or as it grows; and what of it is gone."""
+"""Output of tasks: whole, or as it grows; and which of it is gone."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def print_outputs(
 
 
 def gone_lines(tasks: list[api.TaskView], outputs: Outputs, stream: Stream) -> Iterator[str]:
-    """What is gone of the outputs of tasks that have run and of which nothing is left.
+    """A note on tasks that have run and whose output is gone.
 
     Workers remove what stays empty. So an output is gone only if its folder is, or was made after the end of
     the task. Files that a batch script names stay.
@@ -116,7 +116,7 @@ def outputs_of(bag: api.BagView) -> Outputs:
 
 
 def _print_whole(place: OutputPlace, name: str, tag: str) -> bool:
-    """Whether the last line that was printed has its end. `tag`: what each line begins with."""
+    """True if the last line that was printed has its end. `tag`: the beginning of each line."""
     sys.stdout.flush()
     try:
         file = open_place(place)

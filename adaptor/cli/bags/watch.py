@@ -171,7 +171,7 @@ PILOTS_PAUSE = 5.0  # seconds between two lines on pilots
 
 
 class Narrator:
-    """What is worth a line: each tenth of a bag, its first failure, bags before it, changes of pilots."""
+    """News worth a line: each tenth of a bag, its first failure, bags before it, changes of pilots."""
 
     def __init__(self) -> None:
         self._bags: dict[int, tuple[object, ...]] = {}

@@ -146,7 +146,7 @@ _CHANGES = {"added": "added", "removed": "removed", "changed": "changed", "other
 
 
 def _asking_about_sites(start: Callable[[bool], bool], drop_sites: bool, as_json: bool) -> bool:
-    """What `start` returns, which may drop sites; on a terminal the user may say so after all."""
+    """The result of `start`, which may drop sites; on a terminal the user is asked first."""
     try:
         return start(drop_sites)
     except VanishedSitesError as gone:

@@ -248,7 +248,7 @@ class Systemd:
         ]
 
     def remarks(self) -> list[str]:
-        """What is left to the user, with the way out."""
+        """A note on what is left to the user, with the way out."""
         if lingers():
             return ["lingering is on: the daemon outlives your logout, and starts with the machine"]
         return [
@@ -263,7 +263,7 @@ class Systemd:
 
 
 def lingers() -> bool:
-    """Whether processes of this user outlive the logout."""
+    """True if processes of this user outlive the logout."""
     user = getpass.getuser()
     try:
         told = _run(["loginctl", "show-user", user, "--property=Linger", "--value"])

@@ -150,7 +150,7 @@ def _tell(name: str, text: str) -> None:
 
 
 def findings(site: SiteConfig) -> list[Finding]:
-    """What is right, what is doubtful and what is wrong with a site's configuration."""
+    """Findings about a site's configuration: right, doubtful or wrong."""
     from adaptor.config.schema import sites_of
     from adaptor.daemon.remote.check import check_where_it_is
     from adaptor.daemon.spool import check_spool

@@ -61,6 +61,16 @@ def drawn_jobs(
     return msgspec.structs.replace(queue, running=tuple(running), pending=tuple(pending))
 
 
+def all_ended(queue: QueueState, own: Collection[str]) -> QueueState:
+    """The queue in which each job of others ends at once. Reservations and what else is no job stay."""
+    running = [
+        job if job.id in own or not is_job(job.id) else msgspec.structs.replace(job, end=queue.now + _LEAST)
+        for job in queue.running
+    ]
+    pending = [job for job in queue.pending if job.id in own or not is_job(job.id)]
+    return msgspec.structs.replace(queue, running=tuple(running), pending=tuple(pending))
+
+
 def is_job(id: str) -> bool:
     """Whether an id of a queue is that of a job: those of reservations and licences are words."""
     return " " not in id

@@ -1,4 +1,4 @@
-"""What a Python process keeps from one call to the next: its files, its variables, the look at its memory.
+"""The state that a Python process keeps between calls: its files, its variables, the look at its memory.
 
 A worker sends this source to the process (`warm`), so it imports nothing of the adaptor.
 """
@@ -50,7 +50,7 @@ class CallFiles:
         os.dup2(self._null, 2)
 
     def unused(self, names: list[str]) -> bool:
-        """Whether the files are empty and as they came: no flag, mode or offset has changed.
+        """True if the files are empty and as they came: no flag, mode or offset has changed.
 
         `names`: of this call's output files; those of an earlier attempt of this name are removed.
         """
@@ -102,7 +102,7 @@ class CallFiles:
 
 
 def _state(handle: int) -> Any:
-    """What a call changes that uses a file, or makes it another one; at 6 and 7 the size and the offset."""
+    """Facts of a file that its use changes; at 6 and 7 the size and the offset."""
     status = os.fstat(handle)
     where = os.lseek(handle, 0, os.SEEK_CUR) if stat.S_ISREG(status.st_mode) else 0
     return (*status[:7], where, fcntl.fcntl(handle, fcntl.F_GETFL))
@@ -115,7 +115,7 @@ class Variables:
         self._before: dict[str, str | None] = {}
 
     def set(self, told: dict[str, str]) -> None:
-        """Those of the next call, in place of those of the last one."""
+        """Set those of the next call in place of those of the last one."""
         for name, value in self._before.items():
             if name not in told:
                 if value is None:

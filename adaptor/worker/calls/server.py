@@ -124,7 +124,7 @@ def _initialized(initializer: bytes, folder: str) -> tuple[bytes, str] | None:
 
 
 class Messages:
-    """What the worker sends; it waits for the answer to one call before it sends the next."""
+    """The worker's messages; it waits for the answer to one call before it sends the next."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

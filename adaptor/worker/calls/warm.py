@@ -42,7 +42,7 @@ _OF_ONE_CALL = ("ADAPTOR_TASK_ID", "ADAPTOR_ATTEMPT", "ADAPTOR_DEADLINE")
 
 
 class CallPlace(msgspec.Struct, frozen=True):
-    """What a process is started for, and what it keeps."""
+    """The key of a process: what it is started for, and what it keeps."""
 
     bag: int
     size: TaskSize
@@ -64,12 +64,12 @@ class CallAnswer(msgspec.Struct, frozen=True):
     alone: bool  # whether the call has left no child
     reaped: bool  # whether children of the call have ended; such a one may have left its own to the worker
     kept: bool
-    """Whether it has written nothing, so that the process keeps its files for the next call; else they have
+    """True if it has written nothing, so that the process keeps its files for the next call; else they have
     its names now."""
 
 
 class KeptFiles(msgspec.Struct, frozen=True):
-    """What a process has open for its calls."""
+    """The open files of a process for its calls."""
 
     cwd: str
     names: tuple[str, str] | None

@@ -110,7 +110,7 @@ class WarmProcesses:
         return None if kept is None else kept.names
 
     def are_silent(self, bag: int) -> bool:
-        """Whether the calls of a bag write nothing, as far as is known, so that they need no new files."""
+        """True if the calls of a bag write nothing, as far as is known, so that they need no new files."""
         return bag in self._silent
 
     def wrote(self, pid: int) -> None:
@@ -178,7 +178,7 @@ class WarmProcesses:
             self._end_idle(next(iter(self._idle)), now)
 
     def processors_of(self, bag: int) -> list[tuple[int, ...]]:
-        """Those of each process that waits for calls of a bag."""
+        """The processors of each process that waits for calls of a bag."""
         return [process.place.cpus for _, process in self._idle.values() if process.place.bag == bag]
 
     def would_displace(self, held: HeldTask, running: int) -> float | None:
@@ -235,7 +235,7 @@ class WarmProcesses:
         self._tend.advance(min([*dues, *self._ending.values()], default=NEVER))
 
     def leads(self, pid: int) -> bool:
-        """Whether a process is in the session of one that waits for calls: what an earlier call left."""
+        """True if a process is in the session of one that waits for calls: an earlier call left it."""
         try:
             return os.getsid(pid) in self
         except ProcessLookupError:

@@ -63,7 +63,7 @@ class TaskJobs:
         self._lists: dict[Path, str] = {}  # the lists of nodes that are written, with what they hold
 
     def environment(self, given: Mapping[str, str], bag: BagContext, lease: Lease) -> dict[str, str]:
-        """What a task finds. `given`: what it has besides. Raises CannotStartError."""
+        """The environment of a task. `given`: its variables besides the job's. Raises CannotStartError."""
         script = bag.script
         dialect = script.dialect if script is not None else self._scheduler
         if dialect is None:
@@ -81,7 +81,7 @@ class TaskJobs:
         return told
 
     def numbers(self, bag: BagContext, lease: Lease) -> dict[str, str]:
-        """What of it differs between the calls of a bag."""
+        """Variables that differ between the calls of a bag."""
         if self._scheduler is None:
             return {}
         told = _NUMBERED[self._scheduler](_element(bag, lease))

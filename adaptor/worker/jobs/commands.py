@@ -78,7 +78,7 @@ class NodeCommands:
         return f'#!/bin/sh\nADAPTOR_DIR={shlex.quote(str(self._state))} exec {words} "$@"\n'
 
     def remove(self) -> None:
-        """What lies outside of the folder."""
+        """Remove what lies outside of the folder."""
         if self._slots:
             with contextlib.suppress(OSError):
                 Path(self._slots).unlink()

@@ -34,7 +34,7 @@ _FLAGS = frozenset({
     "--external-launcher", "--label", "-u", "-O", "-Q", "-s", "-v", "-K", "-k", "-X", "-l",
 })  # fmt: skip
 _PERHAPS = frozenset({"--exclusive", "--kill-on-bad-exit", "--propagate"})
-"""Those of the flags that may have a value behind `=`."""
+"""Flags that may have a value behind `=`."""
 _VALUES = {
     "-n": "--ntasks", "-N": "--nodes", "-c": "--cpus-per-task", "-m": "--distribution", "-J": "--job-name",
     "-t": "--time", "-T": "--threads", "-G": "--gpus", "-p": "--partition", "-A": "--account", "-q": "--qos",
@@ -64,7 +64,7 @@ class StepError(Exception):
 
 @dataclasses.dataclass
 class Step:
-    """What one call of srun asks for."""
+    """The request of one call of srun."""
 
     command: list[str]
     processes: int
@@ -176,7 +176,7 @@ def _unsupported(what: str) -> StepError:
 
 
 def is_over_nodes(environment: Mapping[str, str]) -> bool:
-    """Whether the task has several nodes."""
+    """True if the task has several nodes."""
     return environment.get("SLURM_JOB_NUM_NODES", "1") != "1"
 
 
@@ -209,7 +209,7 @@ def over_nodes(step: Step, given: Mapping[str, str], pilot: str) -> tuple[list[s
 
 
 def processors(step: Step, there: int) -> int:
-    """How many of the element's processors it uses. Raises StepError: it has not that many."""
+    """The number of the element's processors that it uses. Raises StepError: it has not that many."""
     needed = step.processes * (step.cpus or 1)
     if step.overcommit:
         return min(needed, there)
@@ -220,7 +220,7 @@ def processors(step: Step, there: int) -> int:
 
 
 def environment_of(step: Step, rank: int, given: Mapping[str, str]) -> dict[str, str]:
-    """What process number `rank` of a step finds."""
+    """Variables of process number `rank` of a step."""
     count = str(step.processes)
     told = {
         "SLURM_NTASKS": count,
@@ -260,7 +260,7 @@ def file_name(pattern: str, rank: int, given: Mapping[str, str]) -> str:
 
 
 def is_mpi(command: Sequence[str]) -> bool:
-    """Whether the program, or a script among its first arguments, seems to be one of MPI."""
+    """True if the program, or a script among its first arguments, seems to be one of MPI."""
     program = shutil.which(command[0])
     files = [program, *(word for word in command[1:4] if not word.startswith("-"))]
     return any(_holds_mpi(path) for path in files if path and Path(path).is_file())

@@ -103,7 +103,7 @@ class UnsafeError(Exception):
 class RuntimeFolder(OpenFolder):
     @property
     def is_roots(self) -> bool:
-        """Whether root alone can put something into it."""
+        """True if root alone can put something into it."""
         status = os.fstat(self._handle)
         return status.st_uid == ROOT and not status.st_mode & _OTHERS_WRITE
 

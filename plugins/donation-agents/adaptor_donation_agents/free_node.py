@@ -37,7 +37,7 @@ _VERSION = 0x20080522  # of capset(2) with 64 capabilities
 
 
 class _Answer(NamedTuple):
-    """What became of one use."""
+    """The end of one use."""
 
     tag: str
     free: bool

@@ -29,7 +29,7 @@ class Freed(NamedTuple):
 
     tag: str  # empty: its record was damaged
     free: bool
-    """Whether nothing of it lives. Everything of the user was examined, unless its keeper ended it."""
+    """True if nothing of it lives. Everything of the user was examined, unless its keeper ended it."""
     problems: tuple[str, ...]
     unclosed: UseRecord | None
     """The use, if its end note is still missing and none of its known processes lives."""
@@ -77,7 +77,7 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
 
 
 def _kill(sign: str, known: list[Process], until: float) -> list[Process]:
-    """Those of a use that cannot be killed by `until` (monotonic seconds)."""
+    """Processes of a use that cannot be killed by `until` (monotonic seconds)."""
     end_trees(sign, _living(known), until)
     return find(sign, _living(known))
 

@@ -22,7 +22,7 @@ class Script(NamedTuple):
 
 
 class Hooks(NamedTuple):
-    """What a site's scheduler needs."""
+    """The needs of a site's scheduler."""
 
     scripts: tuple[Script, ...]
     instructions: tuple[str, ...]
@@ -31,7 +31,7 @@ class Hooks(NamedTuple):
 
 
 class HookOptions(NamedTuple):
-    """What all hooks are made from."""
+    """The values from which all hooks are made."""
 
     site: str
     python: str  # the interpreter on the nodes, absolute

@@ -176,7 +176,7 @@ _ASIDE = {"site-packages", "dist-packages", "test"}
 
 
 def changeable_by_others(interpreter: str) -> list[str]:
-    """What of an interpreter, its libraries and this package not only root can change, a phrase each.
+    """Parts of an interpreter, its libraries and this package that not only root can change, a phrase each.
 
     Raises AdaptorError: it does not run, or does not have this package.
     """

@@ -25,7 +25,7 @@ _SLACK = 60.0
 
 
 class Ordered(msgspec.Struct, frozen=True):
-    """What of an order is needed to report on it."""
+    """The parts of an order that a report needs."""
 
     tag: str
     node: str

@@ -1,4 +1,4 @@
-"""What is written down of a use of a donated node: its order, its record on the node, requests for its end.
+"""Records of a use of a donated node: its order, its record on the node, requests for its end.
 
 Every name in them becomes part of a file's name.
 """
@@ -135,7 +135,7 @@ def _wrong(content: object, form: type) -> list[str]:
 
 
 def _kind(hint: Any) -> type | tuple[type, ...]:
-    """What JSON makes of a value of this type; it writes whole numbers without a point."""
+    """A value of this type as JSON gives it; it writes whole numbers without a point."""
     if hint is float:
         return (int, float)
     return dict if is_typeddict(hint) else get_origin(hint) or hint

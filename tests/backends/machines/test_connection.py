@@ -24,7 +24,7 @@ from backends.machines.distant import Distant
 from tests.backends.expiring import expired
 from tests.clusters.proxy import Proxy
 from tests.clusters.sshd import ThrowawaySshd
-from tests.living import is_alive, names_below, until
+from tests.living import PATIENCE, is_alive, names_below, until
 
 pytestmark = pytest.mark.ssh
 
@@ -195,7 +195,7 @@ def test_a_cut_in_the_middle_of_a_command_leaves_open_what_it_did(
     thread, caught = in_background(lambda: says(machine, "sh", "-c", f"echo > {started}; sleep 300"))
     until(started.exists, "it happens")
     proxy.cut()
-    thread.join(30)
+    thread.join(PATIENCE)
     assert isinstance(caught[0], CommandHung)
     assert "sh: the connection was lost before it had answered" in str(caught[0])
 
@@ -210,7 +210,7 @@ def test_a_connection_that_falls_silent_is_given_up(
     thread, caught = in_background(lambda: says(machine, "sh", "-c", f"echo > {started}; sleep 300"))
     until(started.exists, "it happens")
     proxy.hang()
-    thread.join(60)
+    thread.join(PATIENCE)
     assert isinstance(caught[0], CommandHung)
     proxy.cut()
     proxy.flow()
@@ -229,7 +229,7 @@ def test_a_command_on_the_other_side_does_not_outlive_its_time(
         thread, _ = in_background(lambda: machine.run(work, machine.variables(), limit))
         until(lambda: pid.exists() or not thread.is_alive(), "it happens")
         proxy.cut()
-        thread.join(60)
+        thread.join(PATIENCE)
 
     expired(cut_off, lambda _: pid.exists())
     process = int(pid.read_text())
@@ -245,7 +245,7 @@ def test_many_threads_share_one_connection(machine: Distant) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
     assert sorted(heard) == [f"{number}\n" for number in range(5)]
     assert machine.connection.number == 1
 

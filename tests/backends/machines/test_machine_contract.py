@@ -20,7 +20,7 @@ from backends.machines.distant import Distant
 from backends.machines.here import Here
 from tests.backends.expiring import expired, is_written
 from tests.clusters.sshd import ThrowawaySshd
-from tests.living import is_gone
+from tests.living import PATIENCE, is_gone
 
 ADDITIONS = {"SITE_SAYS": "a 'b' \"c\"\n$HOME `id` \\"}
 ODD = ("", " ", "a b", "it's", '"', "$HOME", "`id`", "\n", "a\nb", "*", "~", "-n", "é ü 日", "\\n", "!x", "#")
@@ -194,6 +194,6 @@ def test_a_long_lived_process_is_talked_to_until_its_input_ends(machine: Machine
     assert pipes.stdout.readline() == b"heard hello\n"
     pipes.stdin.close()
     assert pipes.stdout.read() == b"more\x00\xff"
-    assert pipes.wait(20) == 0
+    assert pipes.wait(PATIENCE) == 0
     assert talk.complaint() == "it's on"
     talk.end()

@@ -141,6 +141,7 @@ def test_a_pilot_on_a_donated_node_is_never_put_back_into_the_queue(
     assert slurm.run(["squeue", "-h", "-p", "scavenger"]) == ""
 
 
+@pytest.mark.nightly  # waits for the grace time
 def test_a_pilot_on_a_donated_node_that_stays_until_it_is_killed_was_preempted_all_the_same(
     slurm: ThrowawaySlurm, donor: Donor
 ) -> None:

@@ -27,7 +27,7 @@ from adaptor.processes import trees
 from tests.cli.fake_control import daemon_view
 from tests.cli.invoking import Cli, Serve
 from tests.daemon.test_lock import HOLD
-from tests.living import is_alive, until
+from tests.living import PATIENCE, is_alive, until
 
 
 def test_daemon_status_and_start(cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +208,7 @@ def daemon(state: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iter
     yield running
     if running.is_running():
         running.kill()
-        running.wait(60)
+        running.wait(PATIENCE)
 
 
 def test_a_stopped_daemon_is_told_and_ended_by_force(cli: Cli, daemon: psutil.Process, state: Path) -> None:
@@ -240,7 +240,7 @@ def test_only_a_daemon_that_is_not_stopped_is_waited_for(daemon: psutil.Process,
     daemon.suspend()
     until(lambda: not holder.busy, "it is stopped")
     daemon.kill()
-    daemon.wait(60)
+    daemon.wait(PATIENCE)
     assert not holder.busy
 
 

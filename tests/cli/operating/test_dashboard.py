@@ -17,6 +17,7 @@ import pytest
 
 from tests.cli.invoking import Cli, Serve
 from tests.dashboard.told import answers
+from tests.living import PATIENCE
 
 
 @contextmanager
@@ -75,7 +76,7 @@ def test_a_socket_that_the_printed_line_leads_to(serve: Serve, state: Path) -> N
         assert json.loads(body)["bags"][0]["bag"]["name"] == "render"
         assert b'adaptor_tasks{state="done"} 4.0' in get(SocketConnection(path), "/metrics", token)[1]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE) == 0
         assert process.stderr is not None
         assert token not in process.stderr.read()
     assert not path.exists()

@@ -18,8 +18,11 @@ IDLE = Site("near", 16, 60, [])
 FAR = replace(IDLE, name="far")
 BUSY = Site("far", 16, 60, [(0, 1800, 12), (1800, 3600, 16)])
 """Four processors for half an hour, then none for half an hour."""
-heuristics = pytest.mark.parametrize("heuristic", ["adaptive", "completion"])
-"""By `adaptive` the tasks are divided among the sites; by `completion` each site plans for all of them."""
+heuristics = pytest.mark.parametrize(
+    "heuristic", ["adaptive", pytest.param("completion", marks=pytest.mark.nightly)]
+)
+"""By `adaptive` the tasks are divided among the sites; by `completion` each site plans for all of them, which
+takes ten times as long: it is tried nightly, and here by any two sites."""
 
 
 def together(*sites: Site, tasks: int = 400, heuristic: HeuristicName | None = None) -> World:

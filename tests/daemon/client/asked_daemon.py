@@ -19,6 +19,7 @@ from adaptor.daemon.upkeep.retention import Retention
 from adaptor.protocol.messages import AttemptKey, Ending, Result
 from tests.daemon.fake_site import FakeSite
 from tests.daemon.lived_bags import hello
+from tests.living import PATIENCE
 
 TRUE = TaskInput(["true"])
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere/{bag}", environment={})
@@ -84,4 +85,4 @@ class Daemon:
 
 
 def play(scene: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(scene(), 60))  # type: ignore[arg-type]
+    asyncio.run(asyncio.wait_for(scene(), PATIENCE))  # type: ignore[arg-type]

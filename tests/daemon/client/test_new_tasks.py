@@ -21,6 +21,7 @@ from adaptor.model import TaskState
 from adaptor.resources import OwnNeeds
 from tests.daemon.client.asked_daemon import SPEC, Daemon, play
 from tests.examples import examples
+from tests.living import PATIENCE
 
 MANY = [TaskInput(["true"], after=(number - 1,) if number else ()) for number in range(3000)]
 
@@ -31,7 +32,7 @@ async def test_others_are_answered_while_a_large_bag_is_read_and_it_is_there_onc
     go_on, reading = threading.Event(), new_tasks._prepared
 
     def slowly(spec: BagSpec, tasks: list[TaskInput]) -> new_tasks.NewTasks:
-        assert go_on.wait(60)
+        assert go_on.wait(PATIENCE)
         return reading(spec, tasks)
 
     monkeypatch.setattr(new_tasks, "_prepared", slowly)

@@ -14,6 +14,7 @@ from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.protocol.access import Access, Credentials, read_access
 from backends.base import SchedulerError
 from backends.machines.here import Here
+from tests.living import PATIENCE
 
 
 class FakeRoute:
@@ -68,7 +69,7 @@ class Scene:
     def play(self, act: Callable[[], Awaitable[None]]) -> None:
         async def all_of_it() -> None:
             running = asyncio.create_task(self.remote_folder.run())
-            await asyncio.wait_for(act(), 60)
+            await asyncio.wait_for(act(), PATIENCE)
             running.cancel()
             await self.remote_folder.close()
 

@@ -42,6 +42,7 @@ def figures(out):
     return [{name: of for name, of in row.items() if name != "planning"} for row in rows_of(out / "runs.csv")]
 
 
+@pytest.mark.nightly  # 96 cells
 def test_all_that_a_reader_gets(traces, tmp_path):
     out = tmp_path / "out"
     result = derose(traces, out, "--samples", "1", "--max-pending", "1,3")
@@ -87,6 +88,7 @@ def test_static_may_ask_for_the_whole_machine(traces, tmp_path):
     assert "static asks for the whole machine: yes (whole: no)" in top_of(tmp_path / "maximum")
 
 
+@pytest.mark.nightly  # three runs; each option has its own test of the simulation
 def test_the_load_may_be_higher_than_the_traces_and_the_site_may_schedule_by_easy(traces, tmp_path):
     stretch = ("--stretch", "0.05")
     easy = (*stretch, "--scheduler", "easy")
@@ -189,12 +191,12 @@ def test_a_trace_without_requested_times_is_no_trace_for_this(tmp_path):
 
 def test_it_goes_on_where_it_was_stopped_and_counts_nothing_twice(traces, tmp_path):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    arguments = ("--trace", "sdsc-sp2", "--max-pending", "2")
-    derose(traces, whole, *arguments, "--samples", "3")
+    arguments = ("--trace", "sdsc-sp2", "--max-pending", "2", "--mean", "1000")
+    derose(traces, whole, *arguments, "--samples", "2")
     derose(traces, stopped, *arguments, "--samples", "1")
     (first,) = (stopped / "samples").iterdir()
     made = first.stat().st_mtime_ns
-    derose(traces, stopped, *arguments, "--samples", "3")
+    derose(traces, stopped, *arguments, "--samples", "2")
     assert first.stat().st_mtime_ns == made
     assert figures(stopped) == figures(whole)
     assert (stopped / "table-3.csv").read_text() == (whole / "table-3.csv").read_text()

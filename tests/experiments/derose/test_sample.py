@@ -12,7 +12,7 @@ from tests.experiments.conftest import SMALL
 
 WORKLOAD = Workload(key="small", title="small", file="small", processors=64)
 SETTINGS = Settings(
-    tasks=(100, 1000), means=(100, 10_000), heterogeneities=(1, 4), max_pending=(1, 3), max_tr=64_800
+    tasks=(100, 300), means=(100, 10_000), heterogeneities=(1, 4), max_pending=(1, 3), max_tr=64_800
 )
 
 

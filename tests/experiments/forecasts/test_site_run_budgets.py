@@ -20,6 +20,9 @@ BAGS = {
     "20 equal ones of 150 s": np.full(20, 150.0),
 }
 UNITS = {"by the second": 1, "by the hour": 3600}
+DEFAULT = ("elastic", "by the second")
+OTHERS = [("elastic", "by the hour"), ("completion", "by the second"), ("completion", "by the hour")]
+"""Each is as long as the default, in simulation: nightly."""
 
 
 def run(
@@ -47,8 +50,10 @@ def plain_run(bag: str, heuristic: str, unit: str) -> Outcome:
     return run(bag, heuristic, unit=UNITS[unit])
 
 
-@pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("heuristic", ["elastic", "completion"])
+@pytest.mark.parametrize(
+    ("heuristic", "unit"),
+    [DEFAULT, *(pytest.param(*other, marks=pytest.mark.nightly) for other in OTHERS)],
+)
 @pytest.mark.parametrize("bag", BAGS)
 def test_five_times_the_cost_brings_the_results_as_soon_as_without_a_budget(
     bag: str, heuristic: str, unit: str
@@ -60,7 +65,7 @@ def test_five_times_the_cost_brings_the_results_as_soon_as_without_a_budget(
     assert paid.cost <= 1.05 * plain.cost
 
 
-@pytest.mark.parametrize("budget", [1.3, 1.5])
+@pytest.mark.parametrize("budget", [1.3, pytest.param(1.5, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("bag", BAGS)
 def test_a_budget_near_the_cost_is_enough_and_never_exceeded(bag: str, budget: float) -> None:
     plain = plain_run(bag, "elastic", "by the second")

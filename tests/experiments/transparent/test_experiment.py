@@ -54,6 +54,7 @@ def test_all_that_a_reader_gets_also_where_it_was_stopped(traces, tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.nightly  # simulates a sample of every machine
 def test_another_price_weighs_what_is_simulated_already(traces, tmp_path):
     out = tmp_path / "out"
     experiment(traces, out, "--samples", "1")

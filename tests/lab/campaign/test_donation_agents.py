@@ -7,7 +7,6 @@ import pytest
 from lab.campaign.donation_agents import UNAVAILABLE, run
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "scheduler",
     [pytest.param("slurm", marks=pytest.mark.slurm), pytest.param("openpbs", marks=pytest.mark.pbs)],

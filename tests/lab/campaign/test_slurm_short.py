@@ -11,7 +11,7 @@ from lab.campaign.plan import Plan
 from lab.campaign.scenes import SCENES
 from tests.clusters import slurm, sshd
 
-pytestmark = [pytest.mark.slurm, pytest.mark.ssh, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slurm, pytest.mark.ssh]
 
 TASKS, FAULTS = 120, 10
 

@@ -29,7 +29,6 @@ def test_a_request_in_the_words_of_both_commands() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.slurm
-@pytest.mark.timeout(900)
 def test_most_intervals_hold_on_a_real_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is meant to with 90 %: of twelve, fewer than eight do in one run of 200."""
     reason = available()

@@ -65,7 +65,7 @@ def test_a_process_that_hangs_is_given_up(talks: Talks, files: RemoteFiles) -> N
     with pytest.raises(FilesError, match="no answer in time"):
         files.run(WORK)
     assert hung.poll() is not None
-    files._timeout = 20
+    files._timeout = PATIENCE
     assert files.run(WORK).names
 
 
@@ -91,7 +91,7 @@ def test_closing_ends_work_that_hangs(
 
     thread = threading.Thread(target=work)
     thread.start()
-    waits.wait(20)
+    waits.wait(PATIENCE)
     files.close()
     thread.join(PATIENCE)
     assert caught
@@ -152,7 +152,7 @@ def test_it_finds_the_home_directory_and_ends_with_its_input(tmp_path: Path) -> 
     assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("one", "two")] == [0o700, 0o700]
     assert "cannot decode" in msgspec.msgpack.decode(asked(b"\xc1 no work"), type=Failed).message
     process.stdin.close()
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
     process.stdout.close()
 
 
