@@ -23,6 +23,7 @@ from adaptor.protocol.state_directory import state_directory
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
 SHOWN = 2.0  # seconds between two snapshots on a display
 _MOST_BAGS = 1000  # that one question can name
+_JOB_PAUSE = 2.0  # seconds between two questions while the next job of the daemon waits in the queue
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -93,8 +94,12 @@ def _endure(outage: Outage, silence: NoDaemonError | NoAnswerError, selector: st
         return outage.pause(silence)
     except NoDaemonError:
         from adaptor.config.loading import last_config  # loaded only if no daemon answers
+        from adaptor.daemon.jobs.record import read_jobs
 
         directory = state_directory()
+        if read_jobs(directory) is not None:  # the scheduler starts the next one, however long that takes
+            outage.say_once(f"adaptor: {silence}")
+            return _JOB_PAUSE
         last = last_config(directory)
         again = ["adaptor", "daemon", "start", *(["--config", str(last)] if last is not None else [])]
         raise NoDaemonError(

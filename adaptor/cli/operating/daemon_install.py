@@ -125,7 +125,11 @@ def install(remove: bool, show: bool, yes: bool, config: str | None) -> None:
       adaptor daemon install --config ~/cluster.yaml
       adaptor daemon install --remove
     """
+    from adaptor.daemon.jobs.record import check_no_job
+
     check_own_key("install a daemon")
+    if not remove:
+        check_no_job(state_directory(), "install a service")
     path = config_path(config)
     if path is not None:
         load_config(path)  # a mistake in it is better told here than in a log
