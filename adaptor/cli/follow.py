@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.options import BagReader
+from adaptor.cli.options import BagReader, pilots_in_system
 from adaptor.cli.printing import printable
 from adaptor.client.asking import ANSWER_TIMEOUT, NoAnswerError, Outage, ask
 from adaptor.errors import AdaptorError, NoDaemonError
@@ -61,7 +61,7 @@ def follow(bags: Sequence[int], deadline: float | None = None, longest: float = 
         snapshot: Overview | None
         wait = pause
         try:
-            snapshot = Overview(time.time(), ask(api.GetBags(selector)).bags, ask(api.GetPilots()))
+            snapshot = Overview(time.time(), ask(api.GetBags(selector)).bags, pilots_in_system(ask))
             before, stalled = stalled, ask(api.GetDaemon()).stalled
             if stalled and not before:
                 click.echo(f"adaptor: the daemon is stalled: {printable(stalled)}", err=True)

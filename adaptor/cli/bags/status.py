@@ -9,7 +9,13 @@ import click
 from adaptor import api
 from adaptor.cli.bags.pilot_table import pilot_lines
 from adaptor.cli.daemon_process import config_lines, daemon_lines, version_lines
-from adaptor.cli.options import BagReader, config_option, json_option, selector_argument
+from adaptor.cli.options import (
+    BagReader,
+    config_option,
+    json_option,
+    pilots_in_system,
+    selector_argument,
+)
 from adaptor.cli.printing import (
     Columns,
     NumberCell,
@@ -89,7 +95,7 @@ def _print_all(selector: str, as_json: bool) -> None:
             print_lines(daemon_lines(ask(api.GetDaemon())))
         raise
     bags = found.bags
-    pilots = reader.get(api.GetPilots())
+    pilots = pilots_in_system(reader.get)
     daemon = None if reader.offline else ask(api.GetDaemon())
     if as_json:
         told = {"bags": bags, "forecast_record": found.record, "daemon": daemon, "pilots": pilots}
