@@ -19,6 +19,8 @@ from backends.ceilings import Ceilings
 from backends.traits import Traits
 
 TAG_START = "adaptor-"  # what the tags of pilots begin with, of whatever daemon
+DAEMON_TAG = f"{TAG_START}daemon-"
+"""What the tags of jobs that run a daemon begin with."""
 
 
 class SchedulerError(AdaptorError):
@@ -64,6 +66,9 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     """By its name among the site's `partitions`; empty: the site has none, or it is for a donated node."""
     pilots: int = 1
     """Equal pilots that it asks for, of which all else here is the first; more than one are an array."""
+    after: str = ""
+    """A job of ours by its id: this one starts when that one has ended, however it ends (only where
+    `can_follow`). Empty: it may start at once."""
 
 
 class Backend(Traits, Protocol):

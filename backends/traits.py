@@ -20,6 +20,7 @@ class Traits(Protocol):
     """
     can_reshape: bool = False  # whether `reshape` changes queued requests, and `jobs` tells what they ask for
     can_release: bool = False  # whether `release` gives nodes of a running pilot back
+    can_follow: bool = False  # whether a job may wait for the end of another one (`PilotOrder.after`)
     most_in_array: int = 1  # equal pilots that `submit_array` takes at once; 1: there are no arrays
 
     def learn(self, told: Traits) -> None:
@@ -27,4 +28,4 @@ class Traits(Protocol):
         self.time_resolution, self.slot_margin = told.time_resolution, told.slot_margin
         self.shrink_margin = told.shrink_margin
         self.can_reshape, self.can_release = told.can_reshape, told.can_release
-        self.most_in_array = told.most_in_array
+        self.can_follow, self.most_in_array = told.can_follow, told.most_in_array

@@ -250,6 +250,7 @@ class TaskSums(msgspec.Struct, frozen=True, kw_only=True):
 class GetTaskSums(Question[TaskSums], frozen=True):
     """The runtimes, the progress and the failures of a bag."""
 
+    for_keys = KeyAccess.READ
     kept = True
 
     bag: int

@@ -35,7 +35,8 @@ def ensure_daemon(
 ) -> bool:
     """Start a daemon if none is running; True if one was started.
 
-    If another command starts one at the same time, that one is used.
+    If another command starts one at the same time, that one is used. Where a job runs the daemon, that is
+    waited for.
 
     Args:
         until_idle: the new daemon ends by itself when all bags have ended.
@@ -45,6 +46,7 @@ def ensure_daemon(
     Raises:
         LoginNodeError: tasks would run on a login node, and no site is named.
         UsageError: one runs with another configuration than `config`.
+        NoDaemonError: a job is to run it, and has not started within `asking.PATIENCE` seconds.
         AdaptorError: it could not be started.
     """
     until = time.monotonic() + asking.PATIENCE
@@ -55,6 +57,8 @@ def ensure_daemon(
         if daemon is not None:
             break
         asking.check_own_key("start a daemon, and none is running")
+        if _await_job(until):
+            continue
         from adaptor.daemon.lock import LockHeldError
         from adaptor.daemon.process import start
 
@@ -78,6 +82,23 @@ def ensure_daemon(
             f" adaptor daemon restart --config {shlex.quote(config)}"
         )
     return False
+
+
+def _await_job(until: float) -> bool:
+    """Whether a job runs the daemon; then returns when one may have started.
+
+    Raises NoDaemonError: none has started until this time, monotonic seconds.
+    """
+    from adaptor.daemon.jobs.record import following, read_jobs
+
+    if (jobs := read_jobs(state_directory())) is None:
+        return False
+    click.echo(f"adaptor: no daemon runs now: {following(jobs)}", err=True)
+    while _view() is None:
+        if time.monotonic() > until:
+            raise NoDaemonError(asking.no_daemon_text(state_directory()))
+        time.sleep(_LOOK)
+    return True
 
 
 def find_daemon() -> DaemonView | None:
@@ -126,6 +147,7 @@ def ask_starting(
         return client.ask(question, timeout), started
 
 
+_LOOK = 0.5  # seconds between two looks whether the job of the daemon has started
 RELOAD_TIMEOUT = 180.0  # seconds for all schedulers to answer, and then for the daemon to be back
 
 
@@ -178,13 +200,43 @@ def tell_started() -> None:
     click.echo("adaptor: started a daemon (stop it with: adaptor daemon stop)", err=True)
 
 
+def stop_for_good(*, pilots: bool, force: bool) -> tuple[int | None, list[str]]:
+    """Stop the daemon as the command does: its process id, and the jobs of it that were cancelled.
+
+    Raises AdaptorError: as `stop_daemon` and `end_daemon`; or the jobs cannot be cancelled now.
+    """
+    from adaptor.daemon.jobs.record import forget_jobs, read_jobs
+
+    directory, jobs = state_directory(), None
+    with contextlib.suppress(AdaptorError):  # a damaged record goes, too
+        jobs = read_jobs(directory)
+    if jobs is not None:
+        asking.check_own_key("stop the daemon")
+    if jobs is None or force:
+        forget_jobs(directory)
+    if jobs is None:
+        return (end_daemon(force=True) if force else stop_daemon(pilots)), []
+    from adaptor.cli.operating.daemon_submit import end_jobs
+
+    pid = None if force else stop_daemon(pilots, last=lambda: forget_jobs(directory))
+    forget_jobs(directory)
+    try:
+        cancelled = end_jobs(jobs)
+    except AdaptorError as problem:
+        raise AdaptorError(
+            f"the daemon's jobs cannot be cancelled now ({problem}): each ends by itself when it starts"
+        ) from problem
+    forget_jobs(directory)  # once more: a job that was just starting may have written it
+    return pid, cancelled
+
+
 STOP_TIMEOUT = 60.0  # seconds for a daemon to end; a slow scheduler may take long to cancel its pilots
 
 
-def stop_daemon(pilots: bool) -> int | None:
+def stop_daemon(pilots: bool, last: Callable[[], None] = lambda: None) -> int | None:
     """Stop the daemon (`pilots`: with its pilots), whatever its version, and wait until it has ended.
 
-    Returns its process id; None: none runs.
+    Returns its process id; None: none runs. `last` is called once it has been asked to end.
 
     Raises AdaptorError: it does not answer, or does not end.
     """
@@ -193,6 +245,7 @@ def stop_daemon(pilots: bool) -> int | None:
         if daemon is None:
             return None
         asking.ask(api.Stop(pilots=pilots))
+        last()
     except (AccessError, asking.OtherVersionError):  # of a time before `adaptor/api/frozen.py`, or damaged
         if pilots:
             raise
@@ -237,10 +290,13 @@ def restart_daemon(config: str | None, *, drop_sites: bool = False) -> bool:
     another machine, or does not end; none can be started.
     """
     from adaptor.config.loading import config_path, goes_on_with, load_config
+    from adaptor.daemon.jobs.record import read_jobs
 
     daemon = None
     with contextlib.suppress(AccessError, asking.OtherVersionError):
         daemon = find_daemon()
+    if (jobs := read_jobs(state_directory())) is not None and daemon is not None:
+        return _restart_in_job(daemon, jobs.config, config)
     if daemon is not None and daemon.host != socket.gethostname():
         raise AdaptorError(f"the daemon runs on {daemon.host}: run `adaptor daemon restart` there")
     if config is None and daemon is not None and daemon.config_file:
@@ -250,6 +306,33 @@ def restart_daemon(config: str | None, *, drop_sites: bool = False) -> bool:
     stopped = stop_daemon(pilots=False) is not None
     ensure_daemon(config, daemon is not None and daemon.until_idle, drop_sites=drop_sites)
     return stopped
+
+
+def _restart_in_job(daemon: DaemonView, submitted_with: str, config: str | None) -> bool:
+    """End a daemon that a job runs; the job starts the next one, of the version that is installed by now.
+
+    Raises:
+        UsageError: the job was submitted with another configuration.
+        AdaptorError: the next one does not answer.
+    """
+    if config is not None and config != submitted_with:
+        raise UsageError(
+            "a job runs the daemon; to name its configuration: adaptor daemon stop, adaptor daemon submit"
+        )
+    asking.ask(api.Stop())
+    now: DaemonView | None = None
+
+    def other() -> bool:
+        nonlocal now
+        now = _view()
+        return now is not None and (now.host, now.pid, now.started) != (
+            daemon.host,
+            daemon.pid,
+            daemon.started,
+        )
+
+    _wait_until(other, RELOAD_TIMEOUT, "the daemon did not come back; see daemon.log in its state directory")
+    return True
 
 
 def _process_runs(pid: int) -> bool:

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.options import BagReader
+from adaptor.cli.options import BagReader, pilots_in_system
 from adaptor.cli.printing import printable
 from adaptor.client.asking import ANSWER_TIMEOUT, NoAnswerError, Outage, ask
 from adaptor.errors import AdaptorError, NoDaemonError
@@ -23,6 +23,7 @@ from adaptor.protocol.state_directory import state_directory
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
 SHOWN = 2.0  # seconds between two snapshots on a display
 _MOST_BAGS = 1000  # that one question can name
+_JOB_PAUSE = 2.0  # seconds between two questions while the next job of the daemon waits in the queue
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -60,7 +61,7 @@ def follow(bags: Sequence[int], deadline: float | None = None, longest: float = 
         snapshot: Overview | None
         wait = pause
         try:
-            snapshot = Overview(time.time(), ask(api.GetBags(selector)).bags, ask(api.GetPilots()))
+            snapshot = Overview(time.time(), ask(api.GetBags(selector)).bags, pilots_in_system(ask))
             before, stalled = stalled, ask(api.GetDaemon()).stalled
             if stalled and not before:
                 click.echo(f"adaptor: the daemon is stalled: {printable(stalled)}", err=True)
@@ -93,8 +94,12 @@ def _endure(outage: Outage, silence: NoDaemonError | NoAnswerError, selector: st
         return outage.pause(silence)
     except NoDaemonError:
         from adaptor.config.loading import last_config  # loaded only if no daemon answers
+        from adaptor.daemon.jobs.record import read_jobs
 
         directory = state_directory()
+        if read_jobs(directory) is not None:  # the scheduler starts the next one, however long that takes
+            outage.say_once(f"adaptor: {silence}")
+            return _JOB_PAUSE
         last = last_config(directory)
         again = ["adaptor", "daemon", "start", *(["--config", str(last)] if last is not None else [])]
         raise NoDaemonError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +18,7 @@ from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import UsageError
 from adaptor.journal.selectors import WORDS, check_selector
 from adaptor.option_kinds import GPUS, MEMORY, Kind
+from adaptor.protocol.access import KEY_VARIABLE
 from adaptor.resources import TaskGpus, TaskSize
 from adaptor.units import parse_duration
 
@@ -175,6 +177,16 @@ def _range(item: str) -> range:
     if last < first:
         raise click.BadParameter(f"'{item}' runs backwards; write {last}-{first}")
     return range(first, last + 1)
+
+
+def with_key() -> bool:
+    """Whether a key with a grant asks, which sees its own bags and neither pilots nor advice."""
+    return bool(os.environ.get(KEY_VARIABLE))
+
+
+def pilots_in_system(get: reading.Asker) -> list[api.PilotRecord]:
+    """The pilots that are queued or run; none with a key."""
+    return [] if with_key() else get(api.GetPilots())
 
 
 class BagReader(reading.Reader):

@@ -194,6 +194,9 @@ class DaemonConnection:
             except (StartingDaemonError, LostAccessError):
                 if KEY_VARIABLE in os.environ or time.monotonic() >= until:
                     raise
+            except NoDaemonError:
+                if time.monotonic() >= until or not _hands_over(self._directory):
+                    raise
             time.sleep(_PAUSE)
 
     def _reach(self) -> tuple[socket.socket, Channel]:
@@ -343,6 +346,16 @@ def _connected(address: str) -> socket.socket | None:
     return connected
 
 
+def no_daemon_text(directory: Path) -> str:
+    """What to say where no process holds the lock."""
+    from adaptor.daemon.jobs.record import following, read_jobs
+
+    with contextlib.suppress(AdaptorError):
+        if (jobs := read_jobs(directory)) is not None:
+            return f"no daemon is running for {directory} now: {following(jobs)}; see: adaptor daemon submit"
+    return f"no daemon is running for {directory}; start one: adaptor daemon start"
+
+
 def no_daemon(directory: Path, *, listens: bool = False, problem: str = "") -> NoDaemonError | NoAnswerError:
     """What to raise if there was no answer: there is no daemon, or one that lives and is silent.
 
@@ -352,7 +365,7 @@ def no_daemon(directory: Path, *, listens: bool = False, problem: str = "") -> N
     """
     holder = _holder(directory)
     if holder is None:
-        return NoDaemonError(f"no daemon is running for {directory}; start one: adaptor daemon start")
+        return NoDaemonError(no_daemon_text(directory))
     if holder.host and not holder.local:
         from adaptor.daemon.lock import SILENCE
 
@@ -375,6 +388,12 @@ def check_own_key(what: str) -> None:
         raise AdaptorError(
             f"the key {key!r} of ${KEY_VARIABLE} cannot {what}; use your own key: unset {KEY_VARIABLE}"
         )
+
+
+def _hands_over(directory: Path) -> bool:
+    from adaptor.daemon.jobs.record import hands_over  # only where no daemon answers
+
+    return hands_over(directory)
 
 
 def _holder(directory: Path) -> Holder | None:
@@ -424,11 +443,16 @@ class Outage:
         away = now - self._since
         if not self._was_there or away >= self._patience:
             raise silence
-        if away >= NOTICE and not self._told:
-            self._told = True
-            self._say(f"adaptor: the daemon does not answer; waiting up to {self._patience:g} s")
+        if away >= NOTICE:
+            self.say_once(f"adaptor: the daemon does not answer; waiting up to {self._patience:g} s")
         pause, self._pause = self._pause, min(2 * self._pause, _LONGEST_PAUSE)
         return pause
+
+    def say_once(self, text: str) -> None:
+        """Inform the user, if nothing was said of this outage."""
+        if not self._told:
+            self._told = True
+            self._say(text)
 
     def wait_out(self, ask: Callable[[], T]) -> T:
         """The answer, asked for until it comes. Raises NoDaemonError, NoAnswerError, as `pause` does."""

@@ -90,7 +90,10 @@ class DaemonLock:
     The process must not open and close the file otherwise: that would release it too.
     """
 
-    def __init__(self, path: Path, file: IO[bytes]) -> None:
+    def __init__(self, path: Path, file: IO[bytes], before: float | None = None) -> None:
+        """`before`: as the attribute."""
+        self.before = before
+        """When the daemon before this one last showed that it lives, epoch seconds; None: there was none."""
         self._path = path
         self._file = file
         self._beat = path.stat().st_mtime_ns  # the last heartbeat, as the file system has it
@@ -161,6 +164,7 @@ def take_lock(directory: Path) -> DaemonLock:
         AdaptorError: the file cannot be made or locked.
     """
     path = directory / LOCK
+    another_was_here = path.exists()
     try:
         file = os.fdopen(
             os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600), "r+b", 0
@@ -170,10 +174,11 @@ def take_lock(directory: Path) -> DaemonLock:
     try:
         _await_silence(path)
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        before = os.fstat(file.fileno()).st_mtime if another_was_here else None
         file.truncate(0)
         file.write(msgspec.json.encode(own_identity()))
         os.fsync(file.fileno())
-        return DaemonLock(path, file)
+        return DaemonLock(path, file, before)
     except LockHeldError:
         file.close()
         raise

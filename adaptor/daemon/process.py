@@ -10,6 +10,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
@@ -19,7 +20,8 @@ from adaptor.config.loading import config_path, configured_place, load_config, r
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.configured import Configured, check_sites, configured, continued
 from adaptor.daemon.evidence import last_line
-from adaptor.daemon.lock import LockHeldError, take_lock
+from adaptor.daemon.jobs.record import JOB_VARIABLE
+from adaptor.daemon.lock import DaemonLock, LockHeldError, take_lock
 from adaptor.daemon.server import port_limits
 from adaptor.errors import AdaptorError, VanishedSitesError, os_problem
 from adaptor.journal.damage import check_not_lost
@@ -27,6 +29,7 @@ from adaptor.journal.database import FILE
 from adaptor.private_files import open_log
 from adaptor.processes.commands import module_command, raise_limit
 from adaptor.protocol.state_directory import private_directory
+from adaptor.units import format_duration
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +81,9 @@ def run(
             log.info("no configuration is named, and work is unfinished: %s, as the last daemon", last)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         try:
-            _serve_all(directory, first, descriptors, until_idle, lambda: on_ready(last), lock.displaced)
+            _serve_all(
+                directory, first, descriptors, until_idle, lambda: on_ready(last), lock.displaced, _away(lock)
+            )
         except AdaptorError as error:
             log.error("stopping: %s", error)
             raise
@@ -89,6 +94,16 @@ def run(
     return 0
 
 
+def _away(lock: DaemonLock) -> str:
+    """What `adaptor why` says of the time without a daemon, if a job runs it; the log has it in any case."""
+    if lock.before is None:
+        return ""
+    began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(lock.before))
+    text = f"no daemon ran for {format_duration(max(0.0, system_clock() - lock.before))} (since {began})"
+    log.info("%s", text)
+    return text if JOB_VARIABLE in os.environ else ""
+
+
 def _serve_all(
     directory: Path,
     first: Configured,
@@ -96,6 +111,7 @@ def _serve_all(
     until_idle: bool,
     on_ready: Callable[[], None] | None,
     displaced: Callable[[], str] = lambda: "",
+    away: str = "",
 ) -> None:
     """One service after the other: an edited configuration ends one and begins the next.
 
@@ -110,7 +126,7 @@ def _serve_all(
         nonlocal began
         remember_config(directory, given.path, given.config.sites)
         limits = port_limits(descriptors, len(given.config.sites))
-        service = Service(directory, given, limits, started, problem, displaced)
+        service = Service(directory, given, limits, started, problem, displaced, away)
         began = True
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -131,7 +147,7 @@ def _serve_all(
             continue
         if following is None:
             return
-        given, on_ready = following, None
+        given, on_ready, away = following, None, ""
         problem = problem if given.digest == before.digest else ""
 
 

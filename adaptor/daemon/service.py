@@ -25,6 +25,7 @@ from adaptor.daemon.configured import Configured, changes, check_removed, checke
 from adaptor.daemon.core import Core
 from adaptor.daemon.ground.kept_files import KeptFiles
 from adaptor.daemon.ground.threads import NO_THREAD, Threads
+from adaptor.daemon.jobs.record import JOB_VARIABLE, replaced
 from adaptor.daemon.notices import NotableEvents
 from adaptor.daemon.observing import read_history
 from adaptor.daemon.remote.folder import RemoteFolder
@@ -78,6 +79,7 @@ class Service:
         started: float | None = None,
         problem: str = "",
         displaced: Callable[[], str] = lambda: "",
+        away: str = "",
     ) -> None:
         """Serve by a configuration.
 
@@ -86,6 +88,7 @@ class Service:
                 OSError.
             started: when this process began to serve, epoch seconds; None: now.
             problem: why the configuration is not the one that was asked for.
+            away: what `adaptor why` says of the time without a daemon before this one; empty: nothing.
 
         Raises AdaptorError: something cannot be opened, or no scheduler answers.
         """
@@ -97,7 +100,7 @@ class Service:
         self.next: Configured | None = None
         """What another service goes on with when this one has ended; None: nothing."""
         self._problem = problem
-        self._displaced = displaced
+        self._displaced, self._away = displaced, away
         self._kept_files = KeptFiles()
         self.stalled = ""  # why nothing can be written down now; empty: it can
         self._damaged = False
@@ -170,6 +173,8 @@ class Service:
         # Each site may have several questions under way; those that hang must not hold the others up.
         asyncio.get_running_loop().set_default_executor(await self._threads(8 + 6 * len(self.sites)))
         await self._write_access_files()
+        if self._away and self.core.broker.busy:
+            self.core.journal.explain(self.core.now(), "", "problem", self._away)
         await self._settle_removed()
         await self._measure()
         scheduler = self._schedule()
@@ -408,14 +413,17 @@ class Service:
         self._last_busy = time.monotonic()
 
     async def _watch_folder(self) -> None:
-        """Until its folder is gone or another one has its place, which ends the daemon.
+        """Until its folder is gone, or another folder or another daemon has its place, which ends the daemon.
 
         A thread looks: the file system may hang. A look that fails tells nothing, and is tried again.
         """
-        told = ""
+        told, own = "", os.environ.get(JOB_VARIABLE, "")
         while True:
             try:
                 if why := await asyncio.to_thread(self._displaced):
+                    why = f"the state directory {self.directory} is not this daemon's any more: {why}"
+                    break
+                if why := await asyncio.to_thread(replaced, self.directory, own):
                     break
                 await asyncio.to_thread(self._kept_files.restore)
                 problem = ""
@@ -425,7 +433,7 @@ class Service:
                 log.warning("%s", problem or "the state directory can be looked at again")
                 told = problem
             await asyncio.sleep(_LOOK)
-        log.error("stopping: the state directory %s is not this daemon's any more: %s", self.directory, why)
+        log.warning("stopping: %s", why)
         self.stop(pilots=False)
         await self._stopped()
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 class PbsType(BatchType):
     title = "PBS"
-    can_reshape = True
+    can_reshape = can_follow = True
     time_resolution = TIME_RESOLUTION
     slot_margin = SLOT_MARGIN
     package = "backends.pbs"

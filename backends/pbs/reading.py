@@ -125,7 +125,7 @@ class SharedServer(Reading[PbsAnswers]):
 
     time_resolution = OpenPbs.time_resolution
     slot_margin, shrink_margin = OpenPbs.slot_margin, OpenPbs.shrink_margin
-    can_reshape = can_release = True
+    can_reshape = can_release = can_follow = True
     most_in_array = OpenPbs.most_in_array
     _chosen: OpenPbs | None = None
 

@@ -17,7 +17,7 @@ _PATIENCE = 10.0  # seconds for the question whether a controller answers here
 
 class SlurmType(BatchType):
     title = "Slurm"
-    can_reshape = True
+    can_reshape = can_follow = True
     time_resolution = TIME_RESOLUTION
     slot_margin = slot_margin({})
     package = "backends.slurm"

@@ -321,7 +321,7 @@ class SharedCluster(Reading[SlurmReading]):
     """Slurm as one site sees it, in whatever partition."""
 
     time_resolution = TIME_RESOLUTION
-    can_reshape = can_release = True
+    can_reshape = can_release = can_follow = True
 
     def __init__(self, site: SiteConfig, machine: Machine) -> None:
         """`machine`: where Slurm's commands are run."""

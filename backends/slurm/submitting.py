@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from adaptor.config.schema import SiteConfig
 from adaptor.units import folded
 from backends.arrays import job_name
-from backends.base import ChangeRefused, PilotOrder, SchedulerError
+from backends.base import DAEMON_TAG, ChangeRefused, PilotOrder, SchedulerError
 from backends.commands import CommandAnswer
 from backends.scripts import Submitter
 from backends.slurm.fields import expand, fold
@@ -44,7 +44,8 @@ def comment_of(order: PilotOrder) -> str:
 
     It has the tag too, for submit plugins of some sites rename jobs.
     """
-    return _COMMENT.format(kind="donation" if order.node else "request", tag=job_name(order))
+    kind = "donation" if order.node else "daemon" if order.tag.startswith(DAEMON_TAG) else "request"
+    return _COMMENT.format(kind=kind, tag=job_name(order))
 
 
 def tag_in(comment: str) -> str:
@@ -78,6 +79,7 @@ def arguments_of(
         "--no-requeue",  # a pilot that starts again would hold processors that the planner does not know of
         "--no-kill",  # the loss of one node leaves the workers on the others alive
         f"--comment={comment_of(order)}",
+        *([f"--dependency=afterany:{order.after}"] if order.after else []),
         *shape,
     ]
     for name, value in (("partition", site.partition), ("account", site.account), ("qos", site.qos)):

@@ -13,13 +13,16 @@ import pytest
 from adaptor import api
 from adaptor.api import BagView
 from adaptor.cli.bags.watch import Narrator, display
-from adaptor.cli.follow import Overview
+from adaptor.cli.follow import Overview, _endure
 from adaptor.cli.options import BagReader
 from adaptor.cli.sentences import summary
 from adaptor.client import asking
+from adaptor.client.asking import Outage
 from adaptor.config.loading import remember_config
-from adaptor.errors import JournalError
+from adaptor.daemon.jobs.record import DaemonJobs, forget_jobs, write_jobs
+from adaptor.errors import JournalError, NoDaemonError
 from adaptor.journal import queries
+from adaptor.protocol.state_directory import state_directory
 from tests.cli.fake_control import bag_view, daemon_view, pilot_view, running_bag
 from tests.cli.invoking import Cli, Serve
 
@@ -199,3 +202,19 @@ def test_the_live_display_hands_every_snapshot_on(capsys: pytest.CaptureFixture[
     shown = capsys.readouterr().out
     assert "bag 7 [red]x" in shown
     assert "10 of 10 done" in shown
+
+
+def test_while_the_next_job_of_the_daemon_waits_a_bag_is_followed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the scheduler takes; it is said once."""
+    monkeypatch.setenv("ADAPTOR_DIR", str(tmp_path / "state"))
+    jobs = DaemonJobs(series="ab", site="hpc", walltime=60, memory=1, next_job="12")
+    write_jobs(state_directory(), jobs)
+    said: list[str] = []
+    outage, silence = Outage(say=said.append), NoDaemonError("no daemon: job 12 is next")
+    assert [_endure(outage, silence, "1") > 0 for _ in range(3)] == [True] * 3
+    assert said == ["adaptor: no daemon: job 12 is next"]
+    forget_jobs(state_directory())
+    with pytest.raises(NoDaemonError, match="adaptor daemon start"):
+        _endure(outage, silence, "1")

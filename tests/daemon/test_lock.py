@@ -160,3 +160,11 @@ def test_a_heartbeat_changes_the_file_and_one_that_finds_another_daemon_ends(
     assert sent == [(os.getpid(), signal.SIGTERM)]
     held.close()
     assert path.read_text() == ELSEWHERE
+
+
+def test_the_lock_knows_when_the_daemon_before_it_last_lived(tmp_path: Path) -> None:
+    with take_lock(tmp_path) as first:
+        assert first.before is None, "there was none"
+    os.utime(tmp_path / "daemon.lock", (1000.0, 1000.0))
+    with take_lock(tmp_path) as second:
+        assert second.before == 1000.0

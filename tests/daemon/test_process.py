@@ -147,6 +147,7 @@ class Played:
         _started: float,
         problem: str,
         _displaced: object,
+        _away: str,
     ) -> None:
         if given.digest in self.unusable:
             raise AdaptorError("no port can be bound")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.daemon.ground.kept_files import KeptFiles
+from adaptor.daemon.jobs.record import DaemonJobs, write_jobs
 from adaptor.daemon.service import Service
 from adaptor.errors import JournalError
 from adaptor.journal.damage import DamagedJournalError
@@ -80,6 +81,18 @@ def test_it_ends_when_its_folder_is_gone(
     assert (
         "stopping: the state directory /st is not this daemon's any more: its lock was removed" in caplog.text
     )
+
+
+def test_it_ends_when_a_job_continues_the_daemon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    looks: list[str | Exception] = ["", ""]
+    service = watching(looks, monkeypatch)
+    service.directory = tmp_path
+    jobs = DaemonJobs(series="ab", site="hpc", walltime=60, memory=1, current=2, current_job="12", host="n3")
+    write_jobs(tmp_path, jobs)
+    asyncio.run(service._watch_folder())
+    assert "stopping: the daemon continues in job 12 on n3" in caplog.text
 
 
 @pytest.mark.parametrize("number", [errno.ESTALE, errno.EIO, errno.EACCES, errno.EMFILE])

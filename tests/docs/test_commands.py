@@ -12,6 +12,7 @@ import pytest
 from adaptor.cli.main import program
 from tests.source_tree import ROOT
 
+SKILLS = sorted((ROOT / "skills").rglob("*.md"))
 PAGES = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")} - {ROOT / "CHANGELOG.md"})
 _END = re.compile(r"(?:^| )(?:[|;#(]|&&|\d?>|<).*$")
 """Where a command of a shell line ends."""
@@ -62,6 +63,15 @@ def _command(group: click.Command, name: str) -> click.Command | None:
 def test_the_commands_of_a_page_exist(page: Path) -> None:
     found = [wrong(use) for use in uses(page.read_text(encoding="utf-8"))]
     assert [each for each in found if each] == []
+
+
+@pytest.mark.parametrize("page", SKILLS, ids=[str(page.relative_to(ROOT)) for page in SKILLS])
+def test_the_commands_of_a_skill_exist(page: Path) -> None:
+    """Their blocks have no prompts: an agent copies the lines."""
+    text = re.sub(r"^adaptor ", "$ adaptor ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    found = list(uses(text))
+    assert len(found) >= 3
+    assert [each for each in map(wrong, found) if each] == []
 
 
 def test_what_does_not_exist_is_found() -> None:

@@ -180,6 +180,10 @@ class Lab:
     def daemon_pid(self) -> int:
         return int(self.ask("status", "--daemon")["pid"])
 
+    def daemon_answers(self) -> bool:
+        told = CliRunner().invoke(program, self._words("status", "--daemon"), env=self.environment)
+        return told.exit_code == 0
+
     def kill_daemon(self) -> None:
         """`kill -9`."""
         daemon = psutil.Process(self.daemon_pid())

@@ -181,7 +181,14 @@ def test_08_bags_of_the_user_are_read(lab: Lab, agent: Agent) -> None:
     assert 1 not in {view.id for view in ask(lab, api.GetBags("all"), KEY).bags}
     assert 1 not in {view.id for view in ask(lab, api.GetBags("1-1000"), KEY).bags}
     for question in (
-        *(api.GetTasks(1), api.GetReport(1), api.GetEvents({1: 0}), api.GetWhy(), api.GetWhy(pilot=1)),
+        *(
+            api.GetTaskSums(1),
+            api.GetTasks(1),
+            api.GetReport(1),
+            api.GetEvents({1: 0}),
+            api.GetWhy(),
+            api.GetWhy(pilot=1),
+        ),
         *(api.GetLatestBags(), api.GetAdvice(1), api.GetPilots(ended=True), api.GetCredits(), api.GetSites()),
     ):
         refused(lab, question)
@@ -235,7 +242,7 @@ def test_12_only_listed_questions_are_open() -> None:
     del by_access["closed"]
     assert by_access == {
         "public": {"GetDaemon", "GetPlan", "GetStart", "GetKeys"},
-        "read": {"GetBags", "GetEvents", "GetTasks", "GetWhy", "GetReport"},
+        "read": {"GetBags", "GetEvents", "GetTasks", "GetTaskSums", "GetWhy", "GetReport"},
         "change": {"Submit", "Cancel"},
     }
 

@@ -10,7 +10,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.cli.bags.pilot_table import pilot_lines, pilots_of, together
-from adaptor.cli.options import BagReader, json_option, selector_argument
+from adaptor.cli.options import BagReader, json_option, selector_argument, with_key
 from adaptor.cli.printing import (
     duration,
     plural,
@@ -86,7 +86,9 @@ def report(selector: str, html_file: str | None, every: bool, as_json: bool) -> 
 
 
 def advice(reader: BagReader, bag: int) -> list[str]:
-    """Advice on what to ask for next time; without a daemon nothing is known of free slots."""
+    """Advice on what to ask for next time: nothing with a key, nothing of free slots without a daemon."""
+    if with_key():
+        return []
     told = reader.get(api.GetAdvice(bag))
     if not reader.offline:
         return told.lines

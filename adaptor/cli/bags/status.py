@@ -9,7 +9,13 @@ import click
 from adaptor import api
 from adaptor.cli.bags.pilot_table import pilot_lines
 from adaptor.cli.daemon_process import config_lines, daemon_lines, version_lines
-from adaptor.cli.options import BagReader, config_option, json_option, selector_argument
+from adaptor.cli.options import (
+    BagReader,
+    config_option,
+    json_option,
+    pilots_in_system,
+    selector_argument,
+)
 from adaptor.cli.printing import (
     Columns,
     NumberCell,
@@ -27,7 +33,8 @@ from adaptor.cli.printing import (
 )
 from adaptor.cli.sentences import forecast_line, held_off_lines, pause_lines, pilot_notes, waits_lines
 from adaptor.client.asking import TAKE_OVER, OtherVersionError, ask
-from adaptor.errors import NoDaemonError, UsageError
+from adaptor.errors import AdaptorError, NoDaemonError, UsageError
+from adaptor.protocol.state_directory import state_directory
 from adaptor.units import format_size
 
 _SHORTEST = 60.0  # seconds from which on rates are shown
@@ -88,7 +95,7 @@ def _print_all(selector: str, as_json: bool) -> None:
             print_lines(daemon_lines(ask(api.GetDaemon())))
         raise
     bags = found.bags
-    pilots = reader.get(api.GetPilots())
+    pilots = pilots_in_system(reader.get)
     daemon = None if reader.offline else ask(api.GetDaemon())
     if as_json:
         told = {"bags": bags, "forecast_record": found.record, "daemon": daemon, "pilots": pilots}
@@ -145,9 +152,22 @@ def _print_daemon(as_json: bool) -> None:
         click.echo(TAKE_OVER)
     else:
         print_lines([*_upkeep_lines(upkeep), *version_lines(view)])
-    print_lines(config_lines(view))
+    print_lines([*config_lines(view), *_job_lines()])
     if view.stalled:
         click.echo(f"stalled: {printable(view.stalled)}")
+
+
+def _job_lines() -> list[str]:
+    """Which job runs the daemon, and which one follows; none: it runs as no job."""
+    from adaptor.daemon.jobs.record import following, read_jobs
+
+    with suppress(AdaptorError):
+        if (jobs := read_jobs(state_directory())) is not None and jobs.current:
+            until = f" until {clock(jobs.until)}" if jobs.until else ""
+            return [
+                f"runs as job {jobs.current_job or jobs.current} at {jobs.site}{until}; {following(jobs)}"
+            ]
+    return []
 
 
 def _upkeep_lines(upkeep: api.UpkeepView) -> list[str]:

@@ -1,4 +1,4 @@
-"""`adaptor daemon`: run, start, stop, restart, install."""
+"""`adaptor daemon`: run, start, stop, restart, submit, install."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ COMMANDS = {
     "start": "adaptor.cli.operating.daemon:start",
     "stop": "adaptor.cli.operating.daemon:stop",
     "restart": "adaptor.cli.operating.daemon:restart",
+    "submit": "adaptor.cli.operating.daemon_submit:submit",
     "install": "adaptor.cli.operating.daemon_install:install",
     "run": "adaptor.cli.operating.daemon:run",
 }
@@ -58,8 +59,10 @@ def run(config: str | None, until_idle: bool, drop_sites: bool) -> int:
       adaptor daemon run --config cluster.yaml
     """
     from adaptor.daemon import process
+    from adaptor.daemon.jobs.record import check_no_job
 
     check_own_key("start a daemon")
+    check_no_job(state_directory(), "start one here")
     return process.run(state_directory(), config, until_idle, drop_sites=drop_sites)
 
 
@@ -108,11 +111,13 @@ def stop(pilots: bool, force: bool, as_json: bool) -> None:
             "--force ends a daemon that cannot be asked to cancel its pilots; start one again, then:"
             " adaptor daemon stop --pilots"
         )
-    pid = daemon_process.end_daemon(force=True) if force else daemon_process.stop_daemon(pilots)
+    pid, jobs = daemon_process.stop_for_good(pilots=pilots, force=force)
     if as_json:
-        print_json({"stopped": pid})
-    else:
-        click.echo("no daemon was running" if pid is None else f"stopped: process {pid}")
+        print_json({"stopped": pid, "jobs": jobs})
+        return
+    click.echo("no daemon was running" if pid is None else f"stopped: process {pid}")
+    if jobs:
+        click.echo(f"cancelled: {', '.join(f'job {job}' for job in jobs)}, which ran the daemon or waited to")
 
 
 @click.command(short_help="Take over an edited configuration or a new version.")

@@ -134,7 +134,7 @@ def install(remove: bool, show: bool, yes: bool, config: str | None) -> None:
     chosen = Systemd(service)
     if not show and (missing := chosen.missing()):
         raise AdaptorError(f"{missing}; put this line into your crontab (crontab -e): {cron_line(service)}")
-    steps = chosen.remove() if remove else chosen.install()
+    steps = chosen.remove() if remove else _install(chosen)
     for step in steps:
         click.echo("\n".join(map(printable, step.told.splitlines())))
     if not show:
@@ -150,6 +150,14 @@ def install(remove: bool, show: bool, yes: bool, config: str | None) -> None:
         view = _answering(service.name)
         click.echo(f"daemon on {view.host} (process {view.pid}) runs under systemd")
     print_lines(chosen.remarks())
+
+
+def _install(chosen: Systemd) -> list[InstallStep]:
+    """Raises UsageError: a job runs the daemon."""
+    from adaptor.daemon.jobs.record import check_no_job
+
+    check_no_job(state_directory(), "install a service")
+    return chosen.install()
 
 
 def _answering(unit: str) -> api.DaemonView:

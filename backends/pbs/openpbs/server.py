@@ -204,7 +204,7 @@ class OpenPbs(Traits):
     time_resolution = TIME_RESOLUTION
     slot_margin = SLOT_MARGIN
     shrink_margin: int | None = SHRINK_MARGIN
-    can_reshape = can_release = True
+    can_reshape = can_release = can_follow = True
     most_in_array = 1000  # PBS's own max_array_size is 10,000; what is refused is submitted in parts
     template = Path(__file__).parent / "pilot.template"
     state_of = staticmethod(job_state)

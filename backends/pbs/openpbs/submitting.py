@@ -69,6 +69,7 @@ def arguments_of(
     # PBS takes no array that is not rerunnable; it would bring a file for each of its jobs.
     options += ["-r", "y" if rerunnable or array else "n", "-m", "n", "-j", "oe"]
     options += ["-o", "/dev/null" if array else f"{order.directory}/pbs.out", "-W", "umask=077"]
+    options += ["-W", f"depend=afterany:{order.after}"] if order.after else []
     return [*options, *site.extra_args, "--", "/bin/bash", "-l", str(script)]
 
 

@@ -49,6 +49,13 @@ def arguments(order: PilotOrder, per_node: int | None = None) -> list[str]:
     return arguments_of(order, SITE, shape.options())
 
 
+def test_a_job_may_wait_for_the_end_of_another() -> None:
+    after = msgspec.structs.replace(ORDER, after="12", tag="adaptor-daemon-ab.2")
+    assert "--dependency=afterany:12" in arguments(after)
+    assert any('"kind":"daemon"' in word for word in arguments(after)), "operators find it by its comment"
+    assert not [word for word in arguments(ORDER) if "dependency" in word]
+
+
 def test_all_of_an_order_is_asked_for() -> None:
     assert arguments(ORDER) == [
         "--parsable",

@@ -176,7 +176,7 @@ def test_daemon_stop_waits_for_the_process(cli: Cli, serve: Serve) -> None:
 
 def test_daemon_stop_where_none_runs(cli: Cli) -> None:
     assert cli("daemon", "stop").out == "no daemon was running\n"
-    assert cli("daemon", "stop", "--json").value == {"stopped": None}
+    assert cli("daemon", "stop", "--json").value == {"stopped": None, "jobs": []}
 
 
 def test_a_daemon_that_does_not_end_is_told(cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
