@@ -39,7 +39,7 @@ class GridJob(msgspec.Struct, frozen=True, kw_only=True):
         return element_id(self.number, self.task) if self.task.isdecimal() and self.parts else self.number
 
     def elements(self, most: int) -> list[str]:
-        """The ids of its tasks, at most so many; of a job that is no array, its own."""
+        """The ids of its first `most` tasks; of a job that is no array, its own."""
         found: list[str] = []
         for first, last, step in re.findall(r"(\d{1,9})(?:-(\d{1,9}):(\d{1,9}))?", self.task):
             numbers = range(int(first), int(last or first) + 1, int(step or 1) or 1)
