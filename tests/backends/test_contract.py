@@ -327,6 +327,20 @@ def test_a_queued_request_is_changed_in_its_place(site: Site) -> None:
     assert float(seen["ADAPTOR_PILOT_END"]) == pytest.approx(report.start + 120, abs=3)
 
 
+def test_a_job_waits_for_the_end_of_another_however_that_ends(site: Site) -> None:
+    if not site.backend.can_follow:
+        pytest.skip("this scheduler has no such jobs, and the daemon runs as none of its jobs")
+    first = site.submit("first", WAIT)
+    site.reaches(first, JobState.RUNNING)
+    order = msgspec.structs.replace(site.order("second", WAIT), after=first)
+    second = site.backend.submit(order)
+    site.note(second, order.tag)
+    site.is_up("first")
+    assert site.report(second).state is JobState.QUEUED, "though processors are free"
+    site.cancel(first)
+    site.reaches(second, JobState.RUNNING)
+
+
 def test_a_job_that_has_started_is_not_changed(site: Site) -> None:
     order = site.order("mine-1", WAIT, p=2, tr=600)
     id = site.backend.submit(order)

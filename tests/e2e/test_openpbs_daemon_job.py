@@ -24,6 +24,7 @@ def jobs_of(lab: Lab) -> DaemonJobs:
     return jobs
 
 
+@pytest.mark.nightly  # it waits for a hand-over, for minutes
 def test_it_is_killed_hands_over_to_another_node_and_is_stopped(openpbs: ThrowawayOpenPbs, lab: Lab) -> None:
     lab.configure(SITE)
     lab.run("daemon", "submit", "-t", "2m")

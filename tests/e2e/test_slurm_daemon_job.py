@@ -38,6 +38,7 @@ def in_job(slurm: ThrowawaySlurm, lab: Lab) -> Lab:
     return lab
 
 
+@pytest.mark.nightly  # a hand-over takes half of the shortest walltime that Slurm has in minutes
 def test_it_is_killed_hands_over_and_is_stopped(slurm: ThrowawaySlurm, in_job: Lab) -> None:
     lab = in_job
     assert "runs as job" in lab.run("status", "--daemon").stdout
