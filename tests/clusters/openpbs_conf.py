@@ -58,9 +58,14 @@ def node_conf(root: Path, head: str, node: str) -> str:
     )
 
 
-def mom_config(head: str) -> str:
-    """Polls often, so that tests need not wait; all folders are shared."""
-    return f"$clienthost {head}\n$usecp *:/ /\n$min_check_poll 1\n$max_check_poll 2\n"
+def mom_config(head: str, temporary: Path) -> str:
+    """Polls often, so that tests need not wait; all folders are shared.
+
+    `temporary`: for the folders of jobs. In /var/tmp, one that an earlier cluster has left by the same number
+    of a job is another user's: PBS holds the job, "due to possible security breach of job tmpdir".
+    """
+    polls = "$min_check_poll 1\n$max_check_poll 2\n"
+    return f"$clienthost {head}\n$usecp *:/ /\n$tmpdir {temporary}\n{polls}"
 
 
 def scheduled(config: str) -> str:

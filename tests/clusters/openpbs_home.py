@@ -13,7 +13,7 @@ _FOLDERS = {
     **dict.fromkeys(("checkpoint", "mom_priv/config.d"), 0o700),
     **dict.fromkeys(("mom_priv", "mom_priv/jobs"), 0o751),
     **dict.fromkeys(("mom_priv/hooks", "mom_priv/hooks/tmp"), 0o750),
-    **dict.fromkeys(("spool", "undelivered"), 0o1777),
+    **dict.fromkeys(("spool", "undelivered", "tmp"), 0o1777),
 }
 
 
@@ -27,7 +27,7 @@ def make_home(root: Path, head: str, node: str) -> Path:
     shutil.copy(root / "head" / "pbs_version", home)
     environment = f"PATH={SEARCH_PATH}\nPBS_CONF_FILE={root}/pbs.conf\n"
     (home / "pbs_environment").write_text(environment, encoding="utf-8")
-    (home / "mom_priv" / "config").write_text(mom_config(head), encoding="utf-8")
+    (home / "mom_priv" / "config").write_text(mom_config(head, home / "tmp"), encoding="utf-8")
     conf = root / f"{node}.conf"
     conf.write_text(node_conf(root, head, node), encoding="utf-8")
     return conf

@@ -175,7 +175,7 @@ def test_each_call_is_in_a_job_that_holds_what_it_needs(mixed_slurm: ThrowawaySl
                     pilot = re.search(r"SLURM_JOB_ID=(\\d+)", worker.read())[1]
                 job = ["scontrol", "show", "job", pilot]
                 told = subprocess.run(job, capture_output=True, text=True, check=True).stdout
-                allocated = re.search(r"\\sTRES=(\\S+)", told)[1]
+                allocated = re.search(r"\\s(?:Alloc)?TRES=(\\S+)", told)[1]  # AllocTRES: Slurm 24
                 gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "none")
                 return os.environ["ADAPTOR_CPUS"], gpus, os.environ.get("WORD"), allocated
 
