@@ -23,6 +23,10 @@ from adaptor.units import counted, format_duration, round_down, round_up
 
 CLASSES = 8  # lengths of pilots for the holes of one look: each is a submission
 PART = 2  # where a pilot for each processor is too many, holes get those that are left divided by this
+IDLE = 0.5
+"""The longest task may outlast a mean one by this part of the time for which a slot of a wide pilot works.
+The other slots are idle meanwhile, as the pilot ends with its last task."""
+UNKNOWN = 2  # tasks that each slot of a wide pilot is to run while nothing is known of them
 MUCH = 2  # times what is needed that a queued pilot asks for before it is shortened
 KEPT = 8  # one queued pilot in this number keeps its walltime
 SHORTENED = 8  # pilots that are shortened in one look, at most: each is a command
@@ -212,8 +216,16 @@ class Look:
         """Units of a pilot for a hole: one, if each unit of the holes can have a pilot of its own."""
         if self._demand.alone or units <= self._left + len(self._queued):
             return 1
-        wide = math.ceil(units / max(1, self._left // PART))
+        pilots = max(1, self._left // PART)
+        wide = math.ceil(min(units, max(pilots, self._busy(shape))) / pilots)
         return min(wide, _widest(shape))
+
+    def _busy(self, shape: RequestShape) -> int:
+        """Further units of wide pilots whose slots are busy for long enough, one task after another."""
+        known = self._demand.times.finished
+        rounds = (self._need.top / max(1.0, self._need.mean) - 1) / IDLE if known else UNKNOWN
+        slots = self._todo / max(1.0, min(MOST_ROUNDS, rounds)) - self._running
+        return math.ceil(max(0.0, slots) / shape.unit.tasks)
 
     def _width(self, shape: RequestShape) -> int:
         """Units of a pilot with which all that the site allows have a slot for each task.
@@ -224,8 +236,9 @@ class Look:
         units = math.ceil(self._todo / shape.unit.tasks)
         machine = shape.site_processors // shape.unit.processors
         rounds = max(1.0, min(MOST_ROUNDS, shape.rules.longest_task / max(1.0, self._need.mean)))
-        useful = min(units, max(machine, math.ceil(2 * units / rounds)))
-        return max(1, min(math.ceil(useful / shape.rules.limits.in_system), _widest(shape)))
+        pilots = shape.rules.limits.in_system
+        useful = min(units, max(machine, math.ceil(2 * units / rounds)), max(pilots, self._busy(shape)))
+        return max(1, min(math.ceil(useful / pilots), _widest(shape)))
 
     def _make_room(self, wanted: int) -> None:
         """Withdraw the youngest queued pilots for as many that would start now, if a limit is used up."""

@@ -226,6 +226,20 @@ def test_few_pilots_share_a_large_hole() -> None:
     assert max(p for p, _, starts in found.elements() if not starts) <= 6
 
 
+@pytest.mark.parametrize(
+    ("longest", "pilots"),
+    [pytest.param(600.0, {4: 50}, id="alike"), pytest.param(2500.0, {1: 100}, id="one may be long")],
+)
+def test_wide_pilots_have_no_more_slots_than_stay_busy_until_the_longest_task_ends(
+    longest: float, pilots: dict[int, int]
+) -> None:
+    limits = msgspec.structs.replace(LIMITS, max_pilots=100, max_proc=512)
+    busy = (RunningJob("1", 312, 36_000.0),)
+    times = TaskTimes(finished=100, mean=500.0, longest=longest)
+    seen = view(waiting=400, running=busy, rules=SiteRules(limits=limits), processors=512, times=times)
+    assert Counter(p for p, _, starts in asked(seen).elements() if starts) == pilots
+
+
 def test_the_last_pilot_that_is_left_is_as_narrow_as_the_others() -> None:
     limits = msgspec.structs.replace(LIMITS, max_pilots=100)
     full = (RunningJob("1", 64, 7200.0),)
