@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
-import re
 import signal
 import stat
 import subprocess
@@ -75,6 +74,7 @@ class ThrowawayOpenPbs(OnNetwork):
         self._make_head()
         self._start_daemon("pbs_comm")
         self.start_server()
+        self._on_head(["pbs_sched"])
         self._on_head(["qmgr", "-a"], settings(self.options, self.nodes))
         self._add_hook("accepts", ACCEPTS)
         if self.options.cgroups:
@@ -134,22 +134,14 @@ class ThrowawayOpenPbs(OnNetwork):
         self.wait_ready()
 
     def start_server(self) -> None:
-        """The server and its scheduler."""
         self._start_daemon("pbs_server")
         self._until(self.answers, "pbs_server does not answer")
-        self._start_daemon("pbs_sched")
-        self._until(self._has_scheduler, "pbs_sched does not report to the server")
 
     def stop_server(self, *, kill: bool = True) -> None:
-        """SIGKILL, or in good order; jobs go on running.
-
-        The scheduler ends with its server, as on a host that goes down: one that outlives a killed server
-        sometimes starts no job of the next one.
-        """
+        """SIGKILL, or in good order; jobs go on running."""
         if not kill:
             self._on_head(["qterm", "-t", "quick"], check=False)
             self._daemons["pbs_server"].wait(self.patience)
-        self._end("pbs_sched")
         self._end("pbs_server")
 
     @contextlib.contextmanager
@@ -262,10 +254,6 @@ class ThrowawayOpenPbs(OnNetwork):
     def _delete(self, command: str, options: Sequence[str], ids: Sequence[str]) -> None:
         if ids:
             self.run([command, *options, *ids], check=False)
-
-    def _has_scheduler(self) -> bool:
-        state = re.search(r"^ +state = (\w+)", self._on_head(["qmgr", "-c", "list sched"]), re.MULTILINE)
-        return state is not None and state[1] != "down"
 
     def _all_free(self) -> bool:
         states = [
