@@ -82,7 +82,7 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
         if bag.spec.allows(site) and state.learner(bag.id, site).mean is not None
     }
     places = _places(state, bag, set(known), now) if running and known else []
-    if not places:
+    if not places or _some_come_back(state, bag):
         return []
     rule = _Tail(state, bag, running, places, now)
     idle = [
@@ -245,6 +245,15 @@ def _running(state: SchedulingState, bag: Bag, now: float) -> dict[int, Attempts
         for task, each in found.items()
         if len(bag.live[task]) <= bag.spec.replicas and task not in bag.losses
     }
+
+
+def _some_come_back(state: SchedulingState, bag: Bag) -> bool:
+    """Whether a worker was asked for unstarted tasks and has not answered: an idle slot is for these."""
+    return any(
+        key.bag == bag.id and held.give_back_sent and held.started is None
+        for worker in state.workers.values()
+        for key, held in worker.held.items()
+    )
 
 
 def _places(state: SchedulingState, bag: Bag, sites: set[str], now: float) -> list[tuple[Worker, float]]:

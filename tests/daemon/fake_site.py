@@ -36,6 +36,7 @@ class FakeBackend:
     slot_margin = 0
     shrink_margin: int | None = None
     can_release = False
+    can_follow = False
     can_reshape = True
     most_in_array = 1
 

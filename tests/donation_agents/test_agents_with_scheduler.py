@@ -25,6 +25,7 @@ class Scheduler:
     slot_margin = 0
     shrink_margin: int | None = None
     can_release = True
+    can_follow = False
     can_reshape = True
     most_in_array = 1
 

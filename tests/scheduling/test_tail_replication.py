@@ -204,6 +204,20 @@ def test_a_task_that_the_end_of_its_pilot_may_cut_is_started_once_more_where_it_
     assert copies(state, bag, 1000.0) == [], "it has its copy"
 
 
+def test_an_idle_slot_is_first_for_a_task_that_another_worker_was_asked_to_give_back() -> None:
+    """A copy would keep the slot, and the task would wait for as long as all others run."""
+    state, bag = state_of(1, False, TENS)
+    busy = worker(state, 2, left=60.0)
+    start(state, bag, busy, 980.0)
+    reserve = state.lease([busy], bag, next(iter(bag.lines)).take(0), 1.0, 980.0)
+    bag.lines.drop([*bag.waiting])
+    worker(state, 5, free=1, left=200.0)
+    busy.held[reserve].give_back_sent = True
+    assert copies(state, bag, 1000.0) == []
+    busy.held[reserve].started = 990.0  # the order came too late
+    assert copies(state, bag, 1000.0)
+
+
 def test_while_no_task_has_finished_nothing_is_said_of_those_that_run() -> None:
     state, bag = state_of(1, False, [])
     start(state, bag, worker(state, 1, left=60.0), 940.0)
