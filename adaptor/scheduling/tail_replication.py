@@ -250,9 +250,9 @@ def _running(state: SchedulingState, bag: Bag, now: float) -> dict[int, Attempts
 def _some_come_back(state: SchedulingState, bag: Bag) -> bool:
     """Whether a worker was asked for unstarted tasks and has not answered: an idle slot is for these."""
     return any(
-        key.bag == bag.id and held.give_back_sent and held.started is None
+        key.bag == bag.id and worker.held[key].give_back_sent
         for worker in state.workers.values()
-        for key, held in worker.held.items()
+        for key in worker.unstarted
     )
 
 
