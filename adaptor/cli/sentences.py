@@ -165,9 +165,10 @@ def waits_lines(bag: api.BagView) -> list[str]:
     return [f"bag {bag.id} waits for {bags_words(bag.awaits)}"] if bag.awaits else []
 
 
-def held_off_lines(bag: api.BagView) -> list[str]:
-    """Nothing for a bag whose requests do not fail."""
-    return [f"bag {bag.id}: {printable(bag.held_off)}"] if bag.held_off else []
+def held_off_lines(bags: Iterable[api.BagView]) -> list[str]:
+    """Nothing for bags whose requests do not fail; the same reason of several is one line."""
+    reasons = shared("bag", ((bag.id, bag.held_off) for bag in bags))
+    return [f"{subject}: {printable(reason)}" for subject, reason in reasons]
 
 
 def tell_halted(bags: Iterable[api.BagView]) -> None:
@@ -214,11 +215,14 @@ def summary(bag: api.BagView) -> str:
 
 def pilot_notes(pilots: Sequence[api.PilotRecord]) -> list[str]:
     """Remarks on pilots now; the same remark on several is one line."""
-    by_note: dict[str, list[int]] = {}
-    for pilot in pilots:
-        if pilot.note:
-            by_note.setdefault(pilot.note, []).append(pilot.id)
-    return [
-        f"{'pilot' if len(ids) == 1 else 'pilots'} {folded(ids)}: {printable(note)}"
-        for note, ids in by_note.items()
-    ]
+    remarks = shared("pilot", ((pilot.id, pilot.note) for pilot in pilots))
+    return [f"{subject}: {printable(note)}" for subject, note in remarks]
+
+
+def shared(noun: str, remarks: Iterable[tuple[int, str]]) -> list[tuple[str, str]]:
+    """Each remark (not an empty one) once, after all the numbers that it is of: `("bags 3-5", "…")`."""
+    numbers: dict[str, list[int]] = {}
+    for number, remark in remarks:
+        if remark:
+            numbers.setdefault(remark, []).append(number)
+    return [(f"{noun}{'s' * (len(of) > 1)} {folded(of)}", remark) for remark, of in numbers.items()]

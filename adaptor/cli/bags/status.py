@@ -200,13 +200,20 @@ def _print_bags(bags: list[api.BagView]) -> None:
     for bag in bags:
         if bag.forecast is not None and not bag.paused:
             print_lines([f"bag {bag.id}: {forecast_line(bag.forecast)}"])
-        print_lines([*waits_lines(bag), *pause_lines(bag), *held_off_lines(bag)])
+        print_lines([*waits_lines(bag), *pause_lines(bag)])
+    print_lines(held_off_lines(bags))
+
+
+def _state(bag: api.BagView) -> str:
+    if bag.paused:
+        return "paused"
+    return "waiting" if bag.state == "running" and not bag.running else bag.state
 
 
 _COLUMNS: Columns = {
     "bag": "id",
     "name": lambda bag: printable(bag.name, 24),
-    "state": lambda bag: StateWord("paused" if bag.paused else bag.state),
+    "state": lambda bag: StateWord(_state(bag)),
     "done": lambda bag: NumberCell(f"{bag.done}/{bag.tasks}"),
     "running": "running",
     "waiting": "waiting",

@@ -151,11 +151,12 @@ def _below(snapshot: Overview, explain: Callable[[int], str]) -> Iterator[str]:
     going = _going(snapshot)
     yield pilots_line(snapshot.pilots)
     yield from sentences.pilot_notes(snapshot.pilots)
-    for bag in [bag for bag in going if not bag.running][:EXPLAINED]:
-        if bag.awaits:
-            yield from sentences.waits_lines(bag)
-        elif reason := bag.held_off or explain(bag.id):
-            yield f"bag {bag.id} waits: {printable(reason)}"
+    idle = [bag for bag in going if not bag.running][:EXPLAINED]
+    for bag in idle:
+        yield from sentences.waits_lines(bag)
+    reasons = ((bag.id, bag.held_off or explain(bag.id)) for bag in idle if not bag.awaits)
+    for subject, reason in sentences.shared("bag", reasons):
+        yield f"{subject} {'wait' if subject.startswith('bags') else 'waits'}: {printable(reason)}"
 
 
 def _newest_reason(bag: int) -> str:
@@ -186,7 +187,7 @@ class Narrator:
         for bag in snapshot.bags:
             if bag.held_off != self._failing.get(bag.id, ""):
                 self._failing[bag.id] = bag.held_off
-                told += sentences.held_off_lines(bag)
+                told += sentences.held_off_lines([bag])
         if not snapshot.ended:
             told = self._pilot_lines(snapshot) + told
         return [f"{at} {line}" for line in told]

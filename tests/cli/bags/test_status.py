@@ -28,6 +28,17 @@ def test_status(cli: Cli, serve: Serve) -> None:
     assert outcome.lines[4] == "pilot 1: no worker yet"
 
 
+def test_a_bag_of_which_nothing_runs_waits_and_a_reason_of_several_is_said_once(
+    cli: Cli, serve: Serve
+) -> None:
+    refused = "hpc refuses requests: invalid account"
+    bags = [running_bag(number, running=0, held_off=refused) for number in (3, 4)]
+    serve({api.GetBags: api.Bags([*bags, running_bag(5, running=2)]), api.GetPilots: []})
+    lines = cli("status").lines
+    assert [line.split()[2] for line in lines[1:4]] == ["waiting", "waiting", "running"]
+    assert [line for line in lines if refused in line] == [f"bags 3-4: {refused}"]
+
+
 def test_a_bag_that_has_paused_says_why_and_what_its_task_wrote(
     cli: Cli, serve: Serve, tmp_path: Path
 ) -> None:

@@ -64,6 +64,12 @@ def test_a_bag_of_which_nothing_runs_says_why(capsys: pytest.CaptureFixture[str]
     assert not any("waits" in line for line in shown(capsys, runs))
 
 
+def test_the_same_reason_of_several_bags_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    waiting = [running_bag(number, running=0) for number in range(7, 10)]
+    reasons = [line for line in shown(capsys, Overview(1000.0, waiting, [])) if REASON in line]
+    assert [line.split(": ")[0] for line in reasons] == ["bags 7-9 wait"]
+
+
 def test_a_bag_that_runs_after_another_names_it(capsys: pytest.CaptureFixture[str]) -> None:
     after = running_bag(8, running=0, waiting=0, blocked=6, awaits=[5])
     told = shown(capsys, Overview(1000.0, [after], []))
@@ -118,7 +124,7 @@ def test_of_hundreds_of_bags_those_that_run_have_their_bars(
     bars = [line for line in told if "━" in line or "─" in line]
     assert [line.split()[1] for line in bars[:4]] == ["161", "162", "163", "164"]
     assert any("more bags, none of them runs: adaptor status" in line for line in told)
-    assert told[-1].startswith("bag 3 waits: ")
+    assert told[-1].startswith("bags 1-3 wait: ")
 
 
 def test_a_paused_bag_has_no_end_and_an_ended_one_no_pilots(capsys: pytest.CaptureFixture[str]) -> None:
