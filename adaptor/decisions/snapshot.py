@@ -23,6 +23,7 @@ from adaptor.decisions.pilots import Pilot
 from adaptor.donation.idleness import Hazard, Idleness
 from adaptor.donation.situation import DonationDemand, DonationRules, DonationState, NodeView
 from adaptor.forecast.calibration import Kind
+from adaptor.forecast.other_bags import OtherBags
 from adaptor.model import QueueState
 from adaptor.reports import NodeReport
 from adaptor.scheduling.demand import BagDonationDemand
@@ -125,8 +126,8 @@ class BagAhead(msgspec.Struct, frozen=True):
     facts: BagFacts
     alone: bool
     """Whether it has pilots of its own."""
-    beside: tuple[int, ...] = ()
-    """The waiting tasks of each other bag that takes turns with it."""
+    others: OtherBags = OtherBags()
+    """That take turns with it."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -211,13 +211,14 @@ def _work_left(known: KnownBag, runtimes: Runtimes) -> float:
 def _work(known: KnownBag) -> Work:
     slots = sum(pilot.slots for site in known.sites for pilot in site.pilots)
     most = max(slots, sum(most_slots(site.rules, site.queue, site.task) for site in known.sites))
+    beside = known.others.served_before(known.waiting, slots or max(1, most))
     if known.at_once is not None:
         most = min(most, known.at_once)
     return Work(
         now=known.now,
         waiting=known.waiting - len(known.again),
         again=known.again,
-        beside=float(sum(min(tasks, known.waiting) for tasks in known.beside)),
+        beside=beside,
         learners={site.name: site.rule.learner(site.learned) for site in known.sites},
         sums=msgspec.structs.replace(known.sums),
         most=max(1, min(most, known.waiting + known.running)),

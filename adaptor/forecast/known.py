@@ -13,6 +13,7 @@ from adaptor.budget.provisioning.pacing import Pace
 from adaptor.budget.provisioning.presets import Preset
 from adaptor.crafting.situation import EarlierTasks, SiteRules
 from adaptor.forecast.calibration import Kind
+from adaptor.forecast.other_bags import OtherBags
 from adaptor.model import QueueState
 from adaptor.resources import TaskSize
 from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
@@ -109,8 +110,8 @@ class KnownBag(msgspec.Struct, frozen=True, kw_only=True):
     runtimes: RuntimeKnowledge
     sums: RuntimeSums = msgspec.field(default_factory=RuntimeSums)
     sites: Sequence[KnownSite]
-    beside: Sequence[int] = ()
-    """Waiting tasks of each other bag that takes turns with this one."""
+    others: OtherBags = OtherBags()
+    """That take turns with this one."""
     at_once: int | None = None
     """Tasks that may run at the same time; None: all."""
     again: Sequence[float] = ()

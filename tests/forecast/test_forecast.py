@@ -15,6 +15,7 @@ from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import SiteRules
 from adaptor.forecast.forecast import forecast
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
+from adaptor.forecast.other_bags import OtherBags
 from adaptor.model import Estimate, Limits, PendingJob, QueueState, RunningJob
 from adaptor.resources import Node, TaskSize
 from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
@@ -85,7 +86,7 @@ def test_a_full_queue_is_waited_for() -> None:
 
 def test_bags_that_take_turns_take_time() -> None:
     alone = known(finished=alike(100))
-    shared = msgspec.structs.replace(alone, beside=(160,))
+    shared = msgspec.structs.replace(alone, others=OtherBags(older=(160,)))
     assert end_of(shared).value > 1.5 * end_of(alone).value
 
 

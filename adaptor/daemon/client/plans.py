@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 
@@ -22,15 +23,17 @@ from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of, make_backend, settings_of, terms_of
 from adaptor.daemon.treasury import costs_of
 from adaptor.decisions.forecasting.planned_bag import NewBag, choices, plan_bag
+from adaptor.decisions.forecasting.told import other_bags
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.new_bags import check_can_run, check_sites
 from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.errors import JournalError, UsageError
+from adaptor.forecast.other_bags import OtherBags
 from adaptor.journal.database import open_for_reading
 from adaptor.journal.kind_rows import EarlierBags, earlier_bags
-from adaptor.model import QueueState, TaskState
+from adaptor.model import QueueState
 from adaptor.protocol.state_directory import private_directory, state_directory
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.state import SiteTerms
@@ -54,7 +57,9 @@ async def read_plan(running: RunningDaemon, asked: api.GetPlan) -> PlanView:
     check_can_run(asked.spec, queues)
     now = core.now()
     snapshots = {name: core.snapshot(name, now) for name in names if name not in problems}
-    new = _new_bag(asked, earlier, queues.values(), _beside(core.broker, asked))
+    alone = asked.budget is not None or asked.spec.aims
+    others = OtherBags() if alone else other_bags(core.broker.state, asked.spec, math.inf)
+    new = _new_bag(asked, earlier, queues.values(), others)
     configs = {name: sites[name].config for name in names}
     planned = await asyncio.to_thread(_planned, new, snapshots, core.terms, configs, problems, now)
     return msgspec.structs.replace(planned, earlier=earlier.texts(asked.spec, new.spec))
@@ -62,14 +67,6 @@ async def read_plan(running: RunningDaemon, asked: api.GetPlan) -> PlanView:
 
 async def _look(site: Site) -> None:
     site.memory.read(await site.look(patient=False))
-
-
-def _beside(broker: Broker, asked: api.GetPlan) -> tuple[int, ...]:
-    """The waiting tasks of each bag that shares its pilots with all."""
-    if asked.budget is not None or asked.spec.aims:
-        return ()
-    bags = [bag for bag in broker.state.bags.values() if not bag.ended and bag.id not in broker.state.alone]
-    return tuple(bag.count(TaskState.WAITING) for bag in bags if bag.count(TaskState.WAITING))
 
 
 def plan_here(asked: api.GetPlan, configs: Configs) -> PlanView:
@@ -105,7 +102,7 @@ def plan_here(asked: api.GetPlan, configs: Configs) -> PlanView:
         for name in memories
     }
     earlier = _earlier(asked.spec, terms)
-    new = _new_bag(asked, earlier, [memory.queue for memory in memories.values()])
+    new = _new_bag(asked, earlier, [memory.queue for memory in memories.values()], OtherBags())
     planned = _planned(new, snapshots, terms, configs, problems, now)
     return msgspec.structs.replace(planned, earlier=earlier.texts(asked.spec, new.spec))
 
@@ -125,14 +122,11 @@ def _allowed(spec: BagSpec, sites: Mapping[str, object]) -> list[str]:
 
 
 def _new_bag(
-    asked: api.GetPlan,
-    earlier: EarlierBags,
-    queues: Iterable[QueueState | None],
-    beside: tuple[int, ...] = (),
+    asked: api.GetPlan, earlier: EarlierBags, queues: Iterable[QueueState | None], others: OtherBags
 ) -> NewBag:
     spec = earlier.settled(asked.spec, queues).with_order(budget=asked.budget is not None)
     budget = None if asked.budget is None else millionths(asked.budget, "a budget")
-    return NewBag(spec=spec, tasks=asked.tasks, budget=budget, earlier=earlier.tasks, beside=beside)
+    return NewBag(spec=spec, tasks=asked.tasks, budget=budget, earlier=earlier.tasks, others=others)
 
 
 def _planned(

@@ -78,7 +78,7 @@ def known_bag(snapshot: Snapshot, ahead: BagAhead) -> KnownBag:
         ),
         sums=RuntimeSums(finished=bag.finished, total=bag.total, squares=bag.squares),
         sites=known,
-        beside=ahead.beside,
+        others=ahead.others,
         at_once=bag.spec.max_running,
         pays=ahead.alone,
         idle_costs=idle_costs(bag.spec, bag.earlier, alone=ahead.alone),

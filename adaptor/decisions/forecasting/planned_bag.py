@@ -20,6 +20,7 @@ from adaptor.decisions.offers import explicit_offer, task_time
 from adaptor.decisions.requests import most_slots, tariff_for
 from adaptor.decisions.snapshot import BagAhead, Snapshot
 from adaptor.forecast.forecast import forecast
+from adaptor.forecast.other_bags import OtherBags
 from adaptor.kinds.earlier import tells_enough
 from adaptor.model import Estimate
 from adaptor.scheduling.bag import Bag
@@ -39,8 +40,8 @@ class NewBag(msgspec.Struct, frozen=True, kw_only=True):
     """Millionths of a credit."""
     earlier: Mapping[str, EarlierTasks] = {}
     """By site: what is known of earlier bags of the same kinds."""
-    beside: tuple[int, ...] = ()
-    """The waiting tasks of each other bag that it would take turns with."""
+    others: OtherBags = OtherBags()
+    """That it would take turns with."""
 
     def known_at(self, sites: Iterable[str]) -> bool:
         """Whether earlier bags tell enough at each of these sites to quote it without a sample."""
@@ -81,7 +82,7 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
         if not made[name]:
             withheld[name] = why[0] if why else "the tasks are planned elsewhere"
     first = next(iter(snapshots.values()))
-    ahead = BagAhead(_facts(broker), bool(broker.state.alone), new.beside)
+    ahead = BagAhead(_facts(broker), bool(broker.state.alone), new.others)
     sites = {name: snapshots[name].sites[name] for name in snapshots}
     found = forecast(known_bag(msgspec.structs.replace(first, sites=sites), ahead))
     work = _times(found.work, new.spec.task.total_processors)

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Set
 
 import msgspec
 
+from adaptor.bag_spec import BagSpec
 from adaptor.decisions.actions import KeepForecast
 from adaptor.decisions.forecasting.known_bag import known_bag
 from adaptor.decisions.memory import MadeForecast, MemoryDraft
 from adaptor.decisions.snapshot import BagAhead, Snapshot
 from adaptor.forecast.calibration import Raw
 from adaptor.forecast.forecast import Forecast, forecast, worth_telling
+from adaptor.forecast.other_bags import OtherBags
 from adaptor.forecast.record import FirstForecast
 from adaptor.model import TaskState
 from adaptor.scheduling.bag import Bag
@@ -74,16 +76,29 @@ def _is_due(bag: Bag, made: MadeForecast | None, now: float) -> bool:
 
 def _ahead(state: SchedulingState, bag: Bag) -> BagAhead:
     alone = bag.id in state.alone
-    beside = [
-        other.count(TaskState.WAITING)
-        for other in state.bags.values()
-        if not alone
-        and other is not bag
-        and other.id not in state.alone
-        # Both may run at the same site.
-        and any(bag.spec.allows(site) and other.spec.allows(site) for site in state.sites)
-    ]
-    return BagAhead(facts_of(state, bag), alone, tuple(tasks for tasks in beside if tasks))
+    others = OtherBags() if alone else other_bags(state, bag.spec, bag.id)
+    return BagAhead(facts_of(state, bag), alone, others)
+
+
+def other_bags(state: SchedulingState, spec: BagSpec, number: float) -> OtherBags:
+    """The bags that take turns with one of this number that shares its pilots."""
+    first, older, younger = 0, list[int](), list[int]()
+    for other in state.bags.values():
+        tasks, priority = other.startable, other.spec.priority
+        if (
+            not tasks
+            or other.id == number
+            or other.id in state.alone
+            or priority < spec.priority
+            # Both may run at the same site.
+            or not any(spec.allows(site) and other.spec.allows(site) for site in state.sites)
+        ):
+            continue
+        if priority > spec.priority:
+            first += tasks
+        else:
+            (older if other.id < number else younger).append(tasks)
+    return OtherBags(first, tuple(older), tuple(younger))
 
 
 def make_forecasts(snapshot: Snapshot, draft: MemoryDraft) -> list[KeepForecast]:

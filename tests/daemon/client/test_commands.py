@@ -101,4 +101,4 @@ def test_a_bag_whose_request_is_refused_says_why_at_once(site: FakeSite) -> None
     assert refused.held_off.startswith("here: the last request failed (")
     assert refused.held_off.endswith("a smaller one is tried")
     assert other.held_off == ""
-    assert held_off_lines(refused) == [f"bag {refused.id}: {refused.held_off}"]
+    assert held_off_lines([refused]) == [f"bag {refused.id}: {refused.held_off}"]
