@@ -163,7 +163,7 @@ def checked_anew(before: Configured, directory: Path, instance: str) -> Configur
 
 
 def changes(before: Configured, now: Configured) -> api.Reloading:
-    """What a reload takes over."""
+    """Changes of the configuration that a reload takes over."""
     old, new = before.config.sites, now.config.sites
     others = [
         field.name

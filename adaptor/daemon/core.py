@@ -1,4 +1,4 @@
-"""What the parts of the daemon share: the broker, its journal, and the way to the workers.
+"""The core that the parts of the daemon share: the broker, its journal, and the way to the workers.
 
 The order is always the same: the broker decides, the journal writes, then the workers get their messages.
 """
@@ -119,7 +119,7 @@ class Core:
         return self._scores
 
     def snapshot(self, site: str, now: float) -> Snapshot:
-        """What a step of the site would decide on at this time."""
+        """The snapshot on which a step of the site would decide at the time `now`."""
         return take_snapshot(
             site,
             self.sites,

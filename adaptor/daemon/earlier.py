@@ -1,4 +1,4 @@
-"""What earlier bags of the same kinds say of the bags at work, and what these leave for later ones."""
+"""Facts from earlier bags for bags of the same kinds at work, and from these for later bags."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Earlier:
                 broker.state.know_earlier(bag, self.of(bag.spec).tasks)
 
     def writer(self, changes: Changes, now: float) -> Callable[[sqlite3.Connection], None] | None:
-        """What keeps what bags have shown, to be called in the transaction of the changes; None: nothing."""
+        """A function that keeps what bags have shown, called in the changes' transaction; None: nothing."""
         due, sites = self.due(changes), self._sites
         if not due or not sites:
             return None

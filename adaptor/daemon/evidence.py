@@ -29,7 +29,7 @@ _results: msgspec.msgpack.Decoder[list[Result]] = msgspec.msgpack.Decoder(list[R
 
 
 class OwnEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How a pilot's script ended, as it wrote itself."""
+    """The end of a pilot's script, as the script itself wrote it."""
 
     status: int  # its exit status
     told: bool  # whether the scheduler told it to leave
@@ -38,7 +38,7 @@ class OwnEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PilotFiles(LeftBehind, frozen=True, kw_only=True):
-    """What one pilot has left."""
+    """Files that one pilot has left, decoded."""
 
     own_end: OwnEnd | None = None
     """None: the script was killed, or its scheduler's template writes no such note."""
@@ -58,7 +58,8 @@ def pilot_directory(home: Path, pilot: int, array: int | None = None) -> Path:
 
 
 def evidence(machine: Machine, folders: Mapping[Path, Path | None]) -> dict[Path, PilotFiles]:
-    """What is in the folders of pilots. Raises SchedulerError: they cannot be read at the moment.
+    """Decode the files that pilots have left. Raises SchedulerError: the folders cannot be read at the
+    moment.
 
     Args:
         folders: by folder, that of its array, whose log has the scheduler's words where its own has none.

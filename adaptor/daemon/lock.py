@@ -70,7 +70,7 @@ class Holder(msgspec.Struct, frozen=True):
         return self.process() is not None and state_of(self.pid) not in (b"", b"T", b"t", b"Z", b"X")
 
     def process(self) -> Process | None:
-        """That very process of this machine; None: it is not here, or has ended."""
+        """The holder, if it runs on this machine; None: it runs elsewhere, or has ended."""
         if not is_here({"host": self.host, "boot": self.boot, "pid": self.pid, "ticks": self.ticks}):
             return None
         found = process_of(self.pid)
@@ -93,7 +93,7 @@ class DaemonLock:
     def __init__(self, path: Path, file: IO[bytes], before: float | None = None) -> None:
         """`before`: as the attribute."""
         self.before = before
-        """When the daemon before this one last showed that it lives, epoch seconds; None: there was none."""
+        """Epoch seconds of the last sign of life of the daemon before this one; None: there was none."""
         self._path = path
         self._file = file
         self._beat = path.stat().st_mtime_ns  # the last heartbeat, as the file system has it

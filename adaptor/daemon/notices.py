@@ -25,7 +25,7 @@ class NotableEvents:
         self._hook = hook
 
     def writer(self, changes: Changes, now: float) -> Callable[[sqlite3.Connection], None] | None:
-        """What notes the messages about these changes, to be called in their transaction; None: nothing."""
+        """A function that notes messages about the changes, called in their transaction; None: none."""
         ended = [bag for bag, tally in changes.tallies.items() if tally.ended]
         failing = [bag for bag, tally in changes.tallies.items() if tally.failed]
         retried = [bag for bag, change in changes.by_user.items() if change == "retried"]
@@ -87,7 +87,7 @@ def _counts(bag: BagView) -> str:
 
 
 def variables(bag: BagView) -> dict[str, str]:
-    """What a hook finds in its environment. Times are epoch seconds."""
+    """Environment variables of a hook. Times are epoch seconds."""
     return {
         "ADAPTOR_BAG": str(bag.id),
         "ADAPTOR_BAG_NAME": bag.name,
@@ -106,13 +106,13 @@ _WITHOUT_ROOM = 1.0  # seconds
 
 
 class Listeners:
-    """Those who wait, by bag. Belongs to one event loop."""
+    """Clients that wait for events, by bag. Belongs to one event loop."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, dict[asyncio.Future[bool], int]] = {}
         """By bag: the last event that each knows."""
         self.room: float = math.inf
-        """How many may wait for long, so that connections are left for those who ask something else."""
+        """Number of clients that may wait for long: connections are left for those with other questions."""
         self._count = 0
 
     def __len__(self) -> int:

@@ -62,7 +62,7 @@ async def look_at_pilots(site: Site) -> Reply:
 
 
 class Found:
-    """What the scheduler reports, by tags and by numbers."""
+    """Jobs that the scheduler reports, by tag and by number."""
 
     def __init__(self, reports: Sequence[JobReport]) -> None:
         self._by_tag: dict[str, list[JobReport]] = {}
@@ -78,7 +78,7 @@ class Found:
         return next((report for report in same if report.id == pilot.job), same[-1] if same else None)
 
     def absence(self, pilot: Pilot) -> Absence:
-        """What is said of a pilot that is not named."""
+        """The scheduler's answer about a pilot that its reports do not name."""
         report = None if pilot.job is None else self._by_id.get(pilot.job)
         if report is None:
             return LEFT_OUT
@@ -122,7 +122,7 @@ def _news(site: Site, pilot: Pilot, found: Found, left: PilotFiles | None) -> Pi
 
 
 def doubt(site: Site) -> str:
-    """What may keep workers from reaching the daemon, as a question to the user."""
+    """A likely reason why workers do not reach the daemon, as a question to the user."""
     if site.spool is not None:
         return f"do the nodes see the folder of its spool ({spool_of(site.config)})?"
     if site.remote_folder is not None and site.remote_folder.caveat:

@@ -95,7 +95,7 @@ def run(
 
 
 def _away(lock: DaemonLock) -> str:
-    """What `adaptor why` says of the time without a daemon, if a job runs it; the log has it in any case."""
+    """Log the time without a daemon; return it for `adaptor why` if this daemon runs in a job, else empty."""
     if lock.before is None:
         return ""
     began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(lock.before))
@@ -122,7 +122,7 @@ def _serve_all(
     started, began = system_clock(), False
 
     async def serve(given: Configured, problem: str) -> tuple[Configured, Configured | None]:
-        """What it went by, and what the next one goes by."""
+        """Run one service; return its last configuration, and that of the next service or None."""
         nonlocal began
         remember_config(directory, given.path, given.config.sites)
         limits = port_limits(descriptors, len(given.config.sites))

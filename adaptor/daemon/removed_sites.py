@@ -63,7 +63,7 @@ async def settle_removed(core: Core) -> int:
 
 
 def _ended_here(core: Core, pilots: Sequence[RemovedPilot]) -> dict[int, float]:
-    """When pilots of former local sites ended (epoch seconds), by pilot. Their queued jobs are cancelled."""
+    """Epoch seconds at which pilots of former local sites ended, by pilot. Cancels their queued jobs."""
     ended: dict[int, float] = {}
     for site in {pilot.site for pilot in pilots}:
         own = {

@@ -1,4 +1,4 @@
-"""How rarely a site needs to be looked at while nothing happens there. Pure; times are seconds."""
+"""The interval between looks at a site where nothing happens. Pure; times are seconds."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ TIMES = 4.0  # the longest pause in polls: who asks for frequent looks gets them
 
 
 def look_after(poll: float, quiet: float) -> float:
-    """How long after a look the next periodic one is due where no decision goes by the clock.
+    """Seconds from a look to the next periodic one, where no decision depends on the time.
 
     Args:
-        poll: between two looks while something happens.
-        quiet: for how long nothing has happened at the site: no event, and no action of a step.
+        poll: seconds between two looks while something happens.
+        quiet: seconds without an event at the site and without an action of a step.
     """
     return max(poll, min(quiet / SHARE, TIMES * poll, LONGEST))
 

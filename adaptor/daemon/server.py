@@ -37,7 +37,7 @@ class PortLimits(msgspec.Struct, frozen=True):
 
 
 def port_limits(descriptors: int, sites: int) -> PortLimits:
-    """How a daemon divides the descriptors that it may have open. Workers get what is left."""
+    """Division of the descriptors that a daemon may have open. Workers get what is left."""
     left = max(0, descriptors - _OWN - _OF_A_SITE * sites)
     clients = ConnectionRoom(
         proven=max(_FEWEST_CLIENTS, min(_MOST_CLIENTS, left // 32)),
@@ -65,7 +65,7 @@ _KEY_CONNECTIONS = 16  # of one key with a grant: with another one, its oldest i
 
 
 class ClientIdentity(msgspec.Struct, frozen=True):
-    """What the identity of a client says of it."""
+    """Facts that the identity of a client contains."""
 
     same: bool = True  # whether it speaks our `PROTOCOL`
     key: str = ""  # the fingerprint of its key, if that has a grant; empty: the user's own key
@@ -230,7 +230,7 @@ class _Connection(Caller):
 
     @property
     def key(self) -> str:
-        """As of its channel."""
+        """The fingerprint of the peer's key, from its channel; empty: no grant, or nothing received yet."""
         return "" if self._channel is None else self._channel.key
 
     @property
@@ -346,7 +346,7 @@ def write_site_access(directory: Path, keys: Keys, site: str, addresses: tuple[s
 
 
 def site_access(keys: Keys, addresses: tuple[str, ...]) -> access.Access:
-    """What an access file for workers holds."""
+    """The access file of a site's workers."""
     return access.Access(addresses=addresses, server=keys.server.certificate, own=keys.worker)
 
 

@@ -98,7 +98,7 @@ class Service:
         self.config = config = configured.config
         self.started = system_clock() if started is None else started
         self.next: Configured | None = None
-        """What another service goes on with when this one has ended; None: nothing."""
+        """Configuration of the service that follows this one; None: none follows."""
         self._problem = problem
         self._displaced, self._away = displaced, away
         self._kept_files = KeptFiles()
@@ -215,7 +215,7 @@ class Service:
             self.core.journal.close()
 
     async def _threads(self, most: int) -> Threads:
-        """Those of all calls; waits until the system gives one."""
+        """The threads of all calls; waits until the system gives the first one."""
         while True:
             with contextlib.suppress(RuntimeError):
                 return Threads(most)
@@ -289,8 +289,7 @@ class Service:
         await self._stop.wait()
 
     async def _watch_clock(self) -> None:
-        """When the time of day was set, begin again: times in memory and in APScheduler are of the old
-        one."""
+        """Begin again once the time of day was set: times in memory and in APScheduler are of the old one."""
         while self._stopping or not (step := system_clock.step):
             await asyncio.sleep(_LOOK)
         while self.stalled:

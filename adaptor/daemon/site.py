@@ -93,12 +93,12 @@ class Site:
         self.core = core
         self.machine = machine  # where its scheduler's commands run and its pilots' files lie
         self.tag_prefix = f"adaptor-{core.journal.instance}.{name}."
-        """What the tags of its pilots begin with, and of no other site's."""
+        """Common prefix of the tags of its pilots; pilots of other sites have another."""
         self.remote_folder: RemoteFolder | None = None  # of a site behind ssh: its folder there
         self.spool: SpoolEndpoint | None = None  # the daemon's end of its spool, if its workers use one
         self.withheld: dict[tuple[int, ...], Withheld] = {}  # by bags whose tasks wait
         self._nodes_withheld: int | None = None
-        """Where the journal has the reason for not using more donated nodes; None: none stands in the way."""
+        """Row in the journal of the reason for not using more donated nodes; None: no reason is kept."""
         self.memory = SiteMemory(
             settings_of(name, config, backend, limits, poll),
             core.now(),
@@ -111,7 +111,7 @@ class Site:
             withdrawn=core.journal.read(withdrawn_since, name, core.now() - HOUR),
         )
         self.starts = StartsSeen(core.journal.starts_seen(name), self.memory.jobs.hashed)
-        """How forecasts of starts held, and how long jobs waited."""
+        """Accuracy of earlier forecasts of starts, and the waits of jobs."""
         core.sites[name] = self.memory
         self.wake = core.wakes[name] = asyncio.Event()
         self.polled = False  # whether it was woken by nothing but the time that has passed
@@ -124,7 +124,7 @@ class Site:
 
     @property
     def pilots(self) -> Mapping[int, Pilot]:
-        """Those in the system."""
+        """The pilots in the system, by id."""
         return self.memory.pilots
 
     def grace_of(self, pilot: Pilot) -> float:
@@ -205,12 +205,12 @@ class Site:
 
     @property
     def home(self) -> Path:
-        """What holds the folders of its pilots, on its machine."""
+        """The folder that holds the folders of its pilots, on its machine."""
         return self.core.directory if self.remote_folder is None else self.remote_folder.folder
 
     @property
     def access(self) -> Path:
-        """Where its workers find how to reach the daemon."""
+        """Path of the access file, from which its workers learn how to reach the daemon."""
         folder = self.remote_folder
         return self.home / worker_access(self.name) if folder is None else folder.access
 
@@ -231,7 +231,7 @@ class Site:
         return f"{self.tag_prefix}{pilot}"
 
     def write_down(self, pilot: Pilot) -> None:
-        """What users are shown of a pilot. Raises JournalError."""
+        """Write what users are shown of a pilot into the journal. Raises JournalError."""
         self.core.journal.update_pilot(
             pilot.id,
             state=pilot.state,
@@ -281,7 +281,7 @@ class Site:
 
 
 def recall_waits(journal: Journal, site: str) -> WaitLearner:
-    """What the waits of earlier pilots have taught. Raises JournalError."""
+    """Learn the waits of earlier pilots of the site. Raises JournalError."""
     waits = WaitLearner()
     for each in journal.read(pilot_waits, site):
         waits.waited(each.p, each.predicted_start, each.started, each.ended, each.submitted, each.tr)
@@ -289,19 +289,19 @@ def recall_waits(journal: Journal, site: str) -> WaitLearner:
 
 
 def recall_sizes(journal: Journal, site: str) -> tuple[KeptSizes, ...]:
-    """Which sizes of requests the scheduler did not take. Raises JournalError."""
+    """Read the sizes of requests that the scheduler did not take. Raises JournalError."""
     kept = journal.tried_sizes(site)
     return () if kept is None else msgspec.msgpack.decode(kept, type=tuple[KeptSizes, ...])
 
 
 def recall_runs(journal: Journal, directory: Path, site: str) -> RunShares:
-    """What is known of how long a site's local jobs run.
+    """Read the known runtimes of a site's local jobs, as shares of their walltimes.
 
     The salt of users' names comes from the daemon's own key, which is no part of the journal.
 
     Raises:
-        JournalError: it cannot be read.
-        AccessError: the keys cannot.
+        JournalError: the journal cannot be read.
+        AccessError: the keys cannot be read.
     """
     secret = load_or_make_keys(directory).server.key.encode()
     salt = hashlib.blake2b(secret, digest_size=32, person=b"job owners").digest()

@@ -120,7 +120,8 @@ def _filled(given: LimitsConfig, advertised: Limits) -> Limits:
 
 
 def _all(config: SiteConfig, limits: Mapping[str, Limits], key: str) -> int:
-    """What all partitions share; each that says how many are its own adds them where the site does not."""
+    """The limit that all partitions share; partitions with limits of their own add these where the site does
+    not say."""
     if given := getattr(config.limits, key):
         return int(given)
     own: dict[str, int] = {name: getattr(each.limits, key) or 0 for name, each in config.partitions.items()}

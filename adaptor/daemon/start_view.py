@@ -1,4 +1,4 @@
-"""When a request would start at a site, as a user is shown it; with a daemon, and by one look without."""
+"""Forecasts of the start of a request at a site, for users; with a daemon, or by one look without."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _BY_NO_TAG = f"{TAG_START}nothing."  # no job's tag begins so: a job is asked fo
 
 
 class SiteSeen(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a site when it is asked."""
+    """Facts about a site that a forecast of a start needs."""
 
     name: str
     queue: QueueState
@@ -343,7 +343,7 @@ def ceilings_of(backend: Backend, config: SiteConfig) -> dict[str, Ceilings]:
 
 
 def report_of(backend: Backend, job: str) -> JobReport | None:
-    """What the scheduler says of a job of our user that its queue does not show; None: nothing."""
+    """The scheduler's report on our user's job that its queue does not show; None: it knows no such job."""
     with suppress(SchedulerError):
         found = (report for report in backend.jobs([job], _BY_NO_TAG) if report.id == job)
         return next((report for report in found if report.state is not JobState.GONE), None)

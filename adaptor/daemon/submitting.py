@@ -91,7 +91,7 @@ async def reshape(site: Site, action: Reshape) -> Reply:
 
 
 async def _order(site: Site, pool: ThreadPoolExecutor | None, call: Callable[[], tuple[str, ...]]) -> Reply:
-    """What became of an order to the scheduler, which may return jobs. Raises JournalError."""
+    """Call the scheduler in a thread, and put the jobs or the error into a reply. Raises JournalError."""
     try:
         jobs = await asyncio.get_running_loop().run_in_executor(pool, call)
     except JournalError:
@@ -121,7 +121,7 @@ def change_request(site: Site, changed: RequestChanged) -> None:
 
 
 def _order_of(site: Site, pilot: Pilot, request: Request, demand: Demand, pilots: int = 1) -> PilotOrder:
-    """What a pilot, or the first of several equal ones, asks its scheduler for.
+    """The order to the scheduler for a pilot, or for the first of several equal ones.
 
     Several have the folder of their array, in which each makes its own once it runs (`backends.arrays`).
 

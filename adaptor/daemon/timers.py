@@ -14,9 +14,9 @@ from adaptor.journal.journal import Journal
 
 
 class Every(BaseTrigger):  # type: ignore[misc, unused-ignore]  # APScheduler has no types
-    """As APScheduler's interval, but times that have passed are left out, and not looked at one by one.
+    """An interval like APScheduler's that leaves out passed times at once instead of one by one.
 
-    After a step of the clock by 400 days, those of a second would keep the daemon busy for minutes.
+    After a step of the clock by 400 days, a job of every second would keep the daemon busy for minutes.
     """
 
     def __init__(self, seconds: float) -> None:

@@ -138,8 +138,8 @@ class Treasury:
         return settled.amount
 
     def late_results(self, changes: Changes) -> Callable[[sqlite3.Connection], None] | None:
-        """What corrects the books of pilots that were charged before all of these ends of attempts were
-        reported.
+        """A function that corrects the charges of pilots whose attempts were reported after they were
+        settled.
 
         To be called in the transaction that writes the changes; None: there is nothing to correct.
         """

@@ -96,7 +96,7 @@ class WorkerEndpoint:
             self._stall(error)
 
     async def follow_up(self, changes: Changes) -> None:
-        """What follows from changes that are written. Raises JournalError."""
+        """Mark pilots that worked; at rest, wake the sites and dismiss workers. Raises JournalError."""
         for id in {start.pilot for start in changes.attempts if isinstance(start, AttemptStart)}:
             self._change(id, worked=True)
         self._note_estimates({end.key.bag for end in changes.attempts if isinstance(end, AttemptEnd)})

@@ -1,4 +1,4 @@
-"""What a key with a grant may ask: each of its questions passes here before it is served.
+"""Checks of the questions of keys with a grant: each question passes here before it is served.
 
 Questions say whether keys may ask them at all (`Question.for_keys`, closed unless they do). This module holds
 new bags to the grant, and all others to the bags of the key. The credits and processors of its bags are held

@@ -130,7 +130,7 @@ _Writer = Callable[[sqlite3.Connection, int], None]
 
 
 def _with_owner(core: Core, question: api.Submit, now: float, also: _Writer | None) -> _Writer | None:
-    """What writes the budget of a new bag, and whose it is if a key with a grant submits it."""
+    """Add the owner to what `also` writes (a new bag's budget), if a key with a grant submits the bag."""
     if not question.owner:
         return also
 
@@ -260,7 +260,7 @@ async def close(running: RunningDaemon, question: api.Close) -> list[int]:
 
 @answers(api.GetEvents)
 async def wait_for_events(running: RunningDaemon, question: api.GetEvents) -> list[api.BagEvents]:
-    """What has changed; waits for it, unless all bags have ended.
+    """Events of the bags after those that the client has; waits for the first one unless all bags have ended.
 
     Raises:
         UsageError: there is no such bag.

@@ -246,7 +246,7 @@ class ClientEndpoint:
     async def _following(
         self, identity: bytes, question: api.Question[Any], answer: object
     ) -> api.Question[Any] | None:
-        """What a client that follows bags asks next, once it has read the answer; None: nothing."""
+        """The next question of a client that follows bags, once it has read the answer; None: none."""
         if not (isinstance(question, api.GetEvents) and question.follow) or isinstance(answer, api.Failure):
             return None
         following = question.after(cast("list[api.BagEvents]", answer))

@@ -29,11 +29,11 @@ def budget_writer(
     credits: float | None,
     earlier: Mapping[str, EarlierTasks],
 ) -> Callable[[sqlite3.Connection, int], None] | None:
-    """What writes a new bag's budget down together with the bag; None: it has none.
+    """A function that writes the budget of a new bag in the transaction of the bag; None: the bag has none.
 
-    `earlier`: by site, what is known of earlier bags of the same kinds.
+    `earlier`: by site, the tasks of earlier bags of the same kinds.
 
-    Raises UsageError: it holds no request.
+    Raises UsageError: the budget is too small for any request.
     """
     if credits is None:
         return None

@@ -27,7 +27,7 @@ _MANY = 2_000  # tasks that take some 20 ms
 
 
 class OwnNeedsOf(msgspec.Struct, frozen=True):
-    """What new tasks need that need something else than their bag says."""
+    """Needs of the new tasks that differ from what their bag says."""
 
     total: int  # the number of new tasks
     needs: Mapping[int, OwnNeeds]  # by the place of a task among them
@@ -49,7 +49,7 @@ def own_needs(tasks: Sequence[TaskInput], first: int = 0) -> OwnNeedsOf:
 
 
 class NewTasks(msgspec.Struct, frozen=True):
-    """What the journal and the broker get."""
+    """New tasks as the journal and the broker get them."""
 
     rows: TaskRows | StagedTasks
     dependencies: Dependencies
@@ -98,7 +98,7 @@ _BOUNDS: dict[str, tuple[str, float, float]] = {
 
 
 def out_of_bounds(needs: OwnNeeds) -> str:
-    """Which of these needs cannot be meant, as the files of people are checked; empty: none."""
+    """A message about the first need out of the bounds of bag files; empty: none is."""
     for name, (key, low, high) in _BOUNDS.items():
         value = getattr(needs, name)
         if value is not None and not low <= value <= high:  # as no NaN is

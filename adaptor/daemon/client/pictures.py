@@ -60,9 +60,9 @@ def _site_pictures(site: Site, db: sqlite3.Connection) -> Iterator[QueuePicture]
 
 
 def queue_picture(site: str, queue: QueueState, own: Mapping[str, int]) -> QueuePicture:
-    """What others hold over time, and where own queued pilots start.
+    """Processors that jobs of other users hold over time, and the planned starts of our queued pilots.
 
-    `own`: by the scheduler's id of a job, the pilot that it is.
+    `own`: our pilots by the scheduler's id of their job.
     """
     others = msgspec.structs.replace(
         queue,
@@ -84,7 +84,7 @@ def queue_picture(site: str, queue: QueueState, own: Mapping[str, int]) -> Queue
 
 
 def _steps(others: QueueState) -> Iterator[QueueStep]:
-    """What runs now, which holds its processors until its time limit, and what is planned in addition."""
+    """Processors of running jobs, held until their time limits, and of planned jobs in addition."""
     whole = schedule(others).profile
     running = schedule(msgspec.structs.replace(others, pending=())).profile
     for time in sorted({at for profile in (whole, running) for at, _ in profile.steps()}):

@@ -1,4 +1,4 @@
-"""What would become of a bag, by the running daemon, or by one look where none runs."""
+"""Forecasts for bags before they are submitted, by the running daemon, or by one look where none runs."""
 
 from __future__ import annotations
 

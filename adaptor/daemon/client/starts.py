@@ -1,4 +1,4 @@
-"""When a request would start, or a job that waits does, by the running daemon."""
+"""Forecasts of the start of a request or of a waiting job, by the running daemon."""
 
 from __future__ import annotations
 

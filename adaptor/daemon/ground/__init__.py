@@ -1,1 +1,1 @@
-"""What the daemon stands on: its files, and the threads of its machine."""
+"""The ground of the daemon: its files, and the threads for calls of its machine."""

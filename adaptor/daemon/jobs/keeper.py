@@ -39,11 +39,11 @@ _RESTARTED = 0.2, 30.0  # seconds from the end of a daemon to the next one: the 
 _STEADY = 60.0  # seconds after which a daemon has started well
 _AGAIN = 15.0, 1800.0  # seconds until a job is submitted again where that failed, or where it ended at once
 _OF_JOB = ("SLURM", "SRUN_", "SBATCH_", "PBS_", "PMI", "ADAPTOR_")
-"""How the variables begin that belong to this job and not to the daemon, which submits others."""
+"""Prefixes of environment variables that belong to this job and not to the daemon, which submits others."""
 
 
 class DaemonProcess(Protocol):
-    """What is used of `subprocess.Popen`."""
+    """The part of `subprocess.Popen` that is used."""
 
     def poll(self) -> int | None: ...
 
@@ -126,7 +126,7 @@ class Keeper:
         return bool(why)
 
     def _leave(self, jobs: DaemonJobs) -> None:
-        """Where the daemon was stopped for good, nothing of it stays in the queue."""
+        """Cancel the other jobs of the daemon if it was stopped for good: none stays in the queue."""
         with contextlib.suppress(AdaptorError):
             now = read_jobs(self._directory)
             if (now is None or now.series != self._series) and self._queue is not None:

@@ -103,7 +103,7 @@ class DaemonJobQueue:
         )
 
     def found(self, jobs: DaemonJobs, ids: Collection[str] = ()) -> dict[int, JobReport]:
-        """What the scheduler knows of these jobs, by their numbers."""
+        """Reports of the scheduler on these jobs, by their numbers."""
         reports = self._backend.jobs(ids, jobs.tag_start)
         return {number: each for each in reports if (number := jobs.number_of(each.tag))}
 

@@ -1,4 +1,5 @@
-"""Which job runs the daemon of a state directory: one small file, read by all that start or end daemons.
+"""The record of the daemon's jobs, in its state directory: one small file, read by all that start or end
+daemons.
 
 The jobs have numbers, from 1 on. The one that started last writes its number, `current`, and all others
 end: the daemon of each, and one that was started by hand. So one daemon stays, whatever the scheduler starts,
@@ -51,7 +52,7 @@ class DaemonJobs(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tag_start(self) -> str:
-        """What the tags of all its jobs begin with."""
+        """Common prefix of the tags of all its jobs."""
         return f"{DAEMON_TAG}{self.series}."
 
     def tag(self, number: int) -> str:
@@ -63,7 +64,7 @@ class DaemonJobs(msgspec.Struct, frozen=True, kw_only=True):
         return int(rest) if rest != tag and rest.isascii() and rest.isdigit() else 0
 
     def name(self, number: int) -> str:
-        """What `JOB_VARIABLE` says in this job."""
+        """Value of `JOB_VARIABLE` in the job of this number."""
         return f"{self.series}.{number}"
 
     def folder(self, directory: Path, number: int) -> Path:
@@ -151,7 +152,7 @@ def replaced(directory: Path, own: str) -> str:
 
 
 def following(jobs: DaemonJobs) -> str:
-    """Which job runs the daemon next, for messages."""
+    """A sentence for messages about the job that runs the daemon next."""
     if jobs.next_job:
         return f"job {jobs.next_job} at {jobs.site} runs the next one when the scheduler starts it"
     return f"the next job at {jobs.site} is not known yet"

@@ -1,4 +1,4 @@
-"""When a job of the daemon looks at the queue, has the next one queued, and ends. Pure; all in seconds."""
+"""Times at which a job of the daemon looks at the queue, has the next one queued, and ends. Pure; seconds."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def check_where_it_is(
 
 
 def check_reached(site: SiteConfig, ssh: SshConfig, machine: Distant) -> list[Finding]:
-    """What is as it should be, what may surprise, and what will not work. Submits nothing."""
+    """Findings on a remote site: good ones, warnings and errors. Submits nothing."""
     found: list[Finding] = []
     try:
         found.extend(_findings(site, ssh, machine))  # those before an error are kept

@@ -56,7 +56,7 @@ class RemoteFolder:
 
     @property
     def caveat(self) -> str:
-        """What may still keep workers from the daemon; empty: nothing known."""
+        """A reason that may still keep workers from the daemon; empty: none is known."""
         return self._route.caveat
 
     @property

@@ -11,7 +11,7 @@ from backends.machines.here import Here
 
 
 def make_machine(config: SiteConfig) -> Machine:
-    """Where a site's commands run and its pilots' files lie. Opens no connection yet."""
+    """The machine where a site's commands run and its pilots' files lie. Opens no connection yet."""
     if config.ssh is None:
         return Here(config.environment)
     return Distant(config.ssh, config.environment, float(config.command_timeout), python_of(config))

@@ -1,4 +1,5 @@
-"""How the workers of a remote site reach the daemon; the tunnel uses the ssh connection that is open already.
+"""Routes of the workers of a remote site to the daemon; the tunnel uses the ssh connection that is open
+already.
 
     worker → relay on the login node → loopback there → ssh → loopback here → daemon
 
@@ -24,7 +25,7 @@ from backends.machines.distant import Distant
 
 
 class Route:
-    """How a remote site's workers reach the daemon; this one, straight or by a spool, needs nothing."""
+    """The route of a remote site's workers to the daemon; this one, straight or by a spool, needs nothing."""
 
     caveat = ""  # what may still keep workers from the daemon; empty: nothing known
 

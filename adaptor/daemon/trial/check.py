@@ -179,7 +179,7 @@ class _Check:
         )
 
     def _addresses(self, clock: ClockPort) -> tuple[str, ...]:
-        """Those of the running daemon, else those that it would have; none where workers use files."""
+        """Addresses of the running daemon, else those that it would have; none if workers use files."""
         if spool_of(self._site):
             return ()
         if self._daemon_runs:
@@ -198,7 +198,8 @@ class _Check:
         return addresses(self._config.daemon.host, port, loopback=stays_inside(self._site))
 
     def _await_end(self, job: str, order: PilotOrder, wait: float, tell: Tell) -> JobReport | None:
-        """What the scheduler said last; None: it knows nothing of the job."""
+        """Wait for the job's end; return the scheduler's last report of it. None: it knows nothing of the
+        job."""
         began, started, last = time.monotonic(), 0.0, None
         folder, nodes = order.directory, max(1, order.spread)
         heard = False
@@ -232,7 +233,7 @@ class _Check:
             time.sleep(1.0)
 
     def _found(self, folder: Path) -> tuple[list[NodeAnswer], str]:
-        """What the nodes told, and the last line of the job's log."""
+        """Answers of the nodes, and the last line of the job's log."""
         found = self._machine.read_files(folder, ("trial-*.json", "*.out"), _LARGEST)
         told = []
         for name in sorted(found):

@@ -26,7 +26,7 @@ _TAKE = "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'r+b'), fcntl.LOCK_EX 
 
 
 def check_folder(directory: Path, mounts: Path = MOUNTS) -> list[Finding]:
-    """What is right and wrong with the file system of a state directory. Writes into a folder in it."""
+    """Findings on the file system of a state directory, good and bad. Writes into a folder in it."""
     kind, options = mount_of(directory, mounts)
     try:
         trial = Path(tempfile.mkdtemp(prefix="check-", dir=directory))
@@ -62,7 +62,7 @@ def mount_of(path: Path, mounts: Path = MOUNTS) -> tuple[str, frozenset[str]]:
 
 
 def _faults(folder: Path) -> Iterator[str]:
-    """What the file system does not do."""
+    """Functions that the file system lacks, as messages."""
     lock = folder / "lock"
     try:
         write_private(lock, b"1")

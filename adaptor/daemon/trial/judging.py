@@ -18,7 +18,7 @@ _MOST_OF_NODE = 0.9  # part of a node's memory from which on a limit is that of 
 
 
 class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What one node has told; see `adaptor.worker.trial`."""
+    """The answer of one node, which `adaptor.worker.trial` has written."""
 
     node: str
     python: str
@@ -55,7 +55,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge(trial: Trial) -> list[Finding]:
-    """What is as it should be, what may surprise, and what will not work."""
+    """Findings on the answers of the nodes and the scheduler: good ones, warnings and errors."""
     found = [] if trial.told else [*_silent(trial)]
     for told in trial.told:
         found += [*_python(trial, told), *_folder(trial, told), *_addresses(trial, told)]

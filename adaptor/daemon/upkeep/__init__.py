@@ -1,2 +1,1 @@
-"""What a daemon does besides its bags: it forgets old ones, sends messages about others, and measures
-itself."""
+"""Upkeep of the daemon: it forgets old bags, sends messages about bags, and measures itself."""

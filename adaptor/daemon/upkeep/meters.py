@@ -37,7 +37,7 @@ class Meters:
         self._samples.append(self._sample(now, results))
 
     def rates(self, now: float, results: int) -> RatesView:
-        """What came since the oldest sample."""
+        """Results, growth of the journal, commands and processor time since the oldest sample; memory now."""
         last = self._sample(now, results)
         first = self._samples[0] if self._samples else last
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])

@@ -120,7 +120,7 @@ class Notifier:
         self.busy = False
 
     async def _send(self, bag: BagView, notice: notice_rows.Notice) -> tuple[notice_rows.NoticeState, str]:
-        """What became of a message, and why if it was not sent."""
+        """Send one message; return its state, and why it was not sent."""
         try:
             if notice.channel == notice_rows.HOOK:
                 environment = {**os.environ, **variables(bag)}

@@ -34,7 +34,7 @@ class Retention:
         self.keep = keep
         last, now = core.journal.read(forgetting.last_written), core.now()
         self._from = now + _SETTLING if last is not None and now - last > _GAP else now
-        """When bags may be old, epoch seconds."""
+        """Epoch seconds from which bags may be forgotten because of their age."""
         self._wake = asyncio.Event()
         self._dirty = True  # whether anything may be left of forgotten bags
 
