@@ -23,7 +23,7 @@ def job_name(order: PilotOrder) -> str:
 
 
 def script_of(order: PilotOrder) -> Path:
-    """Where its script is written. Some schedulers read it when a job starts, so each array has its own."""
+    """Path of the order's script. Some schedulers read it when a job starts, so each array has its own."""
     return order.directory / ("pilot.sh" if order.pilots == 1 else f"{job_name(order)}.sh")
 
 

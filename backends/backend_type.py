@@ -1,4 +1,4 @@
-"""What the adaptor needs to know of a kind of batch scheduler, in addition to its `Backend` for each site.
+"""Facts about a kind of batch scheduler, in addition to its `Backend` for each site.
 
 A distribution registers one object of it by an entry point of the group `adaptor.backends`;
 `docs/backends.md` shows how. The object is loaded whenever a configuration is read, so its module imports its

@@ -1,4 +1,4 @@
-"""What the adaptor asks of a batch scheduler. A backend is thin: it decides nothing.
+"""The interface to a batch scheduler. A backend is thin: it decides nothing.
 
 All calls block; the daemon runs them in threads, one at a time per site. Times are epoch seconds.
 """
@@ -20,7 +20,7 @@ from backends.traits import Traits
 
 TAG_START = "adaptor-"  # what the tags of pilots begin with, of whatever daemon
 DAEMON_TAG = f"{TAG_START}daemon-"
-"""What the tags of jobs that run a daemon begin with."""
+"""Common prefix of the tags of jobs that run a daemon."""
 
 
 class SchedulerError(AdaptorError):

@@ -101,7 +101,7 @@ def polite_pilots(known: Ceilings) -> Bound:
 
 
 def polite_processors(known: Ceilings, requests: int) -> Bound:
-    """What each of `requests` may hold: they share half of the site, in whole nodes.
+    """Processors that each of `requests` may hold: they share half of the site, in whole nodes.
 
     Never less than the largest node, so that a task that fits a node fits a request, nor than 16
     processors; never more than the scheduler allows.

@@ -1,4 +1,4 @@
-"""What the site configurations that `adaptor site init` writes have in common."""
+"""Common parts of the site configurations that `adaptor site init` writes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from backends.observed.site import SiteNodes
 
 
 class Described(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands in the entry of a partition (or queue)."""
+    """Contents of the entry of a partition (or queue)."""
 
     backend: str
     scheduler: str  # its name for people
@@ -117,7 +117,7 @@ def size_in_words(processors: int, memory: int | None, gpus: Iterable[tuple[str,
 
 
 def _source(bound: Bound, ours: int, scheduler: str, why: str = "") -> str:
-    """Where a limit comes from: the scheduler, or where that allows more than is neighbourly, ourselves."""
+    """Source of a limit: the scheduler, or our own choice where the scheduler allows more than is polite."""
     if bound.value <= ours:
         return bound.source
     allows = "" if math.isinf(bound.value) else f" ({bound.value:g})"
@@ -126,13 +126,14 @@ def _source(bound: Bound, ours: int, scheduler: str, why: str = "") -> str:
 
 
 def _duration(seconds: int) -> str:
-    """As short as can be read back exactly."""
+    """The shortest text that is read back as exactly this duration."""
     text = format_duration(seconds)
     return text if parse_duration(text) == seconds else f"'{clock_duration(seconds)}'"
 
 
 def _partition_lines(names: Sequence[str], word: str) -> list[str]:
-    """How several partitions would be one site, as a comment below its first key; nothing of one."""
+    """A comment that shows several partitions as one site, for below its first key; empty if there is only
+    one."""
     if len(names) < 2:
         return []
     listed = ", ".join(map(_entry, names))

@@ -1,4 +1,4 @@
-"""How the pilots on donated nodes differ from a site's formal requests."""
+"""Differences between pilots on donated nodes and a site's formal requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `adaptor site check` finds, and the checks that are the same for every batch scheduler."""
+"""Findings of `adaptor site check`, and the checks that are the same for every batch scheduler."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def error(text: str) -> Finding:
 
 
 def check_limits(site: SiteConfig, known: Ceilings, scheduler: str) -> Iterator[Finding]:
-    """That no request within the configured limits is beyond the scheduler's."""
+    """Check that the configured limits are not beyond the scheduler's."""
     yield _within("max_pending_requests", site.limits.max_pending_requests, known.requests, scheduler)
     pilots = limits_of(known).max_pilots
     yield _within("max_pilots", site.limits.max_pilots, known.requests, scheduler, otherwise=pilots)
@@ -46,7 +46,7 @@ def check_limits(site: SiteConfig, known: Ceilings, scheduler: str) -> Iterator[
 
 
 def check_service(word: str, nodes: SiteNodes) -> Iterator[Finding]:
-    """That there are nodes, and on how much jobs can start. `word`: `partition` or `queue`."""
+    """Check that nodes are in service, and report how much jobs can use. `word`: `partition` or `queue`."""
     serving = nodes.nodes.values()
     if not serving:
         yield warning(f"{word} {nodes.name} has no node in service at the moment")
@@ -59,7 +59,7 @@ def check_service(word: str, nodes: SiteNodes) -> Iterator[Finding]:
 
 
 def check_whole_nodes(site: SiteConfig, word: str, nodes: SiteNodes) -> Iterator[Finding]:
-    """That whole nodes are asked for, where nothing less is given."""
+    """Check that the site asks for whole nodes, for a scheduler that gives only these."""
     if not site.whole_nodes:
         yield error(
             f"{word} {nodes.name} gives only whole nodes: set `whole_nodes: true` and "
@@ -68,7 +68,7 @@ def check_whole_nodes(site: SiteConfig, word: str, nodes: SiteNodes) -> Iterator
 
 
 def check_sizes(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
-    """That the sizes of nodes, in processors, are as configured."""
+    """Check that the sizes of nodes, in processors, are as configured."""
     sizes, usual = set(nodes.sizes.values()), nodes.usual_size
     told = " or ".join(str(size) for size in sorted(sizes))
     if site.whole_nodes and site.processors_per_node is None:
@@ -83,13 +83,13 @@ def check_sizes(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
 
 
 def check_age(how: str, *, loses_age: bool) -> Finding:
-    """What withdrawing costs. `how`: jobs gain their place."""
+    """Report whether withdrawing costs a request its place. `how`: by what jobs gain their place."""
     cost = "loses that" if loses_age else "loses no place"
     return ok(f"{how}: a request that is withdrawn and made again {cost}")
 
 
 def check_prices(site: SiteConfig) -> Iterator[Finding]:
-    """That donated nodes are cheaper than requests, where the site has both."""
+    """Check that donated nodes are cheaper than requests, if the site has both."""
     price = site.price
     donated = price.explicit if price.donated is None else price.donated
     if site.donation is None:
@@ -104,7 +104,8 @@ def check_prices(site: SiteConfig) -> Iterator[Finding]:
 
 
 def check_shrinking(slot_margin: int, shrink_margin: int | None) -> Finding:
-    """How much of a free slot a request gets; both margins as in `backends.base.Backend`."""
+    """Report the part of a free slot that a request gets. The margins are seconds, as in
+    `backends.base.Backend`."""
     if shrink_margin is None:
         margin = format_duration(slot_margin)
         return ok(f"a request starts with its whole walltime, and is {margin} shorter than its free slot")

@@ -1,4 +1,4 @@
-"""What schedulers print: numbers and times, none NaN and none so large that arithmetic fails; and lines."""
+"""Parsers of printed numbers and times (none NaN, none so large that arithmetic fails), and of lines."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def _day(text: str) -> float:
 
 
 def understood(what: str, make: Callable[..., Row], *printed: str) -> Row:
-    """What is made of a line, or of its fields. Raises SchedulerError: `make` raised a Value- or KeyError."""
+    """The row that `make` makes of a line, or of its fields. Raises SchedulerError on a Value- or
+    KeyError."""
     try:
         return make(*printed)
     except (ValueError, KeyError) as error:

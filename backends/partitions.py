@@ -59,7 +59,7 @@ class Partitions(InFront):
         return [job for backend in self._each.values() for job in backend.ended_jobs()]
 
     def advertised_limits(self) -> Limits:
-        """What each partition advertises; of a site, the most of any."""
+        """Advertised limits of each partition; the limits of the site are the largest of them."""
         return most_of({name: backend.advertised_limits() for name, backend in self._each.items()})
 
     def ceilings(self, partition: str = "") -> Ceilings | None:

@@ -1,4 +1,4 @@
-"""What is installed: types of batch scheduler, by the name that sites give as their `backend`, and agents.
+"""Installed types of batch scheduler, by the name that sites give as their `backend`, and installed agents.
 
 From a site's configuration and its scheduler come the rules by which requests are shaped (`site_rules`).
 """
@@ -24,7 +24,7 @@ from backends.traits import Traits
 
 
 class MakeAgents(Protocol):
-    """What a package registers as `agent` in the group `adaptor.donation`."""
+    """The object that a package registers as `agent` in the group `adaptor.donation`."""
 
     def __call__(
         self,
@@ -96,9 +96,9 @@ def agents() -> MakeAgents:
 
 
 def site_rules(config: SiteConfig, traits: Traits, limits: Limits, pad: float) -> SiteRules:
-    """How requests are shaped at a site, live or simulated.
+    """Rules by which requests are shaped at a site, live or simulated.
 
-    `traits`: of its backend, or of its type; `pad`: seconds, as configured or as learned.
+    `traits`: those of its backend or of its type; `pad`: seconds, configured or learned.
     """
     allowed, type = policy_of(config).keys, backend_type(config.backend)
     return SiteRules(

@@ -99,7 +99,7 @@ _OF_TERMS = re.compile(
 
 
 def remedy_in_words(said: str) -> Remedy:
-    """Which other request may be taken, by what a hook or a submit plugin of a site says in its own words.
+    """The change by which a request might be taken, from the free text of a site's hook or submit plugin.
 
     A sentence about accounts, queues, options or rights that names no size is no matter of size. All others
     may be.
@@ -120,7 +120,7 @@ class Submitter(msgspec.Struct, frozen=True, kw_only=True):
     no_answer: tuple[str, ...] = ()  # words after which it may be, whatever else is said
     hint: str = ""
     remedy: Callable[[str], Remedy] = remedy_in_words
-    """Which other request the scheduler might take, by what it said of one that it refuses."""
+    """Finds the change by which the scheduler might take a request, from its message on the refused one."""
 
     def accepted_id(self, answer: CommandAnswer) -> str:
         """The job's id.

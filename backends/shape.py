@@ -19,7 +19,7 @@ class RequestParts(msgspec.Struct, frozen=True, kw_only=True):
     whole_nodes: bool = False  # whether each part gets a node of its own, and all of it
 
     def held_by(self, nodes: Iterable[Node]) -> int:
-        """How many parts our ones of these nodes hold when they are idle."""
+        """Number of parts that our nodes among these hold when they are idle."""
         held = [tasks_on(node, self.part) for node in nodes if node.ours]
         return sum(min(1, each) if self.whole_nodes else each for each in held)
 

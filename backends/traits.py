@@ -1,4 +1,4 @@
-"""How schedulers treat requests, as far as requests are shaped by it."""
+"""Treatment of requests by schedulers, as far as it decides the shape of requests."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Protocol
 
 
 class Traits(Protocol):
-    """How a scheduler treats requests, in seconds.
+    """Treatment of requests by a scheduler, in seconds.
 
-    Of a type: what holds before it was asked, and in simulations. Of a backend: what it has told.
+    The traits of a type hold before the scheduler was asked, and in simulations; those of a backend are its
+    answers.
     """
 
     time_resolution: int = 1  # to which it rounds `tr` up

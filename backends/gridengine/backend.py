@@ -98,7 +98,7 @@ def arguments_of(order: PilotOrder, site: SiteConfig, queue: str, pe: Pe | None,
 
 
 def refused_remedy(said: str) -> Remedy:
-    """Which other request Grid Engine might take in place of one that qsub says is refused."""
+    """The change by which Grid Engine might take a request that qsub says is refused."""
     return Remedy.OTHER if any(words in said for words in _NO_SIZE) else remedy_in_words(said)
 
 
@@ -209,7 +209,7 @@ class GridEngineBackend(BatchBackend[Master]):
         return ceilings(seen.cell, queue, seen.nodes(queue.name))
 
     def _known(self) -> GridSeen:
-        """As it was when the queue was last read."""
+        """The cell as it was when the queue was last read."""
         if self._seen is None:
             self._seen = self._shared.see()
         return self._seen

@@ -45,7 +45,7 @@ def describe_sites(timeout: float = 30.0) -> str:
 
 
 def check_site(site: SiteConfig, machine: Machine) -> list[Finding]:
-    """What is as it should be, what may surprise, and what will not work. Submits nothing."""
+    """Findings on the site: good ones, warnings and errors. Submits nothing."""
     try:
         return list(_findings(site, Master(site, machine)))
     except SchedulerError as problem:
@@ -77,7 +77,7 @@ def _findings(site: SiteConfig, master: Master) -> Iterator[Finding]:
 
 
 def _check_pes(seen: GridSeen, queue: GridQueue) -> Finding:
-    """That requests may go over several hosts."""
+    """Check that a request may go over several hosts."""
     pes = pes_of(seen.cell, queue)
     told = f"parallel environments of queue {queue.name}: "
     told += ", ".join(f"{pe.name} ({pe.rule})" for pe in pes) or "none"

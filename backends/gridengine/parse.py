@@ -48,7 +48,7 @@ class GridJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def element_id(number: str, task: str) -> str:
-    """As qdel takes it."""
+    """The id of a job or of an array's element, as qdel takes it."""
     return f"{number}.{task}" if task else number
 
 
@@ -86,7 +86,7 @@ class Pe(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     slots: int  # of all its jobs together
     rule: str
-    """How slots are given: `$pe_slots` (on one host), `$fill_up`, `$round_robin`, or a number a host."""
+    """Rule of giving slots: `$pe_slots` (on one host), `$fill_up`, `$round_robin`, or a number a host."""
     controls: bool = False  # whether `qrsh -inherit` may start processes on its hosts
 
     @property
@@ -96,7 +96,7 @@ class Pe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """What is configured, and changes rarely."""
+    """Configuration of the cell, which changes rarely."""
 
     queues: Mapping[str, GridQueue]
     pes: Mapping[str, Pe]
@@ -160,7 +160,7 @@ def count_of(text: str) -> int:
 
 T = TypeVar("T")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-"""What a user may put into a job's name, and XML must not have."""
+"""Characters that users may put into a job's name, and that XML must not have."""
 
 
 def _explained(parse: Callable[[str], T]) -> Callable[[str], T]:

@@ -1,4 +1,4 @@
-"""What the queues of a site share: one reading of the qmaster serves them all."""
+"""State that the queues of a site share: one reading of the qmaster serves them all."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Master(Reading[GridSeen]):
 
 TOLD = 128 + 12  # how a pilot's script ends after an order to leave: as if by SIGUSR2
 _BY_SIGNAL, _AT_LIMIT, _RESCHEDULED = 100, 37, (24, 25)
-"""What `failed` says (sge_status(5)): ended by a signal, or at a limit; put back to run again."""
+"""Values of `failed` (sge_status(5)): ended by a signal, or at a limit; put back to run again."""
 _LONGEST = 14 * 86_400.0  # seconds before an end within which a job is taken to have started
 _ERROR = "Grid Engine could not start it, and holds it until its error is cleared (`qstat -j`, `qmod -cj`)"
 _HELD = Wait("it is held: qrls lets it go on (state h)", Hold.ITS_OWN)

@@ -97,7 +97,7 @@ def _node(own: Instance, used: int, memory: int) -> SiteNode:
 
 
 def queue_state(seen: GridSeen, queue: GridQueue) -> QueueState:
-    """What a planner needs to know of a queue."""
+    """State of a queue, for planners."""
     site = seen.nodes(queue.name)
     return observed.queue_state(
         observed.Observation(
@@ -111,7 +111,7 @@ def queue_state(seen: GridSeen, queue: GridQueue) -> QueueState:
 
 
 def state_of(job: GridJob) -> Literal["waiting", "running", "ending", "suspended", "unknown"]:
-    """What the letters of a job's state mean (sge_status(5))."""
+    """Meaning of the letters of a job's state (sge_status(5))."""
     letters = set(job.state)
     if not letters or letters - set("qwhERrtsSTNd"):
         return "unknown"
@@ -181,7 +181,7 @@ def _wanting(row: JobRow, job: GridJob, seen: GridSeen, site: SiteNodes) -> JobR
 
 
 def ceilings(cell: Cell, queue: GridQueue, nodes: SiteNodes) -> Ceilings:
-    """What a request of the site may ask for."""
+    """Largest request that the site may make."""
     name, total = f"queue {queue.name}", sum(machine.processors for machine in nodes.machines)
     widest = max((_reach(pe, nodes) for pe in pes_of(cell, queue)), default=1)
     slots = Bound(total, f"all slots of {name}"), Bound(widest, f"parallel environments of {name}")

@@ -1,4 +1,4 @@
-"""What a request takes from this machine, or why it can never have it."""
+"""Resources that a request takes from this machine, or the reason why it can never have them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def devices(
 
 
 class LocalMachine(msgspec.Struct, frozen=True):
-    """What the local site has."""
+    """Resources of the local site."""
 
     processors: int
     memory: int  # bytes
@@ -55,14 +55,14 @@ class LocalMachine(msgspec.Struct, frozen=True):
 
 
 class Admission(msgspec.Struct, frozen=True):
-    """What a job takes, and what its worker may use."""
+    """Resources that a job takes, and those that its worker may use."""
 
     holds: Part  # its memory is 0, and not counted, where its tasks do not say what they need
     memory: int  # bytes: what it holds, or of a job that does not say, as much as goes with its processors
 
 
 def usable_processors() -> int:
-    """Those of this machine that we may run on."""
+    """Number of processors of this machine on which this process may run."""
     return len(os.sched_getaffinity(0))
 
 
@@ -76,7 +76,7 @@ def this_machine(processors: int | None, gpus: int | Sequence[int | str] | None 
 
 
 def admit(order: PilotOrder, machine: LocalMachine) -> Admission:
-    """What the order's tasks need together.
+    """Resources that the order's tasks need together.
 
     Raises SubmitRefused: the request is larger than the machine, or no request at all.
     """

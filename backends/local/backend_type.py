@@ -63,7 +63,7 @@ class LocalType(BackendType):
 
 
 def folder_of(name: str, state: Path) -> Path:
-    """Where the local site of this name has its notes, if there is or was one."""
+    """Folder of the notes of the local site of this name, if there is or was one."""
     return state / "sites" / name
 
 

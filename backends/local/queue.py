@@ -50,7 +50,7 @@ def queue_state(entries: Iterable[JobEntry], machine: LocalMachine, now: float) 
 
 
 def free_devices(entries: Iterable[JobEntry], machine: LocalMachine) -> list[str]:
-    """Those that no running job holds."""
+    """Ids of the GPUs that no running job holds."""
     running = (entry.start for entry in entries if entry.state is JobState.RUNNING)
     held = {id for start in running if start is not None for id in start.devices or ()}
     return [id for id in machine.devices if id not in held]

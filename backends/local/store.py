@@ -79,14 +79,14 @@ class JobEntry(msgspec.Struct, frozen=True):
 
     @property
     def ended(self) -> float | None:
-        """When it ended; None while it is queued or running."""
+        """Epoch seconds at which the job ended; None: it is queued or running."""
         if self.end is not None:
             return self.end.ended
         return self.start.started if self.start is not None and self.start.supervisor is None else None
 
     @property
     def limit(self) -> float:
-        """When its time is up; `math.inf` before it starts."""
+        """Epoch seconds at which the job's time is up; `math.inf` before it starts."""
         return math.inf if self.started is None else self.started + self.job.tr
 
     @property

@@ -1,4 +1,4 @@
-"""What backends and the daemon ask of the machine where a site's scheduler answers."""
+"""Interface to the machine where a site's scheduler answers, for backends and the daemon."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from backends.base import SchedulerError
 
 
 class CommandAnswer(msgspec.Struct, frozen=True):
-    """What a command printed, and its exit status."""
+    """Output of a command, and its exit status."""
 
     status: int
     printed: bytes
@@ -26,7 +26,7 @@ class CommandAnswer(msgspec.Struct, frozen=True):
 
     @property
     def output(self) -> str:
-        """What was printed, as text."""
+        """Standard output as text."""
         return self.printed.decode(errors="replace")
 
     @property
@@ -118,7 +118,7 @@ class Machine(abc.ABC):
         return found
 
     def names(self, folder: Path) -> list[str]:
-        """What is in a folder; empty where there is none."""
+        """Names of the entries of a folder; empty if there is no folder."""
         found = self._do(FileWork(names=[os.fsencode(folder)])).names.values()
         return sorted(os.fsdecode(name) for names in found for name in names)
 

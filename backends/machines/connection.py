@@ -91,7 +91,7 @@ _HINTS = {
     "Permission denied": " (no password is ever asked for: see `identity`, or load the key into an agent)",
 }
 _FAILURES = (ProcessExecutionError, EOFError, OSError, ValueError, ShellSessionError)
-"""What plumbum may raise where a connection fails, in this way or that."""
+"""Errors that plumbum may raise if a connection fails."""
 
 
 def _as_options(settings: dict[str, str]) -> list[str]:
@@ -132,7 +132,7 @@ class _Login(SshMachine):
                 self._watch.cancel()
 
     def _words(self, error: BaseException) -> str:
-        """What ssh itself said, where it said anything, and a way out."""
+        """The error message of ssh, if it printed one, and a hint what to do."""
         said = str(getattr(error, "stderr", "") or "")
         with contextlib.suppress(OSError, ValueError, AttributeError):
             said += self._ssh.stderr.read().decode(errors="replace")

@@ -34,7 +34,7 @@ _SHELLS_OWN = frozenset(
 
 
 class Printed(msgspec.Struct, frozen=True):
-    """What was printed between the marks, and the exit status."""
+    """Output between the marks, and the exit status."""
 
     status: int
     output: bytes
@@ -56,9 +56,9 @@ def talk(arguments: Sequence[str], mark: str) -> bytes:
 
 
 def printed(output: bytes, errors: bytes, mark: str) -> Printed | None:
-    """What the lines of `script` have printed; None where they were not seen to end.
+    """Output of the lines of `script`; None: the end of the lines is missing.
 
-    What the login shell itself prints before is left out.
+    Output of the login shell before the lines is left out.
     """
     sign = mark.encode()
     _, begun, said = output.partition(sign + b"\n")
@@ -179,7 +179,7 @@ class Distant(Machine):
         return self._forwards[number, port]
 
     def _variables_there(self) -> dict[str, str]:
-        """As the shell of a command has them; asked once per connection."""
+        """Environment of a command there, as its shell has it; asked once per connection."""
         number = self.connection.ensure()
         if self._known_by != number:
             problem = "the environment cannot be read"

@@ -97,7 +97,7 @@ class TooMuchError(Exception):
 
 
 class _Pipe:
-    """What came through one pipe so far."""
+    """Output that has come through one pipe."""
 
     def __init__(self) -> None:
         self.found = io.BytesIO()
@@ -118,16 +118,16 @@ class _Pipe:
 
 
 def printed_by(process: Any, timeout: float, given: bytes = b"") -> list[bytes]:
-    """What a process printed on its standard output and error until its end, which is awaited.
+    """Standard output and error of a process until its end, for which the call waits.
 
     `communicate` keeps all pieces until it joins them, which is twice the memory, and has no bound.
 
     Args:
-        given: what it reads from its standard input; empty: that is no pipe.
+        given: the process's standard input; empty: its standard input is no pipe.
 
     Raises:
-        subprocess.TimeoutExpired: it has not ended after `timeout` seconds.
-        TooMuchError: it printed more than MOST_PRINTED, or MOST_IN_A_LINE.
+        subprocess.TimeoutExpired: the process has not ended after `timeout` seconds.
+        TooMuchError: the process printed more than MOST_PRINTED, or MOST_IN_A_LINE.
     """
     end, room = time.monotonic() + timeout, memoryview(bytearray(_PIECE))
     pipes = {process.stdout: _Pipe(), process.stderr: _Pipe()}
@@ -160,7 +160,7 @@ def printed_by(process: Any, timeout: float, given: bytes = b"") -> list[bytes]:
 
 
 def _given(stdin: Any, data: bytes) -> bytes:
-    """What is left to be written; nothing where the process reads no more."""
+    """Write a piece of the data; return the rest, which is empty if the process reads no more."""
     try:
         return data[os.write(stdin.fileno(), data[:_PIECE]) :]
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""What the backends of batch schedulers share: their commands, and one look that serves all queues."""
+"""Common part of the backends of batch schedulers: their commands, and one look that serves all queues."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class SharedLook(Generic[T]):
         self._served: set[str] = set()  # askers that have seen it
 
     def take(self, asker: str) -> T:
-        """What another asker saw just now; for an asker that asks again, a new look.
+        """The latest look, if it is fresh and this asker has not had it; else a new look.
 
-        Whatever the look raises passes.
+        Raises what the look raises.
         """
         latest, self._latest = self._latest, None
         now = time.monotonic()

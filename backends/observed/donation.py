@@ -1,4 +1,4 @@
-"""What others do with the machines of a site, for donation of idle ones (De Rose et al. 2008, §3). Pure.
+"""Use of a site's machines by others, for donation of idle ones (De Rose et al. 2008, §3). Pure.
 
 A machine is donated as a whole, with all its vnodes.
 """
@@ -43,7 +43,7 @@ def node_reports(
     donated: Collection[str],
     reservations: Sequence[ReservationRow],
 ) -> list[NodeReport]:
-    """What a donation needs to know of each machine.
+    """Reports on all machines, for donation.
 
     A machine is idle where no job but a pilot on a donated node holds anything of it, and none is about to
     start there. One that is in use by hidden jobs is taken.

@@ -1,4 +1,4 @@
-"""What the last look had too is not read and not made again."""
+"""Cache of parsed rows: what the last look had too is not read and not made again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NOT_THERE: Any = object()
 
 
 class Remembered(Generic[Made]):
-    """What was made of each text of the last look.
+    """Rows made of each text of the last look.
 
     A text is remembered by its hash: 64 bits with a key of this process, so that no user can make another
     text with the same hash.
@@ -24,9 +24,9 @@ class Remembered(Generic[Made]):
         self._made: dict[int, Made] = {}
 
     def of(self, blocks: Iterable[list[bytes]], make: Callable[[str], Made]) -> list[Made]:
-        """What `make` makes of each text; what other texts made is forgotten.
+        """The row that `make` makes of each text; rows of all other texts are forgotten.
 
-        What `make` raises passes, and nothing is forgotten.
+        Raises what `make` raises; then nothing is forgotten.
 
         Args:
             blocks: the texts, some at a time.
@@ -46,7 +46,7 @@ class Remembered(Generic[Made]):
 
 
 def decoded(text: bytes) -> str:
-    """As the answer of a command is decoded."""
+    """The text as the answer of a command is decoded."""
     return text.decode(errors="replace")
 
 
@@ -81,7 +81,7 @@ def lines_of(printed: bytes) -> Iterator[list[bytes]]:
 
 
 class Unchanged(Generic[Made]):
-    """What was made of the objects of the last look."""
+    """Rows made of the objects of the last look."""
 
     def __init__(self) -> None:
         self._columns: tuple[Sequence[Any], ...] = ()
@@ -89,7 +89,7 @@ class Unchanged(Generic[Made]):
         self._under: object = None
 
     def of(self, make: Callable[..., Made], *columns: Sequence[Any], under: object = None) -> list[Made]:
-        """What `make` makes of each row: the first objects of all columns, the second ones, …
+        """The result of `make` for each row: the first objects of all columns, the second ones, …
 
         Args:
             columns: most of the first one stands in the order of the last look.
@@ -142,7 +142,7 @@ _NEAR = 8  # objects in a row that may be gone before all are searched
 
 
 def _alike(new: Sequence[Any], begin: int, old: Sequence[Any], place: int) -> int:
-    """How many objects are the same from these places on. Lists compare the same object at once."""
+    """Number of objects that are the same from these places on. Lists compare the same object at once."""
     most, count, size = min(len(new) - begin, len(old) - place), 0, 64
     while size and count < most:
         size = min(size, most - count)

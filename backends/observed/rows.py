@@ -36,7 +36,7 @@ def total(parts: Iterable[Gpus]) -> Gpus:
 
 
 def without(gpus: Gpus, taken: Gpus) -> Gpus:
-    """What is left; those taken of no type are taken of any, the first first."""
+    """GPUs that are left; those taken without a type are taken of any type, in the order of the names."""
     if not taken:
         return gpus
     left = Counter(dict(gpus))
@@ -53,7 +53,7 @@ def without(gpus: Gpus, taken: Gpus) -> Gpus:
 
 
 class Amounts(msgspec.Struct, frozen=True, gc=False):
-    """What a job holds of one node (or vnode), or what one has."""
+    """Amounts that a job holds of one node (or vnode), or that a node has."""
 
     processors: int = 0
     memory: int = 0
@@ -71,7 +71,7 @@ class Amounts(msgspec.Struct, frozen=True, gc=False):
         return Amounts(self.processors * count, self.memory * count, gpus)
 
     def beyond(self, other: Amounts) -> Amounts:
-        """What of this is more than the other."""
+        """The parts of these amounts that exceed the other ones."""
         return Amounts(
             max(0, self.processors - other.processors),
             max(0, self.memory - other.memory),
@@ -108,7 +108,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     exclusive: bool = False
     """Whether it takes whole nodes."""
     nodes: tuple[str, ...] = ()
-    """Where it holds something; empty while it waits."""
+    """Nodes on which the job holds something; empty while it waits."""
     holds: Mapping[str, Amounts] | None = {}
     """By node; None: not told, and taken to be the same number of processors on each of `nodes`."""
     leaving: bool = False
@@ -120,7 +120,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     planned_start: float | None = None
     """Of the first element."""
     plan: Mapping[str, Amounts | None] = {}
-    """What it will then hold, by node; None: not told, and taken to be all of the node."""
+    """Amounts that the job will then hold, by node; None: unknown, and taken to be all of the node."""
     need: Need | None = None
     """None: its processors may lie on any nodes."""
 

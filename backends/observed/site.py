@@ -21,11 +21,11 @@ class SiteNode(msgspec.Struct, frozen=True, kw_only=True):
     """The machine; vnodes of one machine share it."""
     has: Amounts
     held: Amounts = NOTHING
-    """What cannot be had at the moment."""
+    """Amounts that cannot be had at the moment."""
     ours: bool = True
     """Whether the site's requests may run there."""
     most: Amounts | None = None
-    """What the site's requests may have of it at most; None: all."""
+    """Most of the node that the site's requests may have; None: all."""
     most_of_queue: bool = False
     """Whether that many processors are for all jobs of the queue together; else each request gets as many."""
     sole: bool = False
@@ -40,7 +40,7 @@ class SiteNode(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def offered(self) -> Amounts:
-        """What the site's requests may have of it when nothing else is there."""
+        """Amounts that the site's requests may have of the node when nothing else is there."""
         return self.has if self.most is None else self.has.within(self.most)
 
 
@@ -62,12 +62,12 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
     default_memory: int | None = None
     """Bytes for each processor of a request that names none; None: memory is not counted."""
     processor_step: int = 1
-    """As of `QueueState`, as is the next one."""
+    """A request gets a multiple of these processors of each node, as in `QueueState`; so is the next field."""
     most_memory: int | None = None
 
     @property
     def nodes(self) -> dict[str, SiteNode]:
-        """Those in service on which the site's requests may run."""
+        """The nodes in service on which the site's requests may run, by name."""
         return {name: node for name, node in self.listed.items() if node.ours}
 
     @property
@@ -94,7 +94,7 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
         return sizes.most_common(1)[0][0] if sizes else 1
 
     def processors_of(self, held: HeldByNode) -> int:
-        """Those on nodes in service that the site's requests may use."""
+        """Number of held processors on nodes in service that the site's requests may use."""
         listed = self.listed
         return sum(
             amounts.processors for name, amounts in held.items() if name in listed and listed[name].ours

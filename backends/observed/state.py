@@ -19,7 +19,7 @@ LINGER = 60.0  # seconds for which a job is taken to hold its nodes that is past
 
 
 class KnownJobs:
-    """What the last look at a site made of the jobs."""
+    """Rows that the last look at a site made of the jobs."""
 
     def __init__(self) -> None:
         self.rows = Unchanged[JobRow]()  # for the parsers
@@ -46,7 +46,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def queue_state(seen: Observation) -> QueueState:
-    """What a planner needs to know.
+    """State of the queue, for planners.
 
     Where only whole nodes are given, a node that is partly in use is wholly so.
     """
@@ -77,7 +77,7 @@ def queue_state(seen: Observation) -> QueueState:
 
 
 def end_of(job: JobRow, now: float) -> float:
-    """When a job gives back what it holds, by its limit."""
+    """Epoch seconds at which a job gives back what it holds, by its limit."""
     return now + LINGER if job.state == "ending" or job.end <= now else job.end
 
 
@@ -99,7 +99,7 @@ def _given(held: ReservationRow, site: SiteNodes) -> Iterator[tuple[str, Amounts
 
 
 class _Holder(msgspec.Struct, frozen=True):
-    """What a job holds until `end`."""
+    """Amounts that a job holds until `end`."""
 
     id: str
     end: float
@@ -107,7 +107,7 @@ class _Holder(msgspec.Struct, frozen=True):
 
 
 class _Reserved(msgspec.Struct, frozen=True):
-    """What a reservation that is on has of the site's nodes."""
+    """Amounts that an active reservation has of the site's nodes."""
 
     row: ReservationRow
     rest: HeldByNode
@@ -157,7 +157,7 @@ def _running(seen: Observation, under: object) -> list[RunningJob]:
 
 
 def _within_bounds(site: SiteNodes, held: list[_Holder], own: Collection[str]) -> list[_Holder]:
-    """What jobs hold of what the site's requests may have of each node.
+    """Amounts that jobs hold of what the site's requests may have of each node.
 
     Where a bound is below what a node has, jobs of others first hold what is beyond the bound; so do jobs of
     the site's own queue where the bound is one of each request. Of these jobs, those that stay longest.
@@ -183,7 +183,7 @@ def _within_bounds(site: SiteNodes, held: list[_Holder], own: Collection[str]) -
 
 
 def _held_by(seen: Observation, job: JobRow) -> dict[str, Amounts]:
-    """What a job holds of each listed node."""
+    """Amounts that a job holds of each listed node."""
     listed = seen.site.listed
     there = [listed[name] for name in job.held_nodes if name in listed]
     if job.exclusive:
@@ -224,7 +224,7 @@ def _reserved(
 
 
 def _left(site: SiteNodes, wanted: HeldByNode, used: HeldByNode) -> dict[str, Amounts]:
-    """As much of it as the nodes have next to what is used."""
+    """The wanted amounts, at most what the nodes have next to the used amounts."""
     return {
         name: amounts.within(site.listed[name].has.beyond(used.get(name, NOTHING)))
         for name, amounts in wanted.items()
@@ -232,7 +232,8 @@ def _left(site: SiteNodes, wanted: HeldByNode, used: HeldByNode) -> dict[str, Am
 
 
 def _end(seen: Observation, job: JobRow, reserved: Sequence[_Reserved]) -> float:
-    """When its processors are free for us: by its limit, and not while a reservation waits for them."""
+    """Epoch seconds at which the job's processors are free for us: by its limit, and not while a reservation
+    waits for them."""
     end = end_of(job, seen.now)
     return max([end, *(held.row.end for held in reserved if held.awaits(job))]) if reserved else end
 
@@ -346,7 +347,7 @@ def _wanted(seen: Observation, job: JobRow, usual: int) -> int:
 
 
 def _planned(seen: Observation, job: JobRow) -> dict[str, Amounts]:
-    """What a job will hold of listed nodes where it is planned."""
+    """Amounts that a job will hold of the listed nodes for which it is planned."""
     listed = seen.site.listed
     there = [listed[name] for name in job.plan if name in listed]
     if seen.whole_nodes:
@@ -376,7 +377,8 @@ class SecondLook:
         self._hidden = 0
 
     def state(self, look: Callable[[], QueueState]) -> QueueState:
-        """What `look` sees; whatever that raises passes."""
+        """The result of `look`, looked at again if more processors are hidden than before. Raises what `look`
+        raises."""
         state = look()
         if hidden_processors(state) > self._hidden:
             state = look()

@@ -132,7 +132,7 @@ class PbsBackend(BatchBackend[SharedServer]):
         self._shared.commands.ask("pbs_release_nodes", "-j", job.id, *vnodes)
 
     def _own(self, jobs: Collection[OwnJob]) -> list[tuple[PbsJob, JobState]]:
-        """Those of these jobs that PBS has with these numbers and tags now: its orders take numbers only."""
+        """The jobs that PBS has now with these numbers and these tags: its orders take numbers only."""
         pbs, wanted = self._pbs(), set(jobs)
         found = pbs.own_jobs([job.id for job in wanted])
         return [(job, pbs.state_of(job)) for job in found if OwnJob(job.id, job.tag) in wanted]
@@ -149,7 +149,7 @@ class PbsBackend(BatchBackend[SharedServer]):
         return ceilings(self._ask_terms())
 
     def _shape(self, order: PilotOrder) -> PbsShape:
-        """What an order asks the nodes for. Raises SubmitRefused: PBS would never start it."""
+        """Chunks that an order asks for. Raises SubmitRefused: PBS would never start it."""
         site, per_node = self._known_terms().site, None
         if self._site.whole_nodes:
             per_node = self._site.processors_per_node or site.usual_size
@@ -187,7 +187,7 @@ class PbsBackend(BatchBackend[SharedServer]):
         return node_traits(self._site)
 
     def _known_terms(self) -> PbsTerms:
-        """As they were when the queue was last read."""
+        """The terms as they were when the queue was last read."""
         if self._terms is None:
             self._terms = self._ask_terms()
         return self._terms

@@ -29,7 +29,7 @@ _SHORT_MEMORY = 3600.0
 
 
 def check_queue(terms: PbsTerms) -> Iterator[Finding]:
-    """That it takes jobs and starts them, and on how much."""
+    """Check that the queue takes jobs and starts them, and report how much they can use."""
     site = terms.site
     name = site.queue.name
     if not site.queue.enabled:
@@ -46,7 +46,7 @@ def check_queue(terms: PbsTerms) -> Iterator[Finding]:
 
 
 def _check_access(queue: PbsQueue, behind: Sequence[PbsQueue]) -> Iterator[Finding]:
-    """That it takes our jobs, of whatever size."""
+    """Check that the queue takes our jobs, of any size."""
     name = queue.name
     if queue.shuts_out:
         yield error(f"queue {name} takes no jobs of ours, {queue.shuts_out}: name another as `partition`")
@@ -68,14 +68,14 @@ def _check_access(queue: PbsQueue, behind: Sequence[PbsQueue]) -> Iterator[Findi
 
 
 def check_nodes(site: SiteConfig, nodes: QueueNodes) -> Iterator[Finding]:
-    """That the sizes of nodes are as configured, and whole nodes asked for where nothing less is given."""
+    """Check that the sizes of nodes are as configured, and that the site asks for whole nodes if it must."""
     if nodes.exclusive:
         yield from check_whole_nodes(site, "queue", nodes)
     yield from check_sizes(site, nodes)
 
 
 def check_server(terms: PbsTerms) -> Iterator[Finding]:
-    """That the jobs of others are to be seen, and ended ones remembered."""
+    """Check that PBS shows the jobs of other users, and remembers ended ones."""
     if not terms.server.shows_all_jobs:
         yield warning(
             "PBS hides the jobs of others here (query_other_jobs): processors in use count as in use for "
@@ -91,7 +91,7 @@ def check_server(terms: PbsTerms) -> Iterator[Finding]:
 
 
 def check_ordering(terms: PbsTerms) -> Finding:
-    """What withdrawing costs."""
+    """Report whether withdrawing costs a request its place."""
     server = terms.server
     if not server.formula:
         how = "jobs wait in the order of their submission, as far as PBS tells (it shows no job_sort_formula)"
@@ -103,9 +103,9 @@ def check_ordering(terms: PbsTerms) -> Finding:
 
 
 def check_donation(site: SiteConfig, terms: PbsTerms, preemption: Preemption | None) -> Iterator[Finding]:
-    """That there are nodes to donate, and that pilots on them yield.
+    """Check that there are nodes to donate, and that pilots on them yield.
 
-    `preemption`: None: not told, or not asked because nothing depends on it.
+    `preemption`: None: unknown, or not asked because nothing depends on it.
     """
     if site.donation is None:
         return
@@ -122,7 +122,7 @@ def check_donation(site: SiteConfig, terms: PbsTerms, preemption: Preemption | N
 
 
 def _check_yielding(queue: PbsQueue, local: PbsQueue, preemption: Preemption | None) -> Iterator[Finding]:
-    """That jobs of `queue` make room for those of the queue `local`."""
+    """Check that jobs of `queue` yield to those of the queue `local`."""
     if preemption is None:
         yield warning(
             f"donation: PBS does not say whether jobs of queue {queue.name} make room for local ones: see "
@@ -149,6 +149,6 @@ def _check_yielding(queue: PbsQueue, local: PbsQueue, preemption: Preemption | N
 
 
 def check_settings(site: SiteConfig) -> Iterator[Finding]:
-    """That no setting is of another scheduler."""
+    """Check that no setting is one of another scheduler."""
     if site.qos is not None:
         yield warning("`qos` means nothing to PBS and is left out; use `extra_args` for what qsub should get")

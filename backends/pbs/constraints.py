@@ -1,4 +1,4 @@
-"""How a request lies on nodes, in the form that PBS can be asked for, and on which it may. Pure.
+"""The chunks of a request, in the form that PBS takes, and the nodes on which they may run. Pure.
 
 PBS gives a chunk a node that has all of several values. It knows no "one of these" and no "none of these".
 """
@@ -22,7 +22,7 @@ class PbsShape(RequestParts, frozen=True, kw_only=True):
     node: str = ""  # the very node of the only chunk, where one is named
     scatter: bool = False  # whether each chunk lies on a node of its own, next to jobs of others
     traits: tuple[tuple[str, str], ...] = ()
-    """What the node of each chunk must have in addition (`backends.pbs.constraints`)."""
+    """Traits that the node of each chunk must have in addition (`backends.pbs.constraints`)."""
 
 
 def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Collection[Node]) -> PbsShape:
@@ -92,9 +92,9 @@ def openpbs_traits(
 
 
 def node_traits(site: SiteConfig) -> dict[str, str]:
-    """What each chunk of a site's requests asks of its node.
+    """Traits that each chunk of a site's requests asks of its node.
 
-    Raises SchedulerError: PBS cannot be asked for that.
+    Raises SchedulerError: PBS cannot express them.
     """
     return openpbs_traits(site.constraint, site.nodelist, site.exclude)
 

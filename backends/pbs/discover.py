@@ -76,7 +76,7 @@ def _described(terms: PbsTerms) -> Described:
 
 
 def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
-    """What is as it should be, what may surprise, and what will not work. Submits nothing."""
+    """Findings on the site: good ones, warnings and errors. Submits nothing."""
     try:
         pbs = choose(Commands(asking_environment, site.command_timeout, machine))
         return list(_findings(site, pbs, ask(pbs).terms(site.partition, node_traits(site))))

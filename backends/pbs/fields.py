@@ -1,4 +1,4 @@
-"""What PBS prints: single values, and attributes in two forms, as records of plain text. Pure.
+"""Parsers of the output of PBS: single values, and attributes in two forms, as records of plain text. Pure.
 
 `-F dsv`: one line per job, in which the delimiter, backslashes, line breaks and control characters are
 escaped, so that nothing which a user wrote can end a line, or be taken for another value. The long form
@@ -52,7 +52,7 @@ def selected_ids(text: str) -> list[str]:
 
 
 def unknown_ids(errors: str, ids: Iterable[str]) -> set[str]:
-    """Those of these ids that qstat complains of not knowing: `qstat: Unknown Job Id 12.server`."""
+    """The ids that qstat complains of not knowing: `qstat: Unknown Job Id 12.server`."""
     lines = (line for line in errors.splitlines() if "Unknown Job" in line)
     said = {number_of(word) for line in lines for word in line.split() if word[:1].isdigit()}
     return {id for id in ids if number_of(id) in said}
@@ -64,10 +64,10 @@ def number_of(id: str) -> str:
 
 
 def parse_vnodes(text: str) -> dict[str, Amounts]:
-    """What is held by vnode, of an exec_vnode: `(n1:ncpus=2:mem=1gb)+(n3[0]:ncpus=2+n3[1]:ngpus=1)`.
+    """Amounts held by vnode, from an exec_vnode: `(n1:ncpus=2:mem=1gb)+(n3[0]:ncpus=2+n3[1]:ngpus=1)`.
 
-    A vnode that serves several chunks is counted once, with the sum; one that is only kept from others, as on
-    an exclusive machine, with nothing.
+    A vnode that serves several chunks is counted once, with the sum. A vnode that is only kept from others,
+    as on an exclusive machine, is counted with nothing.
 
     Raises ValueError: a number is no number.
     """
@@ -104,8 +104,8 @@ def parse_hosts(text: str) -> tuple[str, ...]:
 
 
 def parse_user_limit(text: str, user: str, group: str = "") -> int | None:
-    """What `[u:PBS_GENERIC=3],[u:bob=5],[g:chem=9],[o:PBS_ALL=100]` allows a user; None where it says nothing
-    of us.
+    """Number of jobs that `[u:PBS_GENERIC=3],[u:bob=5],[g:chem=9],[o:PBS_ALL=100]` allows a user; None: it
+    sets us no limit.
 
     A limit by name goes before the one for any user, group or project. One for all users together binds us
     too. A plain number (the older form) binds all users.
@@ -137,7 +137,7 @@ _ATTRIBUTE = r"([A-Za-z_][\w.-]*) = (.*)"
 
 
 class PbsRecord(msgspec.Struct, frozen=True):
-    """What PBS says of one job, node, queue or server."""
+    """Attributes of one job, node, queue or server, as PBS prints them."""
 
     id: str
     values: dict[str, str]  # by name: `job_state`, `Resource_List.walltime`, …

@@ -16,7 +16,8 @@ from backends.pbs.state.nodes import execution_queues
 
 
 def ceilings(terms: PbsTerms) -> Ceilings:
-    """What a request of the site may ask for; of a routing queue, what the roomiest of its queues takes."""
+    """Largest request that the site may make; for a routing queue, the largest that any of its queues
+    takes."""
     site, server = terms.site, terms.server
     queue = roomiest(site.queue, terms.queues)
     size = site.usual_size
@@ -45,9 +46,9 @@ def ceilings(terms: PbsTerms) -> Ceilings:
 
 
 def together(terms: PbsTerms, user: str) -> tuple[SharedBound, ...]:
-    """What `max_run_res` lets jobs hold at the same time: ours, those of a group or project, or all.
+    """Bounds by `max_run_res` on what jobs hold at the same time: ours, those of a group or project, or all.
 
-    PBS names no groups of jobs: of a group's jobs, and of a project's, our own are counted.
+    PBS names no groups of jobs, so of a group's or a project's jobs only our own are counted.
     """
     found = []
     queue = terms.site.queue
@@ -108,7 +109,7 @@ def with_least(request: Request, queues: Iterable[PbsQueue]) -> Request:
 
 
 def of_array(request: Request) -> Request:
-    """What each pilot of an array asks for: PBS takes no array that shrinks to fit (PBSE_NOSTF_JOBARRAY).
+    """The request of each pilot of an array: PBS takes no array that shrinks to fit (PBSE_NOSTF_JOBARRAY).
 
     Its walltime ends before the slot that the request fills, as without shrinking, and is not below the least
     time.

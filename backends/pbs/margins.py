@@ -1,4 +1,4 @@
-"""How OpenPBS treats the times of requests, in seconds."""
+"""Margins and roundings of OpenPBS for the times of requests, in seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the queues of a site share: one reading of the server serves them all."""
+"""State that the queues of a site share: one reading of the server serves them all."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def submitting_environment(own: Mapping[str, str]) -> dict[str, str]:
 
 
 class PbsAnswers(msgspec.Struct, frozen=True, kw_only=True):
-    """What PBS says, whatever the queue."""
+    """Answers of PBS that are the same for all queues."""
 
     now: float = 0.0  # when it was asked
     server: PbsServer
@@ -56,7 +56,7 @@ class PbsAnswers(msgspec.Struct, frozen=True, kw_only=True):
     jobs: Sequence[PbsJob] = ()
 
     def terms(self, name: str | None, wants: Mapping[str, str] = {}) -> PbsTerms:
-        """Those of a queue, or of the default one where none is named.
+        """The terms of a queue, by default those of the default queue.
 
         `wants`: what the site's requests ask of their nodes (`backends.pbs.constraints`).
 
@@ -68,7 +68,7 @@ class PbsAnswers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PbsTerms(PbsAnswers, frozen=True, kw_only=True):
-    """What PBS says, with the nodes that a site's queue uses."""
+    """Answers of PBS, with the nodes that a site's queue uses."""
 
     site: QueueNodes
 

@@ -64,7 +64,7 @@ def wait_of(job: PbsJob) -> Wait:
 
 
 def remedy_of(said: str) -> Remedy:
-    """Which other request PBS might start, by what it says of one that it never will."""
+    """The change by which PBS might start a request, from its message on one that never starts."""
     if _TIMES.search(said):
         return Remedy.SHORTER
     return Remedy.NARROWER if _SIZES.search(said) else Remedy.SMALLER
@@ -85,6 +85,6 @@ _REFUSED: tuple[tuple[Remedy, tuple[str, ...]], ...] = (
 
 
 def refused_remedy(said: str) -> Remedy:
-    """Which other request PBS might take in place of one that qsub says is refused."""
+    """The change by which PBS might take a request that qsub says is refused."""
     found = (remedy for remedy, words in _REFUSED if any(each in said for each in words))
     return next(found, None) or remedy_in_words(said)

@@ -1,4 +1,4 @@
-"""What the parsers make of PBS's answers: one frozen type per kind of record."""
+"""Rows that the parsers make of PBS's answers: one frozen type per kind of record."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PbsChunk(msgspec.Struct, frozen=True, kw_only=True):
     count: int = 1
     each: Amounts
     traits: tuple[tuple[str, str], ...] = ()
-    """What its nodes must have, besides numbers: resource and value (see `PbsNode.traits`)."""
+    """Traits that its nodes must have, besides numbers: resource and value (`PbsNode.traits`)."""
 
 
 class PbsJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class PbsJob(msgspec.Struct, frozen=True, kw_only=True):
     """Chunks go anywhere, all to one machine, or each to a machine of its own."""
     limit: float = math.inf  # seconds of its walltime; `math.inf` where it has none
     request: Request | None = None
-    """What it asks for now, with the longest walltime where that may shrink; None: not told."""
+    """The job's present request, with the longest walltime if that may shrink; None: not shown."""
     used: float | None = None  # seconds of walltime used, suspensions left out; None while it has not run
     submitted: float | None = None  # when it became eligible in its queue, else when it was submitted
     start: float | None = None  # when it started (last); None where it never did
@@ -94,7 +94,7 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
     queue: str | None = None  # the only queue whose jobs it takes; None: any
     partition: str = ""  # the partition of the scheduler; only queues of the same one use it
     traits: dict[str, frozenset[str]] = {}
-    """What a queue may ask of its nodes, besides numbers: resource to values."""
+    """Traits for which a queue may ask, besides numbers: resource to values."""
     exclusive: bool = False  # whether jobs get it whole only, whatever they ask for
     reservations: tuple[str, ...] = ()  # ids of the reservations that hold something of it, now or later
 
@@ -110,7 +110,7 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PbsLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a queue or the server allows; `math.inf` where it sets no limit."""
+    """Limits of a queue or the server; `math.inf`: no limit."""
 
     name: str
     max_processors: float = math.inf  # of one job; as the next three
@@ -139,7 +139,7 @@ class PbsQueue(PbsLimits, frozen=True, kw_only=True):
 
 
 class Preemption(msgspec.Struct, frozen=True, kw_only=True):
-    """How the scheduler makes jobs yield to others (`list sched` of qmgr)."""
+    """The scheduler's settings by which jobs yield to others (`list sched` of qmgr)."""
 
     order: str  # what it tries one after the other: S suspend, C checkpoint, R requeue, D delete
     express_priority: int  # jobs of queues with at least this priority make those of other queues yield

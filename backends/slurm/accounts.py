@@ -85,7 +85,7 @@ class GroupLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Used since the last reset, by what is counted: GrpTRESMins of `cpu`, `node`, `mem` and `billing`, which
     concern every job; `wall` is GrpWall."""
     run_minutes: Mapping[str, Used] = {}
-    """What running jobs may still take, together: GrpTRESRunMins."""
+    """Minutes that running jobs of the group may still take together, by resource: GrpTRESRunMins."""
     job_processors: float = math.inf
     """Processors of one job on one node: MaxTRESPerNode=cpu."""
     job_memory: float = math.inf
@@ -175,7 +175,7 @@ def _used(text: str) -> Used:
 def concerning(
     groups: Iterable[GroupLimits], account: str, user: str, partition: str, qos: Iterable[str]
 ) -> list[GroupLimits]:
-    """Those that hold for jobs of a user under an account and these QOS: with the accounts above it."""
+    """The limits for jobs of a user under an account and these QOS: with the accounts above it."""
     known, names = list(groups), set(qos)
     own = [each for each in known if each.account == account and each.user == user and not each.qos]
     own = [each for each in own if each.partition == partition] or [

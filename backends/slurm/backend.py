@@ -235,11 +235,11 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         return self._site_of(self._questions.nodes(), self._questions.node_details())
 
     def _known_site(self) -> PartitionNodes:
-        """As it was seen last."""
+        """The partition's nodes as they were last seen."""
         return self._latest or self._site_nodes()
 
     def _allowed(self, rows: list[NodeRow], seen: SlurmReading) -> list[NodeRow]:
-        """Those on which the keys of the site let pilots on donated nodes run."""
+        """The nodes on which the keys of the site allow pilots on donated nodes."""
         restriction = restriction_of(donation_terms(self._site))
         if restriction == EVERYWHERE:
             return rows

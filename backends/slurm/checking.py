@@ -96,14 +96,14 @@ _APART = {"USER": "users", "MCS": "labels (MCS)", "TOPO": "jobs of one segment o
 
 
 def check_partition(nodes: PartitionNodes) -> Iterator[Finding]:
-    """That jobs can start there, and on how much."""
+    """Check that jobs can start in the partition, and report how much they can use."""
     if nodes.available != "up":
         yield warning(f"partition {nodes.name} is {nodes.available} at the moment: no job starts")
     yield from check_service("partition", nodes)
 
 
 def check_nodes(site: SiteConfig, nodes: PartitionNodes, partition: Partition | None) -> Iterator[Finding]:
-    """That the sizes of nodes are as configured, and whole nodes asked for where nothing less is given."""
+    """Check that the sizes of nodes are as configured, and that the site asks for whole nodes if it must."""
     name = nodes.name
     kind = partition.exclusive if partition is not None else NOTHING
     if kind == NODE:
@@ -123,7 +123,7 @@ def check_nodes(site: SiteConfig, nodes: PartitionNodes, partition: Partition | 
 
 
 def check_where(site: SiteConfig, nodes: PartitionNodes) -> Iterator[Finding]:
-    """That the site's keys leave nodes, and what of its arguments free slots do not know."""
+    """Check that the site's keys leave nodes, and name its arguments that free slots do not know."""
     restriction = restriction_of(site)
     there = {node.name for node in nodes.machines}
     for key, names in (("exclude", restriction.excluded), ("nodelist", restriction.only or frozenset())):
@@ -153,7 +153,7 @@ def check_where(site: SiteConfig, nodes: PartitionNodes) -> Iterator[Finding]:
 
 
 def check_licenses(site: SiteConfig, questions: Questions) -> Iterator[Finding]:
-    """That Slurm has the licences that each request takes."""
+    """Check that Slurm has the licences that each request takes."""
     wanted = licenses_of(site)
     there = questions.licenses() if wanted else {}
     for name, count in wanted.items():
@@ -174,7 +174,7 @@ def _features(nodes: PartitionNodes) -> str:
 
 
 def check_accounting(site: SiteConfig, terms: SlurmTerms, nodes: PartitionNodes) -> Iterator[Finding]:
-    """That account and QOS exist for this user."""
+    """Check that account and QOS exist for this user."""
     if not terms.associations:
         if site.account or site.qos:
             yield warning("there is no accounting for this user here: `account` and `qos` may be refused")
@@ -190,7 +190,7 @@ def check_accounting(site: SiteConfig, terms: SlurmTerms, nodes: PartitionNodes)
 
 
 def check_scheduler(settings: dict[str, str]) -> Iterator[Finding]:
-    """That free slots are to be seen and used."""
+    """Check that free slots can be seen and used."""
     if "backfill" not in settings.get("SchedulerType", "sched/backfill"):
         yield warning(
             f"Slurm does not backfill here ({settings['SchedulerType']}): no request starts in a free slot "
@@ -204,7 +204,7 @@ def check_scheduler(settings: dict[str, str]) -> Iterator[Finding]:
 
 
 def check_record(questions: Questions) -> Iterator[Finding]:
-    """That ended jobs are remembered for longer than a few minutes."""
+    """Check that ended jobs are remembered for longer than a few minutes."""
     try:
         questions.accounting_since("now-1hours")
     except SchedulerError as problem:
@@ -219,7 +219,7 @@ def check_record(questions: Questions) -> Iterator[Finding]:
 def check_shared(
     site: SiteConfig, terms: SlurmTerms, nodes: PartitionNodes, known: Ceilings
 ) -> Iterator[Finding]:
-    """What account and QOS let jobs hold together, what of it is left, and the unit of requests."""
+    """Report what account and QOS let jobs hold together, what is left of it, and the unit of requests."""
     partition = terms.partitions[nodes.name]
     groups = groups_of(terms, site, partition)
     if reason := why_closed(terms, site, partition):
@@ -272,11 +272,11 @@ def _of_one_request(nodes: PartitionNodes, partition: Partition, known: Ceilings
 def check_submit(
     commands: Commands, site: SiteConfig, nodes: PartitionNodes, limits: Limits
 ) -> Iterator[Finding]:
-    """That Slurm would take the largest request of the configuration, and one of each kind; nothing is
-    submitted.
+    """Check that Slurm would take the largest request of the configuration, of each kind of task. Submits
+    nothing.
 
     Args:
-        limits: what counts where the configuration sets none.
+        limits: the limits where the configuration sets none.
     """
     tr = int(site.limits.max_tr or limits.max_tr)
     taken, refused = list[str](), False

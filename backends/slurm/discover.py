@@ -87,7 +87,7 @@ def _makes_room(partition: Partition, other: Partition) -> bool:
 
 
 def _donation_lines(nodes: PartitionNodes, terms: SlurmTerms) -> list[str]:
-    """How idle nodes could be donated, where jobs of another partition make room for those of this one."""
+    """Lines that show the donation of idle nodes, if jobs of another partition yield to those of this one."""
     own = terms.partitions[nodes.name]
     there = [each for each in terms.partitions.values() if each.name in nodes.members]
     yielding = [each.name for each in there if _makes_room(each, own)]
@@ -135,7 +135,7 @@ def describe_sites(timeout: float = 30.0) -> str:
 
 
 def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
-    """What is as it should be, what may surprise, and what will not work. Submits nothing."""
+    """Findings on the site: good ones, warnings and errors. Submits nothing."""
     asking = Commands(asking_environment, site.command_timeout, machine)
     submitting = Commands(submitting_environment, site.command_timeout, machine)
     try:

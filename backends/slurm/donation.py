@@ -92,9 +92,9 @@ def check_donation(
     partitions: Mapping[str, Partition],
     settings: Mapping[str, str],
 ) -> Iterator[Finding]:
-    """That jobs of the donation's partition are preempted by those of the site's, and in time.
+    """Check that jobs of the site's partition preempt those of the donation's, and in time.
 
-    Agents are outside of Slurm's book-keeping: of their site only the nodes are looked at.
+    Agents are outside of Slurm's book-keeping: for their site only the nodes are checked.
     """
     if site.donation is None:
         return

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 PROBE_AGAIN = 600.0
 """Seconds for which sacct is left alone after it did not answer; many sites have no accounting."""
 LOOK_BACK = "now-14days"
-"""How far back the first question after a start looks for jobs that ended while no daemon ran."""
+"""Start of the time in which the first question after a start looks for jobs that ended without a daemon."""
 MOST_ASKED_ALONE = 20  # missing jobs that are asked for one by one, at one look
 MOST_NAMED = 20
 """Orders to cancel that name their jobs, at most: for each, Slurm sends all jobs to scancel."""
@@ -113,9 +113,9 @@ class OwnSlurmJobs:
         return {id: self._waiting[id] for id in denied if "_" in id and id in self._waiting}
 
     def _denied(self, missing: Iterable[str]) -> list[str]:
-        """Those of these numbers of which slurmctld says that it has no job of our user.
+        """The numbers for which slurmctld says that it has no job of our user.
 
-        Raises SchedulerError: it has one, so squeue left it out; or another cluster answers.
+        Raises SchedulerError: slurmctld has one, so squeue left it out; or another cluster answers.
         """
         numbers: dict[str, set[str]] = {}  # of jobs and arrays
         for id in sorted(missing):
@@ -189,9 +189,9 @@ class OwnSlurmJobs:
         return report
 
     def _preempted(self, rows: Iterable[QueueRow]) -> frozenset[str]:
-        """Which of these jobs left on an order: Slurm says completed or failed of them.
+        """Ids of the jobs that left because Slurm preempted them, though it says completed or failed.
 
-        Each is asked for once, though Slurm shows it for minutes.
+        Each job is asked for once, though Slurm shows it for minutes.
         """
         left = [
             row.id
@@ -287,7 +287,7 @@ def _of_accounting(row: AccountingRow) -> JobReport:
 
 
 def own_row(rows: Iterable[QueueRow], job: OwnJob) -> QueueRow | None:
-    """That of a job with this number and tag."""
+    """The row of the job with this number and tag; None: there is none."""
     return next((row for row in rows if row.id == job.id and own_tag(row) == job.tag), None)
 
 

@@ -81,12 +81,13 @@ def memory_bound(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> B
 
 
 def _of_groups(limits: Iterable[tuple[float, GroupLimits]], key: str) -> list[Bound]:
-    """What all jobs of a group may have together, and so each, where it is limited."""
+    """Bounds on what all jobs of a group may have together, and so on each job; only where there is a
+    limit."""
     return [Bound(most, f"GrpTRES={key} of {each.source}") for most, each in limits if not math.isinf(most)]
 
 
 def _most(allowances: Iterable[QosAllowance], kind: str, key: str) -> Bound:
-    """What a request must have at least."""
+    """Least amount that a request must have."""
     found = [Bound(getattr(each, kind), f"{key} of {each.source}") for each in allowances]
     return max([bound for bound in found if bound.value > 0], default=FROM_NOTHING)
 
@@ -101,7 +102,7 @@ def node_bound(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> flo
 def look_for(
     site: SiteConfig, settings: Mapping[str, str], terms: SlurmTerms, details: Mapping[str, NodeDetail]
 ) -> Look:
-    """What is known of the nodes for the requests of a site."""
+    """Facts about the nodes for the requests of a site."""
     partition = find_partition(terms.partitions.values(), site.partition)
     bound = math.inf if partition is None else node_bound(terms, site, partition)
     memory = memory_terms(settings, terms.partitions, site.partition)
@@ -124,7 +125,7 @@ def look_for(
 
 
 def groups_of(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> list[GroupLimits]:
-    """Those that requests of the site are made under."""
+    """The groups whose limits hold for requests of the site."""
     mine = find_association(terms.associations, site, partition.name)
     account = site.account or (mine.account if mine else "")
     return concerning(terms.groups, account, terms.user, partition.name, _qos_names(site, mine, partition))
@@ -242,7 +243,8 @@ def _wall(groups: Iterable[GroupLimits]) -> list[Bound]:
 
 
 def _of_own_nodes(nodes: PartitionNodes, partition: Partition) -> list[Bound]:
-    """Where the site's keys, or what a job may have of a node, leave fewer than the partition has."""
+    """Bounds by nodes that the site's keys exclude, or by what a job may have of a node; empty: no such
+    bound."""
     processors = sum(node.processors for node in nodes.machines if node.ours)
     if all(node.ours for node in nodes.machines):
         bounded = nodes.threads or any(node.most is not None for node in nodes.listed.values())
@@ -259,13 +261,13 @@ def _partition_time(partition: Partition) -> Bound:
 
 
 def _bounds(allowances: Iterable[QosAllowance], kind: str) -> list[Bound]:
-    """What they say of this kind, where they say anything."""
+    """Bounds of this kind in the allowances, without infinite ones."""
     found = [Bound(getattr(each, kind), each.source) for each in allowances]
     return [bound for bound in found if not math.isinf(bound.value)]
 
 
 def _allowances(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> list[QosAllowance]:
-    """Those of the association and of the QOS that a request of the site is made under."""
+    """Allowances of the association and of the QOS under which the site's requests run."""
     mine = find_association(terms.associations, site, partition.name)
     found = [terms.qos[name] for name in _qos_names(site, mine, partition) if name in terms.qos]
     known = [mine.allowance, *found] if mine else found

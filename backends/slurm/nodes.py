@@ -31,10 +31,10 @@ class MemoryTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Of one request, however many processors it has."""
 
     def default_on(self, nodes: Iterable[Node]) -> int | None:
-        """What a task gets for each processor that names no memory; None: memory is not counted.
+        """Bytes for each processor of a task that names no memory; None: memory is not counted.
 
-        Slurm's default. Where it has none, Slurm would give a job all memory of its nodes and let no other
-        job run there: then as much as the node with the least of it has for each of its processors.
+        Slurm's default. Without one, Slurm would give a job all memory of its nodes and let no other job run
+        there; so it is the least memory per processor of any node.
         """
         shares = [node.memory // node.processors for node in nodes if node.memory and node.processors]
         if not self.counted or not shares:
@@ -45,13 +45,14 @@ class MemoryTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a node requests of a partition may have, and in which steps, besides what it has."""
+    """Bounds on the part of a node that requests of a partition may have, and the steps in which it is
+    given."""
 
     processors: float = math.inf
-    """That all jobs of the partition together may have: MaxCPUsPerNode."""
+    """Processors that all jobs of the partition together may have of a node: MaxCPUsPerNode."""
     of_socket: float = math.inf
     job_processors: float = math.inf
-    """That each request may have."""
+    """Processors that each request may have of a node."""
     least_nodes: int = 1
     """Of each request."""
     job_memory: int | None = None
@@ -64,7 +65,7 @@ class NodeTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Whether requests use one thread of each core: then a processor is a core."""
 
     def threads(self, detail: NodeDetail | None) -> int:
-        """What Slurm counts as processors of each processor of ours."""
+        """Slurm's processors in each processor of ours."""
         return detail.core if self.one_thread and detail is not None else 1
 
     def step(self, detail: NodeDetail | None, processors: int) -> int:
@@ -191,7 +192,7 @@ class PartitionNodes(SiteNodes, frozen=True, kw_only=True):
 
 
 class KnownNode(msgspec.Struct, frozen=True):
-    """What is made of one node."""
+    """Facts made of one node's rows."""
 
     turn: tuple[int, int]
     """The lowest is filled first."""
@@ -201,18 +202,18 @@ class KnownNode(msgspec.Struct, frozen=True):
     step: int = 1
     """Processors that are given at once."""
     threads: int = 1
-    """What Slurm counts as processors of each processor of ours."""
+    """Slurm's processors in each processor of ours."""
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the nodes besides their rows, and of the site."""
+    """Facts about the nodes besides their rows, and about the site."""
 
     details: Mapping[str, NodeDetail] = {}
     restriction: Restriction = EVERYWHERE
     memory: MemoryTerms = MemoryTerms()
     terms: NodeTerms = NodeTerms()
     known: Unchanged[KnownNode] = msgspec.field(default_factory=Unchanged)
-    """What the last look made of the nodes."""
+    """Facts that the last look made of the nodes."""
 
 
 def find_site(rows: Collection[NodeRow], partition: str | None, look: Look | None = None) -> PartitionNodes:
@@ -257,7 +258,7 @@ def find_site(rows: Collection[NodeRow], partition: str | None, look: Look | Non
 
 
 def rows_of(rows: Collection[NodeRow], partition: str | None) -> list[NodeRow]:
-    """Those of a partition, or of the default one where none is named: one at least.
+    """Rows of a partition, by default of the default one; at least one.
 
     Raises:
         PartitionClosed: there is no such partition, or it has no nodes.

@@ -1,4 +1,4 @@
-"""What Slurm's settings say of its queue: the order of jobs, how many it looks at, and when. Pure."""
+"""Slurm's settings of its queue: the order of jobs, how many it looks at, and when. Pure."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def _number(parameters: str, name: str, default: int = 0) -> int:
 
 
 def check_ordering(settings: Mapping[str, str], requests: int | None) -> Iterator[Finding]:
-    """What withdrawing costs, how much of a free slot a request gets, how many requests backfill looks at.
+    """Report the cost of withdrawing, the part of a free slot that a request gets, and the jobs that backfill
+    tests.
 
     Args:
         requests: max_pending_requests, as configured.

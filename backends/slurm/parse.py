@@ -34,7 +34,7 @@ QOS_FIELDS = (
 
 
 class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
-    """What an association or a QOS allows; `math.inf` where it says nothing."""
+    """Limits of an association or a QOS; `math.inf`: no limit."""
 
     source: str
     """For people: `QOS short`."""
@@ -52,7 +52,7 @@ class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
     """Of all jobs of one user that run at the same time."""
     account_processors: float = math.inf
     node_processors: float = math.inf
-    """That one job may have of a node."""
+    """Processors that one job may have of a node."""
     node_memory: float = math.inf
     """The same in bytes."""
     minutes: float = math.inf
@@ -72,13 +72,13 @@ class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Association(msgspec.Struct, frozen=True, kw_only=True):
-    """What binds a user to an account."""
+    """The association of a user with an account."""
 
     account: str
     partition: str
     """Empty: all partitions."""
     qos: tuple[str, ...]
-    """Those that may be used."""
+    """Names of the QOS that may be used."""
     default_qos: str
     allowance: QosAllowance
 
@@ -197,10 +197,10 @@ class _InPieces(ValueError):
 
 
 def rows_of_squeue(printed: bytes, mark: str) -> bytes:
-    """What stands behind the header of `squeue -a -O` with the `queue_format` of this mark.
+    """The rows behind the header of `squeue -a -O` with the `queue_format` of this mark.
 
-    The header begins each answer, also where there are no jobs: without it nothing was answered. What a site
-    prints before it is left out.
+    The header begins each answer, also where there are no jobs: without it nothing was answered. Output of
+    the site before it is left out.
 
     Raises SchedulerError: there is no header.
     """

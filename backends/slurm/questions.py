@@ -119,7 +119,7 @@ class Questions:
         return self._squeue(self._own_rows, "--me", "-r", "-t", "all", own=True)
 
     def known(self, number: str) -> set[str] | None:
-        """What slurmctld has of our user with a number: the job, or elements of the array; None: unclear."""
+        """Ids of our user's job of this number, or of its array's elements, by slurmctld; None: unclear."""
         answer = self._commands.run("scontrol", "show", "job", "-o", number)
         if answer.status:
             return set() if "Invalid job id" in answer.errors else None
@@ -232,17 +232,17 @@ class Questions:
         return self._commands.user()
 
     def accounting(self, ids: Collection[str]) -> list[AccountingRow]:
-        """What sacct knows of these jobs, ended long ago or not."""
+        """Rows of sacct for these jobs, ended long ago or not."""
         # Of arrays as a whole: their elements may be hundreds.
         jobs = dict.fromkeys(id.partition("_")[0] for id in ids)
         return self._in_chunks(jobs.keys(), lambda part: self._sacct("-j", ",".join(part)))
 
     def accounting_since(self, start: str) -> list[AccountingRow]:
-        """What sacct knows of our user's jobs since `start`, in sacct's own words (`now-7days`)."""
+        """Rows of sacct for our user's jobs since `start`, in sacct's own words (`now-7days`)."""
         return self._sacct("-S", start)
 
     def ended_jobs(self, partition: str | None) -> list[EndedJob]:
-        """What sacct shows of the jobs of others that ended in the last two days, the oldest first."""
+        """Jobs of others that ended in the last two days by sacct, the oldest first."""
         delimiter = _unknown_to_jobs()
         options = ["-a", "-X", "-n", "-P", f"--delimiter={delimiter}", "-o", parse.RECORD_FIELDS]
         options += ["-S", "now-2days", "-E", "now", "-s", "CD,F,TO,OOM,CA"]
@@ -275,7 +275,7 @@ def _unknown_to_jobs() -> str:
 
 
 class SlurmReading(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked from the instant `now` on."""
+    """Answers of Slurm to the questions from the instant `now` on."""
 
     now: float
     nodes: list[NodeRow]
@@ -343,11 +343,11 @@ class SharedCluster(Reading[SlurmReading]):
         return seen
 
     def terms(self) -> SlurmTerms:
-        """What limits are made of; as last read where Slurm, which was asked before, does not answer now.
+        """The settings from which limits follow; those of the last reading if Slurm does not answer now.
 
         Raises:
-            SchedulerError: no answer.
-            AnotherCluster: it is not the one that answered before.
+            SchedulerError: no answer, and no earlier reading.
+            AnotherCluster: another cluster answered before.
         """
         if time.monotonic() >= self._until:
             try:

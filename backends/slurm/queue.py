@@ -41,7 +41,7 @@ class SlurmSeen(msgspec.Struct, frozen=True, kw_only=True):
     details: Mapping[str, JobDetail] = {}
     """Of jobs, by their ids."""
     wanted_licenses: Mapping[str, int] = {}
-    """That every request of the site takes."""
+    """Licences that each request of the site takes, by name."""
     licenses: Mapping[str, License] = {}
     ordering: Ordering = Ordering()
     user: str = ""
@@ -53,7 +53,7 @@ class SlurmSeen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def queue_state(seen: SlurmSeen) -> QueueState:
-    """What a planner needs to know, with what beyond nodes keeps our requests waiting."""
+    """State of the queue, for planners, with the bounds other than nodes that keep our requests waiting."""
     rows = _rows(seen)
     state = state_of(
         Observation(
@@ -75,7 +75,8 @@ def queue_state(seen: SlurmSeen) -> QueueState:
 def job_row(
     row: QueueRow, detail: JobDetail | None = None, *, tier: int = 1, need: Need | None = None
 ) -> JobRow:
-    """Where the details do not agree with squeue, what a job holds of each node is not told."""
+    """The row of a job. If details and squeue disagree, the amounts that the job holds of each node are
+    unknown."""
     state = _state(row)
     waits, ended = state == "waiting", state == "unknown"
     alone = detail is not None and detail.exclusive != NOTHING

@@ -179,7 +179,7 @@ def _limited(word: str, who: str) -> Wait:
 
 
 def _remedy(word: str) -> Remedy:
-    """What helps against a limit, by its name."""
+    """The change that helps against a limit, by the limit's name."""
     if word.startswith(("QOSMin", "AssocMin")) or "Job" in word.replace("PerJob", ""):
         return Remedy.OTHER  # it asks for too little; or jobs are counted
     if "Minutes" in word:
@@ -225,7 +225,7 @@ _REFUSED: tuple[tuple[Remedy, tuple[str, ...]], ...] = (
 
 
 def refused_remedy(said: str) -> Remedy:
-    """Which other request Slurm might take in place of one that sbatch says is refused."""
+    """The change by which Slurm might take a request that sbatch says is refused."""
     for word in re.findall(r"\b(?:QOS|Assoc|Max)\w+", said):
         if _OF_SUBMISSIONS.fullmatch(word):
             return Remedy.OTHER
@@ -241,6 +241,6 @@ def _words(reason: str) -> list[str]:
 
 
 def _details(reason: str) -> str:
-    """What some sentences add in brackets: `… to use this partition (batch allows a,b not c)`."""
+    """The bracketed part of sentences like `… to use this partition (batch allows a,b not c)`."""
     _, bracket, details = reason.strip("()").partition(" (")
     return f"{bracket}{details})" if bracket else ""

@@ -1,4 +1,4 @@
-"""What the parsers make of Slurm's answers: one frozen type per kind of line."""
+"""Rows that the parsers make of Slurm's answers: one frozen type per kind of line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     id: str
     state: str
     start: float | None
-    """When it started or, of a waiting job, is planned to."""
+    """Epoch seconds of the job's start; of a waiting job, of its planned start."""
     end: float | None
     """By its time limit; of an ended job, when it ended."""
     partitions: tuple[str, ...]
@@ -36,7 +36,8 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     comment: str = ""
     """Of our user's jobs."""
     gpus_per_job: str = ""
-    """As Slurm prints generic resources (`backends.slurm.placing.gres`), as are the next three."""
+    """The job's GPUs, as Slurm prints generic resources (`backends.slurm.placing.gres`); so do the next
+    three."""
     gpus_per_node: str = ""
     gpus_per_task: str = ""
     memory_per_gpu: str = ""
@@ -72,7 +73,7 @@ class AccountingRow(msgspec.Struct, frozen=True, kw_only=True):
     end: float | None
     nodes: tuple[str, ...]
     processors: int
-    """That it held; of one that waits, 0."""
+    """Processors that the job held; 0: it waits."""
 
 
 class Partition(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,13 +90,13 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     tier: int
     """Jobs of a partition with a higher tier are considered first."""
     exclusive: str
-    """What its jobs do not share, `NODE`: whole nodes; see `backends.slurm.placing.exclusivity`."""
+    """Unit that its jobs do not share, `NODE`: whole nodes (`backends.slurm.placing.exclusivity` has all)."""
     shared_by: int
     """Jobs that it may put on one processor at the same time."""
     qos: str
     """The partition's own QOS; empty where there is none."""
     preempt_mode: str
-    """What becomes of its jobs where others want their nodes: `OFF`, `CANCEL`, `REQUEUE`, `SUSPEND`, …"""
+    """Fate of its jobs when others want their nodes: `OFF`, `CANCEL`, `REQUEUE`, `SUSPEND`, …"""
     grace: float
     """Seconds from the call to make room to the end."""
     default_memory: str = ""
@@ -104,7 +105,7 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     most_node_memory: str = ""
     """MiB that one job may have of a node, or `UNLIMITED`."""
     node_processors: float = math.inf
-    """That all its jobs together may have of a node."""
+    """Processors that all its jobs together may have of a node."""
     socket_processors: float = math.inf
     min_nodes: int = 1
     """Of one job."""

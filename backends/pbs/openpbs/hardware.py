@@ -35,7 +35,7 @@ _WHOLE = frozenset({"force_excl", "force_exclhost", "default_excl", "default_exc
 _DEFAULT_PARTITION = "pbs-default"
 _EXPRESS = "150"  # `preempt_queue_prio` where nothing is set
 _HISTORY = "336:00:00"
-"""How long ended jobs are remembered where nothing is set: two weeks (pbs_server_attributes(7B))."""
+"""Time for which ended jobs are remembered by default: two weeks (pbs_server_attributes(7B))."""
 
 
 def nodes_of(records: Iterable[PbsRecord]) -> list[PbsNode]:

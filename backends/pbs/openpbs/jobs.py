@@ -200,7 +200,8 @@ def _request(values: Mapping[str, str]) -> Request | None:
 
 
 def _end(values: Mapping[str, str]) -> float | None:
-    """When the node said that it had ended; of a job that never ran, when it went into the history."""
+    """Epoch seconds of the end that the node reported; for a job that never ran, of its move into the
+    history."""
     return _moment(values, "obittime") or _moment(values, "history_timestamp")
 
 

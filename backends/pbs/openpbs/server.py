@@ -79,7 +79,7 @@ def was_put_back(job: PbsJob) -> bool:
 
 
 def job_state(job: PbsJob) -> JobState:
-    """What becomes of one of our jobs.
+    """State of one of our jobs.
 
     The exit status alone tells little: a deleted job that leaves in good order has 0, and so has every
     job whose node's PBS was restarted. What a pilot's workers have reported counts before it.
@@ -103,7 +103,7 @@ LOOK_BACK = 14 * 86_400.0
 _OVERLAP = 900.0  # seconds by which later questions overlap; the server's clock need not be ours
 _NO_HISTORY = "not configured to maintain job history"
 _UNKNOWN = (153, 35, 36)
-"""How qstat ends where it knows a job no more, where it has finished, and where there is no history."""
+"""Exit statuses of qstat: the job is unknown, the job has finished, there is no history."""
 
 
 class OwnPbsJobs:
@@ -120,7 +120,7 @@ class OwnPbsJobs:
         """Of arrays: the ids of jobs that waited at the last answer, or were deleted before they started."""
 
     def jobs(self, ids: Collection[str]) -> list[PbsJob]:
-        """Those with these ids, and all with a tag. Raises SchedulerError: PBS does not answer."""
+        """The jobs with these ids, and all with a tag. Raises SchedulerError: PBS does not answer."""
         now, self.unknown = time.time(), set()
         listed = {
             *selected_ids(self._commands.ask("qselect", "-u", self._commands.user())),
@@ -220,7 +220,7 @@ class OpenPbs(Traits):
         self._type_resource = GPU_TYPES[0]
         """By which nodes named the type of their GPUs when they were last asked."""
         self._yielding: list[Preemption | None] = []
-        """What the scheduler says of preemption, asked once since the last look at the server."""
+        """The scheduler's settings of preemption, asked once since the last look at the server."""
 
     def queue(self, nodes: Collection[PbsNode]) -> list[PbsJob]:
         """All users' jobs that wait, run or are about to end; the running jobs of an array one by one.
@@ -263,7 +263,7 @@ class OpenPbs(Traits):
         return found
 
     def reservations(self, nodes: Collection[PbsNode]) -> list[ReservationRow]:
-        """What is set aside on these nodes, now or later; other than jobs."""
+        """Reservations on these nodes, present and future, without those of jobs."""
         if not any(node.reservations for node in nodes):
             return []
         return reservations_of(parse_long(self._commands.ask("pbs_rstat", "-f"), "Resv ID: ", indent=""))
@@ -289,7 +289,7 @@ class OpenPbs(Traits):
         raise SchedulerError("qstat -B prints no server")
 
     def preemption(self) -> Preemption | None:
-        """How jobs are made to yield; None: the scheduler does not tell."""
+        """The scheduler's settings of preemption; None: it does not show them."""
         try:
             printed = self._commands.ask("qmgr", "-c", "list sched default")
         except SchedulerError:  # a site may keep qmgr to itself

@@ -17,9 +17,9 @@ from backends.pbs.rows import PbsNode, PbsQueue
 
 
 def machines_of(nodes: Iterable[PbsNode], ours: Collection[str] | None = None) -> tuple[Node, ...]:
-    """Those with processors, in service or not; the vnodes of one together.
+    """Machines with processors, in service or not; the vnodes of a machine together.
 
-    While some vnodes of a machine are out of service it is as large as the rest.
+    While some vnodes of a machine are out of service, it has the amounts of the rest.
 
     `ours`: the machines that the site's requests may use; None: all.
     """
@@ -174,7 +174,7 @@ def used_by(
 
 
 def _reserved(node: PbsNode, amounts: Amounts) -> PbsNode:
-    """As large as it is for jobs of a reservation; memory that was not reserved is not counted."""
+    """The node as large as it is for jobs of a reservation; memory that was not reserved is not counted."""
     return msgspec.structs.replace(
         node,
         processors=amounts.processors,
@@ -215,7 +215,7 @@ def execution_queues(queue: PbsQueue, queues: Mapping[str, PbsQueue]) -> list[Pb
 
 
 def served(nodes: Iterable[PbsNode], queue: PbsQueue, owners: Collection[str]) -> Iterator[PbsNode]:
-    """Those of the nodes on which jobs of an execution queue may run.
+    """The nodes on which jobs of an execution queue may run.
 
     `owners`: the queues that have nodes of their own, and use no others.
     """
@@ -260,7 +260,7 @@ def _node(row: PbsNode, *, ours: bool) -> SiteNode:
 
 
 def _held(row: PbsNode) -> Amounts:
-    """What cannot be had at the moment."""
+    """Amounts that cannot be had at the moment."""
     if "job-exclusive" in row.states:
         return row.has
     gpus = named_as(row.assigned.gpus, row.has.gpus)

@@ -115,11 +115,11 @@ def queue_state(
     known: KnownJobs | None = None,
     allowed: Allowed | None = None,
 ) -> QueueState:
-    """What a planner needs to know at `now`.
+    """State of the queue at `now`, for planners.
 
     Args:
         reservations: other than the one that the site itself uses.
-        known: what the last look made.
+        known: rows that the last look made.
     """
     needs, known = PbsNeeds(site, whole_nodes=whole_nodes), known or KnownJobs()
     return state_of(
@@ -184,7 +184,7 @@ def _wanting(row: JobRow, job: PbsJob, needs: PbsNeeds) -> JobRow:
 
 
 _RAN = re.compile(r"(?<=^Job run at )([^(]*?) on (?:\+?\([^()]*(?:\)|$))+")
-"""When a job ran, and all chunks that it got, which may be hundreds."""
+"""The comment of a running job: its start, and all chunks that it got, which may be hundreds."""
 
 
 def sentence(comment: str) -> str:

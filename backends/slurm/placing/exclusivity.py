@@ -1,4 +1,4 @@
-"""What jobs do not share with others, in the words of each release. Pure.
+"""Exclusive use of nodes by jobs, in the words of each release. Pure.
 
 Since 26.05 `Exclusive=` of a job or a partition says it. Before, `OverSubscribe=` and, of partitions,
 `ExclusiveUser=` and `ExclusiveTopo=` say it; recorded from 22.05, 24.11 and 26.05. Squeue and sinfo print a

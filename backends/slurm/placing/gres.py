@@ -77,9 +77,9 @@ _IS_COUNT = re.compile(r"[0-9]+(?:\.[0-9]+)?[KMGT]?")
 
 
 def gres_counts(text: str) -> dict[tuple[str, str], int]:
-    """How many of each, from `Gres`, `GresUsed`, a job's `GRES=` or the option `--gres`.
+    """Counts by name and type, from `Gres`, `GresUsed`, a job's `GRES=` or the option `--gres`.
 
-    Without a number it is one, as for `--gres`.
+    An item without a number counts as one, as in `--gres`.
 
     Raises:
         ValueError: the text is no such list.
@@ -150,7 +150,7 @@ class NodeDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     allocated_memory: int
     gres: GresCounts
     gpus: Gpus
-    """Those that are not drained."""
+    """GPUs that are not drained."""
     gpus_used: Gpus
     features: frozenset[str]
     weight: int
@@ -161,7 +161,7 @@ class NodeDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Processors of a core: its threads, where each counts."""
     sockets: int = 1
     processors: int | None = None
-    """That jobs may have: without those of specialised cores; None: not told."""
+    """Processors that jobs may have: without those of specialised cores; None: not shown."""
 
 
 _KEYS = (
@@ -193,7 +193,7 @@ _HEAD = b"NodeName="
 
 
 def _lasting_lines(printed: bytes, names: list[str]) -> Iterator[list[bytes]]:
-    """What is read of each line, with the place of the node before it; `names` get its name."""
+    """The part of each line that is read, behind the place of its node; `names` get the node's name."""
     for block in lines_of(printed):
         lines = [line for line in block if line.startswith(_HEAD) or b"No nodes" not in line]
         first = len(names)

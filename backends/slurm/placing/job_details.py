@@ -1,4 +1,4 @@
-"""What `scontrol show job` tells beyond squeue: what a job holds of each node, or wants. Pure.
+"""Details by `scontrol show job` beyond squeue: amounts that a job holds of each node, or wants. Pure.
 
 A job's name, account, comment, command and, since 26.05, its `SubmitLine` may hold anything, line breaks and
 whole records of other jobs included. So only records of jobs that squeue shows are read. They begin with the
@@ -25,7 +25,7 @@ from backends.slurm.rows import QueueRow
 
 
 class JobWish(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a waiting job asks for. Memory in bytes; 0: it does not say."""
+    """Resources for which a waiting job asks. Memory in bytes; 0: it does not say."""
 
     tasks: int
     processors_per_task: int
@@ -51,7 +51,7 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     wish: JobWish | None = None
     """Of a waiting job."""
     exclusive: str = NOTHING
-    """What it does not share with others (`backends.slurm.rows`)."""
+    """Units that the job does not share with others (`NODE`, … of `backends.slurm.placing.exclusivity`)."""
     licenses: str = ""
     user: str = ""
     """By name; empty: not told."""
@@ -89,7 +89,7 @@ _WAITING = frozenset({"PENDING", "REQUEUED", "EXPEDITING"})
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """What a record of a job says. Texts are remembered by their hashes, as in `Remembered`."""
+    """Contents of a record of a job. Texts are remembered by their hashes, as in `Remembered`."""
 
     row: QueueRow
     id: str
@@ -140,19 +140,19 @@ def parse_only_job(text: str, row: QueueRow) -> JobDetail | None:
 
 
 def _imitations(row: QueueRow) -> int:
-    """How often the texts of a job hold what separates records."""
+    """Number of separators of records in the texts of a job."""
     if "\n" not in row.name and "\n" not in row.account and "\n" not in row.wckey:
         return 0
     return sum(text.count("\nJobId=") for text in (row.name, row.account, row.wckey))
 
 
 def _record(text: str, head: re.Match[str], row: QueueRow, piece: bytes) -> tuple[Record | None, int]:
-    """What the record says with which the text begins, and how often what separates records stands in it.
+    """Contents of the record with which the text begins, and the number of separators of records in it.
 
-    None: it does not begin as a record of this job.
+    None: the text does not begin as a record of this job.
 
     Args:
-        piece: what was printed up to the first separation.
+        piece: the output up to the first separator.
     """
     state, name_end = _soon_told(text, head.end(), row), head.end()
     if state is None:
@@ -183,7 +183,7 @@ def _id(head: re.Match[str]) -> str:
 
 
 def _past(text: str, start: int, value: str) -> int | None:
-    """Where this value ends that begins at `start`; None: another one begins there."""
+    """Position behind the value that begins at `start`; None: another value begins there."""
     if value and value != "(null)":
         return start + len(value) if text.startswith(value, start) else None
     return start + len("(null)") if text.startswith("(null)", start) else start
@@ -193,11 +193,12 @@ class _State(msgspec.Struct, frozen=True, gc=False):
     word: str
     user: str
     end: int
-    """Where it ends."""
+    """Position behind the state in the record."""
 
 
 def _soon_told(text: str, start: int, row: QueueRow) -> _State | None:
-    """What `_state_of` finds of a record in which the name begins at `start`, if no text has blanks."""
+    """The result of `_state_of` for a record whose name begins at `start`, if no text has blanks; else
+    None."""
     told = _TO_STATE.match(text, start)
     if told is None:
         return None
@@ -227,9 +228,9 @@ def _state_of(text: str, start: int, row: QueueRow) -> _State | None:
 
 
 def _fields(text: str, start: int) -> tuple[int, int]:
-    """Where begins what is read behind the state, and where it ends; -1: the record has another form.
+    """Begin and end of the part that is read behind the state; end -1: the record has another form.
 
-    Between the two stand the times, which change from look to look.
+    Between the state and the begin stand the times, which change from look to look.
     """
     line_end = text.find("\n", start)
     line_end = len(text) if line_end < 0 else line_end
@@ -281,7 +282,7 @@ def _parts(fields: str) -> tuple[Part, ...]:
 
 
 def _ids(text: str) -> int:
-    """How many `0-3,8` are."""
+    """Number of ids in a list like `0-3,8`."""
     count = 0
     for item in text.split(","):
         first, _, last = item.partition("-")

@@ -1,4 +1,4 @@
-"""What waiting jobs ask for, and on which nodes of a site they may run. Pure."""
+"""Needs of waiting jobs, and the nodes of a site on which they may run. Pure."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Restriction(msgspec.Struct, frozen=True, kw_only=True):
     only: frozenset[str] | None = None
     """None: all but those that are excluded."""
     gres: GresCounts = {}
-    """That each request gets of each of its nodes."""
+    """Generic resources that each request gets of each of its nodes."""
 
     def names(self, node: str) -> bool:
         """Whether its name allows it."""
@@ -67,7 +67,8 @@ EVERYWHERE = Restriction()
 
 
 def restriction_of(site: SiteConfig) -> Restriction:
-    """What is among `extra_args` and cannot be read there restricts nothing: sbatch refuses it."""
+    """The restriction by the site's keys and `extra_args`. Unreadable arguments restrict nothing: sbatch
+    refuses them."""
     constraint = _chosen(site, "constraint")
     only = site.nodelist
     return Restriction(
@@ -79,7 +80,7 @@ def restriction_of(site: SiteConfig) -> Restriction:
 
 
 def licenses_of(site: SiteConfig) -> dict[str, int]:
-    """How many of each every request of the site takes."""
+    """Number of licences that each request of the site takes, by name."""
     return _readable(parse_licenses, _chosen(site, "licenses") or "") or {}
 
 
@@ -171,7 +172,8 @@ def options(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _chosen(site: SiteConfig, key: str) -> str | None:
-    """As sbatch does: what stands last counts, and `extra_args` stand after the keys."""
+    """The value of an option as sbatch sees it: the last one counts, and `extra_args` stand after the
+    keys."""
     named = [value for name, value in options(site.extra_args) if name == key]
     own: str | None = getattr(site, key)
     return named[-1] if named else own

@@ -29,7 +29,7 @@ class SlurmShape(RequestParts, frozen=True, kw_only=True):
     least_nodes: int = 1
     """Nodes at least, which Slurm does not see to by itself (MinTRES=node)."""
     shares: int = 1
-    """As of `PartitionNodes.memory_shares`."""
+    """Slurm's processors by which it counts the memory of each processor of ours (`PartitionNodes`)."""
 
     def options(self) -> list[str]:
         return self._of_nodes() if self.whole_nodes else self._of_tasks()
@@ -61,7 +61,7 @@ def gpus_option(part: TaskSize) -> str:
 
 
 def shape_of(order: PilotOrder, site: SiteNodes, *, per_node: int | None) -> SlurmShape:
-    """How an order on no particular node is asked for.
+    """The shape of an order for no particular node.
 
     Args:
         per_node: processors of a node where only whole nodes are asked for.
@@ -127,7 +127,7 @@ def misfit(shape: SlurmShape, task: TaskSize, site: SiteNodes) -> str:
 
 
 def as_queue(site: SiteNodes) -> QueueState:
-    """What decides in which parts a site's requests are made."""
+    """The site as a queue state without jobs, which decides in which parts requests are made."""
     return QueueState(
         now=0,
         processors=sum(node.processors for node in site.machines if node.ours),
