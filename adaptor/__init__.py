@@ -16,7 +16,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> object:
-    """What Python programs use, imported when asked for: command line and workers start without it."""
+    """The Python interface, imported when asked for: command line and workers start without it."""
     if name in ("Executor", "Resources"):
         return getattr(importlib.import_module("adaptor.executor.executor"), name)
     if name == "register_joblib":

@@ -1,7 +1,7 @@
-"""What would have been better to ask for, computed from what was measured. Pure.
+"""Options that would have been better for a bag, computed from what was measured. Pure.
 
 A claim about free slots is a count on the queue as it was last read: the tasks that could start at once.
-Where it would not have been larger, nothing is advised.
+Options that would not have made it larger are not advised.
 """
 
 from __future__ import annotations

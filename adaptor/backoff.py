@@ -1,4 +1,4 @@
-"""When to try again after failures that come one after another, and how often to do a thing at all."""
+"""Pauses after failures in a row, and limits on how often something is done."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Holdoff(msgspec.Struct, frozen=True):
-    """Where a `Backoff` stands."""
+    """State of a `Backoff`."""
 
     failures: int = 0
     """In a row."""
@@ -54,7 +54,7 @@ class Backoff:
 
     @property
     def holdoff(self) -> Holdoff:
-        """Where it stands, for a decision to look at."""
+        """The present state, for a decision to look at."""
         return Holdoff(self.failures, self.until, self.reason)
 
 

@@ -1,4 +1,5 @@
-"""What all tasks of a bag share. Each option of a bag is declared here, once, as a field with an `Option`.
+"""Settings that all tasks of a bag share. Each option of a bag is declared here, once, as a field with an
+`Option`.
 
 The command line's `--key VALUE`, the `#ADAPTOR key=VALUE` of bag files, their help, defaults and checks are
 read from these declarations (`adaptor/bagfile/options.py`); a test compares the table of docs/bags.md.
@@ -50,7 +51,7 @@ class Option(msgspec.Struct, frozen=True):
     """
 
     help: str
-    """What it means, for `--help` and the docs; without a full stop."""
+    """Meaning of the option, for `--help` and the docs; without a full stop."""
     kind: Kind = IMPLIED
     key: str = ""
     """The word that people write; empty: the field's name, with a dash for each `_`.
@@ -84,7 +85,7 @@ class Interpreter(msgspec.Struct, frozen=True):
     version: str
     """Such as 3.12: calls that were pickled by one version are read by the same."""
     path: tuple[str, ...] = ()
-    """Where it finds modules (`sys.path`)."""
+    """Folders in which it finds modules (`sys.path`)."""
     initializer: bytes = b""
     """A pickled call (`protocol.messages`) that each of its processes runs first; empty: none."""
 
@@ -101,7 +102,7 @@ class TaskKind(msgspec.Struct, frozen=True):
 
 
 class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What all tasks of a bag share; times are epoch seconds, durations seconds, memory bytes."""
+    """Settings that all tasks of a bag share; times are epoch seconds, durations seconds, memory bytes."""
 
     name: Annotated[str, Option("name of the bag", LABEL, default="the file's name", section="Output")]
     cpus: Annotated[
@@ -299,9 +300,9 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     umask: int | None = None
     """File mode mask of its tasks: that of the process that submits it; None: the worker's."""
     script: BatchScript | None = None
-    """What its tasks run a copy of; None: their commands say all."""
+    """The script of which its tasks run a copy; None: their commands say all."""
     interpreter: Interpreter | None = None
-    """What runs its calls; None: it has commands only."""
+    """Interpreter of its calls; None: it has commands only."""
 
     close_idle: float = 0.0
     """Seconds without an unfinished task after which it closes by itself if it is open; 0: never."""
@@ -310,7 +311,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def task(self) -> TaskSize:
-        """What each task needs."""
+        """Resources of each task."""
         memory = None if self.memory == "auto" else self.memory
         size = TaskSize(processors=self.cpus, memory=memory, nodes=self.nodes)
         if self.gpus is None:

@@ -27,7 +27,8 @@ _PATTERN = re.compile(r"%(?:(?P<width>\d{1,2})?(?P<letter>[AaNj])|%)")
 
 
 class BatchScript(msgspec.Struct, frozen=True, kw_only=True):
-    """What all elements share. The tasks' commands have the script's name first, then its arguments."""
+    """The script that all elements share. The tasks' commands have the script's name first, then its
+    arguments."""
 
     body: bytes
     """The copy that was made at submission; each worker writes it to a private file and runs that."""
@@ -43,7 +44,7 @@ class BatchScript(msgspec.Struct, frozen=True, kw_only=True):
     variables: dict[str, str] = {}
     """On top of the bag's environment."""
     processes: int = 1
-    """How often its node stands in $PBS_NODEFILE."""
+    """Number of times that its node stands in $PBS_NODEFILE."""
     jobs: bool = False
     """Whether its elements are jobs of `adaptor.shims`, each with an `OwnScript`."""
 
@@ -53,7 +54,7 @@ OWN_SCRIPT = "ADAPTOR_SCRIPT"
 
 
 class OwnScript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one task has in place of the script of its bag."""
+    """Settings of one task in place of the script of its bag."""
 
     output: str
     error: str = ""
@@ -73,7 +74,8 @@ _own_script = msgspec.json.Decoder(OwnScript)
 
 
 def own_script(environment: Mapping[str, str] | None) -> OwnScript | None:
-    """What a task has in place of the script of its bag. `environment`: the task's own variables."""
+    """Settings of a task in place of the script of its bag; None: none. `environment`: the task's own
+    variables."""
     text = (environment or {}).get(OWN_SCRIPT)
     return None if text is None else _own_script.decode(text)
 

@@ -1,4 +1,4 @@
-"""How a task ended, in words."""
+"""Ends of tasks, in words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SIGNALS = {
 
 
 def ending(exit_code: int | None, signal_number: int | None, error: str | None = None) -> str:
-    """How a task ended, in words: `exit 0`, `exit 3`, `killed (SIGKILL, often out of memory)`.
+    """The end of a task, in words: `exit 0`, `exit 3`, `killed (SIGKILL, often out of memory)`.
 
     By an exit code above 128 a shell reports the signal that ended its command.
     """

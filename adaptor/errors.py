@@ -56,6 +56,6 @@ class JournalError(AdaptorError):
 
 
 def os_problem(error: OSError) -> str:
-    """What the system says, after the file's name: `/st/keys.json: No space left on device`."""
+    """The system's message, after the file's name: `/st/keys.json: No space left on device`."""
     problem = error.strerror or str(error)
     return f"{error.filename}: {problem}" if error.filename else problem

@@ -1,4 +1,4 @@
-"""What some commands need besides the adaptor itself: the libraries of its extras (docs/install.md)."""
+"""Libraries that some commands need besides the adaptor itself, by extras (docs/install.md)."""
 
 from __future__ import annotations
 

@@ -14,10 +14,11 @@ from adaptor import __version__
 
 
 def newer(data: bytes, known: int) -> str:
-    """What to say of a file that a newer version has written; empty: this one may read it, or it is damaged.
+    """The message about a file that a newer version has written; empty: this version may read it, or it is
+    damaged.
 
     Args:
-        data: what the file holds, as JSON.
+        data: the content of the file, as JSON.
         known: the highest format that this version knows.
     """
     with contextlib.suppress(ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What protects a bag's user from a mistake: limits on time and failures, signals. Frozen types."""
+"""Guard rails against mistakes in a bag: limits on time and failures, signals. Frozen types."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TimeLimit(msgspec.Struct, frozen=True):
 
 
 class MostFails(msgspec.Struct, frozen=True):
-    """How many tasks may fail before the bag pauses: one of both is given."""
+    """Number of failed tasks at which the bag pauses: one of both is given."""
 
     tasks: Annotated[int, msgspec.Meta(ge=1)] | None = None
     share: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
@@ -68,7 +68,7 @@ class EarlySignal(msgspec.Struct, frozen=True):
     """Between the signal and that end."""
 
     def due_at(self, began: float, ends: float) -> float:
-        """When a task gets it that began then, whose worker ends it then; seconds by the same clock."""
+        """Time of the signal for a task that began at `began` and that its worker ends at `ends`; one clock."""
         return max(ends - self.seconds, began + SETTLED)
 
     def survived_by(self, line: str) -> str:
@@ -83,5 +83,5 @@ class EarlySignal(msgspec.Struct, frozen=True):
 
 
 def canary_tries(total: int) -> int | None:
-    """How many first attempts of a bag must all fail until it pauses; None: it is too small to be watched."""
+    """Number of first attempts of a bag that must all fail until it pauses; None: the bag is too small."""
     return max(ALIKE, math.isqrt(total - 1) + 1) if total >= LEAST_CANARY else None

@@ -16,18 +16,18 @@ import msgspec
 from adaptor.resources import Need, Node, Part
 
 Allocation = Literal["explicit", "transparent", "mixed"]
-"""Where the tasks of a bag may run: in formal requests, on donated nodes, or on both."""
+"""Places where the tasks of a bag may run: formal requests, donated nodes, or both."""
 
 Preference = Literal["cheap", "balanced", "fast"]  # how aggressively to buy processors for a bag
 
 UserChange = Literal[
     "budget changed", "cancelled", "retried", "paused", "resumed", "options changed", "pilots cancelled"
 ]
-"""What a user did to a bag between its submission and its end."""
+"""Changes of a bag by a user between its submission and its end."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a site allows one user (De Rose §4.3, items 1 to 3)."""
+    """Limits of a site for one user (De Rose §4.3, items 1 to 3)."""
 
     max_pending_requests: int
     """Requests in the system at any instant, queued or running (§4.2)."""
@@ -41,15 +41,15 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_work: float = math.inf
     """Processors times seconds of one request."""
     partitions: Mapping[str, Limits] = {}
-    """What holds in each partition of a site where requests choose one; the limits above are then those of
-    all requests together, and the most that any partition allows."""
+    """Limits in each partition of a site where requests choose one; the limits above are then those of all
+    requests together, and the most that any partition allows."""
 
     def longest(self, queue: QueueState) -> int:
         """Seconds of one request that the scheduler lets be, however few processors it has."""
         return int(min(self.max_tr, max(min(known.max_tr, known.max_work) for known in queue.allowances)))
 
     def within(self, queue: QueueState) -> Limits:
-        """What the scheduler allows of them at the instant of a queue state, in each partition too."""
+        """The limits that the scheduler allows at the instant of a queue state, in each partition too."""
         places = queue.partitions
         each = {
             name: limits.within(places[name]) if name in places else limits
@@ -131,7 +131,7 @@ class RunningJob(msgspec.Struct, frozen=True, gc=False):
     processors: int
     end: float
     parts: tuple[Part, ...] = ()
-    """What it holds of each node; empty: not known."""
+    """Amounts that the job holds of each node; empty: not known."""
 
 
 class PendingJob(msgspec.Struct, frozen=True, gc=False):
@@ -142,9 +142,10 @@ class PendingJob(msgspec.Struct, frozen=True, gc=False):
     tr: float
     """Its time limit in seconds; `math.inf` where there is none."""
     planned_start: float | None = None
-    """As the scheduler plans it; None where the scheduler does not say."""
+    """Start as the scheduler plans it; None: it does not say."""
     parts: tuple[Part, ...] = ()
-    """What it will hold of each node from its planned start on; empty: the scheduler does not say."""
+    """Amounts that the job will hold of each node from its planned start on; empty: the scheduler does not
+    say."""
     need: Need | None = None
     """None: the processors may be on any nodes."""
     new: bool = False
@@ -185,7 +186,7 @@ UNLIMITED, FROM_NOTHING = Bound(math.inf, "no limit"), Bound(0, "no limit")
 
 
 class Allowed(msgspec.Struct, frozen=True, kw_only=True):
-    """What a scheduler lets the requests of a site have at the instant of a queue state."""
+    """Bounds by the scheduler on the requests of a site at the instant of a queue state."""
 
     max_proc: float = math.inf
     """Processors of one request."""
@@ -209,11 +210,11 @@ class Allowed(msgspec.Struct, frozen=True, kw_only=True):
     min_parts: int = 1
     """Parts of one request at least, each on one node: the scheduler spreads it on as many nodes."""
     together: tuple[SharedBound, ...] = ()
-    """What may run at the same time."""
+    """Bounds on what runs at the same time."""
 
 
 class QueueState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a site's scheduler shows at the instant `now` (§4.3, item 4)."""
+    """The queue that a site's scheduler shows at the instant `now` (§4.3, item 4)."""
 
     now: float
     processors: int
@@ -249,7 +250,7 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def allowances(self) -> list[Allowed]:
-        """What the scheduler allows in each partition; of a site without a choice, there."""
+        """Bounds in each partition; of a site without a choice, those of the site."""
         return [place.allowed for place in self.partitions.values()] or [self.allowed]
 
 
@@ -354,7 +355,7 @@ TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
 
 
 class AttemptOutcome(enum.Enum):
-    """How one execution of a task ended."""
+    """Outcome of one execution of a task."""
 
     DONE = "done"
     FAILED = "failed"

@@ -19,7 +19,7 @@ class Kind(msgspec.Struct, frozen=True):
     """One kind of value."""
 
     metavar: str
-    """What the help shows in place of a value."""
+    """The help's placeholder for a value."""
     parse: Callable[[str, float], Any]
     """The value of a text at a time (epoch seconds). Raises ValueError: the text is no such value."""
     words: tuple[str, ...] = ()
@@ -169,7 +169,7 @@ def _most_fails(text: str, now: float) -> MostFails:
 
 
 _SIGNALS = ("USR1", "USR2", "TERM", "INT", "HUP", "QUIT", "ALRM", "CONT", "URG", "XCPU")
-"""Those that a program may take for "checkpoint now"."""
+"""Signals that a program may take for "checkpoint now"."""
 
 
 def _early_signal(text: str, now: float) -> EarlySignal:

@@ -1,4 +1,4 @@
-"""What other packages add to the adaptor, by entry points of the groups `adaptor.…`; how to install ours."""
+"""Entry points of the groups `adaptor.…`, by which other packages add to the adaptor; how to install ours."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 AGENTS = "request-adaptor-donation-agents"
 EXPERIMENTS = "request-adaptor-experiments"
 FOLDERS = {AGENTS: "plugins/donation-agents", EXPERIMENTS: "experiments"}
-"""Where a clone has each package."""
+"""Folder of each package in a clone."""
 
 BACKENDS = "adaptor.backends"  # kinds of batch scheduler, by the name that sites give as their `backend`
 DONATION = "adaptor.donation"  # ways to use idle nodes outside the scheduler, by their mode of `donation`
 
 
 def installed(group: str) -> Mapping[str, EntryPoint]:
-    """What installed packages register in a group, by name. Of two packages, the first on the path counts."""
+    """Entry points of installed packages in a group, by name. Of two packages, the first on the path
+    counts."""
     return _installed(group, tuple(sys.path))
 
 

@@ -27,7 +27,7 @@ _TRUSTED_LINKS = (0,)  # whose links are followed besides one's own: root's, who
 
 
 class NotOursError(OSError):
-    """What is there is not this user's, or not what it should be; `strerror` says why."""
+    """A path that is not this user's, or not what it should be; `strerror` says why."""
 
     def __init__(self, why: str) -> None:
         super().__init__(errno.EPERM, why)

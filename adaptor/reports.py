@@ -1,4 +1,4 @@
-"""What a scheduler reports of our jobs and of its nodes, in words common to all schedulers.
+"""Reports of a scheduler on our jobs and its nodes, in words common to all schedulers.
 
 Frozen types, no behaviour. Times are epoch seconds.
 """
@@ -15,7 +15,7 @@ from adaptor.model import PilotState
 
 
 class JobState(enum.Enum):
-    """What a scheduler says of a job, in words common to all schedulers."""
+    """State of a job, in words common to all schedulers."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -53,11 +53,11 @@ class OwnJob(msgspec.Struct, frozen=True):
     id: str
     """The scheduler's number."""
     tag: str
-    """What the scheduler keeps for us: the name, a comment or a variable of the job."""
+    """Text that the scheduler keeps for us: the name, a comment or a variable of the job."""
 
 
 class Remedy(enum.Enum):
-    """Which other request a scheduler might start in the place of one that it does not."""
+    """The change by which a scheduler might start a request that it does not start as it is."""
 
     SHORTER = "shorter"
     NARROWER = "narrower"
@@ -69,7 +69,7 @@ class Remedy(enum.Enum):
 
 
 class Hold(enum.Enum):
-    """What keeps a waiting job from being considered, besides the jobs before it."""
+    """The cause for which a waiting job is not considered, besides the jobs before it."""
 
     NONE = "none"
     ITS_OWN = "its own"
@@ -93,21 +93,21 @@ TURN = Wait()  # it waits as every job does
 
 
 class JobReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What the scheduler knows of one job of our user."""
+    """The scheduler's report on one job of our user."""
 
     id: str
     tag: str
     state: JobState
     start: float | None = None
-    """When it started; None while it is queued."""
+    """Epoch seconds of its start; None: it is queued."""
     end: float | None = None
-    """When it ended; None while it has not."""
+    """Epoch seconds of its end; None: it has not ended."""
     planned_start: float | None = None
     granted: float | None = None
     """Seconds that it got when it started, where that may be fewer than were asked for; None: as many."""
     processors: int | None = None
-    """That it asks for, or has got since it started; None: the scheduler does not say it in the terms of a
-    request."""
+    """Processors that it asks for, or has got since it started; None: the scheduler does not say it in the
+    terms of a request."""
     limit: float | None = None
     """Seconds that it asks for now; None: not known."""
     partition: str = ""

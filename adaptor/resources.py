@@ -1,4 +1,5 @@
-"""What nodes have, jobs hold and tasks need: processors, memory, GPUs. Frozen types; memory in bytes."""
+"""Resources that nodes have, jobs hold and tasks need: processors, memory, GPUs. Frozen types; memory in
+bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ class TaskGpus(msgspec.Struct, frozen=True):
 
 
 class TaskSize(msgspec.Struct, frozen=True, kw_only=True):
-    """What one task needs of one node, or of each of several."""
+    """Resources that one task needs of one node, or of each of several."""
 
     processors: int = 1
     memory: int | None = None
@@ -87,7 +88,7 @@ class TaskSize(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OwnNeeds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one task needs in place of what its bag says; None: as the bag says."""
+    """Needs of one task in place of those of its bag; None: as the bag says."""
 
     cpus: int | None = None
     memory: int | None = None
@@ -125,7 +126,7 @@ class OwnNeeds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a job holds, or will hold, of one node."""
+    """Amounts that a job holds, or will hold, of one node."""
 
     node: str
     processors: int
@@ -134,7 +135,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Room(msgspec.Struct, frozen=True):
-    """What is free on the node of a worker."""
+    """Free resources on the node of a worker."""
 
     processors: int = 0
     memory: int = 0
@@ -160,7 +161,7 @@ class Room(msgspec.Struct, frozen=True):
         return fitting[: task.whole_gpus] if len(fitting) >= task.whole_gpus else None
 
     def without(self, task: TaskSize) -> Room:
-        """What is left next to a task that fits."""
+        """Resources that are left next to a task that fits."""
         gpus = self.gpus
         if task.gpus and (places := self.places(task)):
             gpus = tuple(free - task.gpu_share * (place in places) for place, free in enumerate(gpus))
@@ -203,7 +204,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a waiting job asks for: `chunks` equal parts, each on one node."""
+    """Resources for which a waiting job asks: `chunks` equal parts, each on one node."""
 
     chunks: int
     processors: int
@@ -217,7 +218,6 @@ class Need(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     whole_nodes: bool = False
     """True if no other job may run next to it; it then holds all of each node."""
     nodes: frozenset[str] | None = None
-    """Where it may run; None: on every node. Jobs with the same answer share one set."""
+    """Nodes on which it may run; None: every node. Jobs with the same answer share one set."""
     others: tuple[Need, ...] = ()
-    """What it asks for in addition, at the same time: chunks of other shapes, without `others` of their
-    own."""
+    """Chunks of other shapes for which it asks at the same time, without `others` of their own."""

@@ -1,4 +1,5 @@
-"""What a worker got less of than its pilot asked for on that node. Needs the standard library only."""
+"""Resources of which a worker got less on a node than its pilot asked for. Needs the standard library
+only."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ class Shortfall(NamedTuple):
     asked: int
     given: int
     by: ShortfallSign
-    """What says so."""
+    """Limit or tool that shows the shortfall."""
 
     def __str__(self) -> str:
         """`2 of 6 processors (affinity)`."""

@@ -45,7 +45,7 @@ _RATE = re.compile(r"(\d{1,9})\s*(?:/|per)\s*([a-z]+)")
 
 
 def parse_hourly(text: str | int) -> int:
-    """How many in an hour: of a plain number, `60/h`, `2/m` (120) or `1000/d` (41).
+    """Number in an hour, from a plain number, `60/h`, `2/m` (120) or `1000/d` (41).
 
     Raises:
         ValueError: the text is none of these, or that is not from 1 to 1,000,000 in an hour.

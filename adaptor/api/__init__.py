@@ -1,4 +1,4 @@
-"""What clients ask, and what they get: `api.GetBags` is answered by `api.Bags`."""
+"""Questions of clients and their answers: `api.GetBags` is answered by `api.Bags`."""
 
 from adaptor.api.bags import *  # noqa: F403
 from adaptor.api.credits import *  # noqa: F403

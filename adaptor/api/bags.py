@@ -110,7 +110,7 @@ class BagView(msgspec.Struct, frozen=True, kw_only=True):
     """Why a site gets no request for its waiting tasks now, where requests have failed; empty: none has."""
     halted: bool = False  # whether it has paused by itself until its user lets it go on
     evidence: ErrorExample | None = None
-    """Where it is halted: one of its failed tasks, whose standard error tells more."""
+    """One failed task of a halted bag; its standard error tells more."""
     jobs: bool = False  # whether its tasks are jobs of `adaptor.shims`
     forecast: ForecastView | None = None
     """Of a running bag, from the first look at the queue on; its cost, where it pays, a little later."""
@@ -199,7 +199,7 @@ class ChangeOptions(Question[list[int]], frozen=True, omit_defaults=True):
     bags: list[int]
     options: OptionChanges = OptionChanges()
     needs: OwnNeeds | None = None
-    """What replaces that of all unfinished tasks; those that run go on with what they have."""
+    """Needs that replace those of all unfinished tasks; running tasks keep what they have."""
 
 
 class Retry(Question[int], frozen=True):

@@ -1,4 +1,4 @@
-"""What sites and bags have cost, and may cost."""
+"""Credits that sites and bags have cost, and may cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from adaptor.api.question import Question, Time
 
 
 class CreditLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What a bag, a site, or a site in a calendar period has cost, in credits."""
+    """Cost of a bag, of a site, or of a site in a calendar period, in credits."""
 
     bag: int | None = None
     site: str | None = None
@@ -22,7 +22,7 @@ class CreditLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SitePrice(msgspec.Struct, frozen=True, kw_only=True):
-    """What a site's time costs."""
+    """Prices of a site's time."""
 
     site: str
     explicit: float  # credits per processor-hour of formal requests
@@ -54,7 +54,7 @@ class CreditsView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GetCredits(Question[CreditsView], frozen=True):
-    """What sites and bags have cost. `bags` is a selector."""
+    """Ask for the cost of sites and bags. `bags` is a selector."""
 
     kept = True
     nothing = CreditsView(sites=[], bags=[], prices=[])

@@ -1,4 +1,4 @@
-"""What the daemon has and takes; who it is says `adaptor/api/frozen.py`."""
+"""State and resources of the daemon; its identity is in `adaptor/api/frozen.py`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class JournalView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RatesView(msgspec.Struct, frozen=True, kw_only=True):
-    """What the daemon did and took in the last seconds, an hour at most."""
+    """Work of the daemon and resources that it took in the last seconds, an hour at most."""
 
     seconds: float
     results: int  # attempts that ended
@@ -29,7 +29,7 @@ class RatesView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UpkeepView(msgspec.Struct, frozen=True, kw_only=True):
-    """What `adaptor status --daemon` shows besides `DaemonView`."""
+    """Fields of `adaptor status --daemon` in addition to `DaemonView`."""
 
     addresses: list[str]
     journal: JournalView

@@ -1,4 +1,4 @@
-"""What will become of bags and requests, and how often that was right; intervals hold with 90 %."""
+"""Forecasts of bags and requests, and their accuracy; intervals hold with 90 %."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adaptor.model import Estimate
 
 
 class ForecastView(msgspec.Struct, frozen=True, kw_only=True):
-    """When a bag will end, and what it will cost."""
+    """The forecast of a bag's end and cost."""
 
     cost: Estimate | None  # credits in the end; None: it does not pay, or too little is known yet
     end: TimeInterval | None  # None while nothing is there or asked for that could end it
@@ -49,7 +49,7 @@ class PlannedRequest(msgspec.Struct, frozen=True):
 
 
 class PlanView(msgspec.Struct, frozen=True, kw_only=True):
-    """What would become of a bag if it were submitted now."""
+    """The forecast of a bag as if it were submitted now."""
 
     now: Time
     tasks: int
@@ -59,15 +59,15 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     work: Estimate  # processor-seconds of all tasks
     credits: Estimate | None  # for that work; None: no price and no budget is set
     choices: list[Line] = []
-    """As a quote offers them, from the cheapest slots to the fastest. Empty: no price is set, nothing is
-    known of how long tasks take."""
+    """Choices of a quote, from the cheapest slots to the fastest. Empty: no price is set, or no runtimes are
+    known."""
     known: bool = False  # whether earlier bags tell enough for a quote without a sample
     earlier: list[str] = []  # what earlier bags of the same kinds say, a sentence each
     problems: dict[str, str]  # by site: why its queue could not be read
 
 
 class GetPlan(Question[PlanView], frozen=True):
-    """What would become of a bag of `tasks` tasks; the queues are read now, and nothing is submitted."""
+    """Ask for the forecast of a bag of `tasks` tasks; the queues are read now, and nothing is submitted."""
 
     for_keys = KeyAccess.PUBLIC
     takes_time = True
@@ -90,18 +90,18 @@ class StartChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """How earlier forecasts of starts held at a site."""
+    """Accuracy of earlier forecasts of starts at a site."""
 
     starts: int  # jobs of anyone that were seen to wait and to start; or own requests
     held: int
-    """Those of them that started in their interval; of own requests, within 10 minutes of their plan."""
+    """Starts within their interval; of own requests, within 10 minutes of their plan."""
     error: Seconds  # the median distance from the expected, or the planned, start
     own: bool = False  # whether it is of own requests, as too few other starts were seen
     right: bool = True  # whether it agrees with the 90 % that intervals are meant to hold
 
 
 class StartMap(msgspec.Struct, frozen=True, kw_only=True):
-    """When requests of any size would start at one place, from one reading of its queue."""
+    """Forecast starts of requests of any size at one place, from one reading of its queue."""
 
     processors: list[int]
     walltimes: list[Seconds]
@@ -110,7 +110,7 @@ class StartMap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartView(msgspec.Struct, frozen=True, kw_only=True):
-    """When a request would start at one place, or a job will."""
+    """The forecast start of a request, or of a job, at one place."""
 
     site: str
     partition: str = ""  # by its name at the site, where requests choose one; empty: the site has only one
@@ -141,7 +141,7 @@ class StartView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GetStart(Question[list[StartView]], frozen=True, kw_only=True):
-    """When a request would start at each place, the earliest first; or when a job does that waits."""
+    """Ask for the start of a request at each place, the earliest first; or for that of a waiting job."""
 
     for_keys = KeyAccess.PUBLIC
     takes_time = True

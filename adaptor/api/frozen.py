@@ -24,7 +24,7 @@ from adaptor.api.question import KeyAccess, Question, Time
 
 
 class DaemonView(msgspec.Struct, frozen=True, kw_only=True):
-    """Which daemon runs, whatever its version."""
+    """Identity and state of the running daemon, in a form that all versions read."""
 
     pid: int
     host: str
@@ -55,7 +55,7 @@ class Stop(Question[None], frozen=True):
 
 
 class Reloading(msgspec.Struct, frozen=True):
-    """What changes; the daemon is away for a moment, unless nothing does."""
+    """Changes by a reload; the daemon does not answer for a moment, unless nothing changes."""
 
     file: str = ""
     digest: str = ""

@@ -17,7 +17,7 @@ KeyName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,31}
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be done with a key."""
+    """Rights and limits of a key."""
 
     budget: Annotated[float, msgspec.Meta(gt=0)]
     """Credits that all its bags may cost together, from the first one on."""

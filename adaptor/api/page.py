@@ -1,6 +1,7 @@
-"""What only the live page shows: the observed queue, and what attempts did, in sums.
+"""Data that only the live page shows: the observed queue, and what attempts did, in sums.
 
-Each list is capped, so that a page stays small however many tasks, jobs and pilots there are."""
+Each list is capped, so that a page stays small however many tasks, jobs and pilots there are.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ import msgspec
 from adaptor.api.question import Question
 
 AttemptUse = Literal["result", "running", "failed", "cut", "cancelled", "replica"]
-"""What became of an attempt: the result of its task; not ended yet; its own failure; ended from outside
-(walltime, preemption, a lost worker); cancelled; ended because another attempt was faster."""
+"""Result of an attempt: the result of its task; not ended yet; its own failure; ended from outside (walltime,
+preemption, a lost worker); cancelled; ended because another attempt was faster."""
 
 
 class QueueStep(msgspec.Struct, frozen=True, array_like=True):
-    """What other users' jobs hold from `time` on, in processors; the rest is free."""
+    """Processors that other users' jobs hold from `time` on; the rest is free."""
 
     time: float
     running: int
@@ -24,7 +25,7 @@ class QueueStep(msgspec.Struct, frozen=True, array_like=True):
 
 
 class OwnStart(msgspec.Struct, frozen=True, array_like=True):
-    """When the scheduler, or conservative backfilling in its place, starts an own pilot that is queued."""
+    """Start of an own queued pilot, by the scheduler or else by conservative backfilling."""
 
     pilot: int
     start: float
@@ -84,8 +85,8 @@ class Picture(msgspec.Struct, frozen=True):
 
 
 class GetPicture(Question[Picture], frozen=True):
-    """What the daemon last observed of the queues, has learned of the bags, and knows to run; no scheduler
-    is asked."""
+    """Ask for what the daemon last observed of the queues, has learned of the bags, and runs; no scheduler is
+    asked."""
 
 
 class Activity(msgspec.Struct, frozen=True):
@@ -94,8 +95,8 @@ class Activity(msgspec.Struct, frozen=True):
 
 
 class GetActivity(Question[Activity], frozen=True):
-    """What attempts did in these pilots that have ended: one by one, or where there are more than `most`,
-    in `bins` parts of each pilot's time."""
+    """Ask for the attempts in these pilots that have ended: one by one, or if there are more than `most`, in
+    `bins` parts of each pilot's time."""
 
     kept = True
 

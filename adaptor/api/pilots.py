@@ -37,7 +37,7 @@ class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
     workers: int  # workers connected now
     note: str  # what the user should know of it now, for instance that no worker has reached the daemon
     expected: Time | None = None
-    """When one that is queued is expected to start; None: that cannot be said, or it has started."""
+    """Expected start of a queued pilot; None: unknown, or it has started."""
 
     @property
     def holds(self) -> int:
@@ -71,7 +71,7 @@ ExplanationKind = Literal[
     "earlier",
     "key",
 ]
-"""What a line of `adaptor why` is about."""
+"""Subject of a line of `adaptor why`."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

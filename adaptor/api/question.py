@@ -22,7 +22,7 @@ from adaptor.protocol.decoding import decoded
 
 
 class Meaning(Enum):
-    """What a field is."""
+    """Meaning of a field, by which it is printed."""
 
     TIME = "time"
     DURATION = "duration"
@@ -43,7 +43,7 @@ TimeInterval = Annotated[Estimate, Meaning.TIME]
 
 @cache
 def meanings(view: type[msgspec.Struct]) -> dict[str, Meaning]:
-    """What each field of a view is."""
+    """The meaning of each field of a view, by name."""
     hints = get_type_hints(view, include_extras=True)
     return {name: _meaning(hints[name]) for name in view.__struct_fields__}
 
@@ -71,7 +71,7 @@ _Handler = TypeVar("_Handler", bound=Callable[..., Any])
 
 
 class KeyAccess(Enum):
-    """What a key with a grant (`api/grants.py`) may ask."""
+    """Questions that a key with a grant (`api/grants.py`) may ask."""
 
     CLOSED = "closed"
     PUBLIC = "public"  # what says nothing of bags
@@ -80,7 +80,7 @@ class KeyAccess(Enum):
 
 
 class Question(msgspec.Struct, Generic[A], frozen=True, tag=True):
-    """What a client asks; `A` is the answer."""
+    """A question of a client; `A` is the answer."""
 
     for_keys: ClassVar[KeyAccess] = KeyAccess.CLOSED  # whether a key with a grant may ask it
     kept: ClassVar[bool] = False  # whether the journal answers it where no daemon runs

@@ -1,4 +1,4 @@
-"""What a bag has used, request by request, and what it had better asked for."""
+"""Reports on the resources that a bag has used, request by request, and advice on better options."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MeasuredView(msgspec.Struct, frozen=True, kw_only=True):
-    """What the tasks of a bag were given, and what those with a result used.
+    """Resources that the tasks of a bag were given, and those that tasks with a result used.
 
     Tasks with needs of their own, or that ran out of memory, are left out.
     """
@@ -75,7 +75,7 @@ class AdviceView(msgspec.Struct, frozen=True):
 
 
 class GetAdvice(Question[AdviceView], frozen=True):
-    """What a bag would have better asked for."""
+    """Ask for options that would have been better for a bag."""
 
     kept = True
     takes_time = True

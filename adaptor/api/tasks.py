@@ -158,7 +158,7 @@ class TaskEvent(msgspec.Struct, frozen=True, array_like=True):
 
 
 class BagEvents(msgspec.Struct, frozen=True, kw_only=True):
-    """What has changed in a bag since an event."""
+    """Changes in a bag since an event."""
 
     bag: int
     last: int  # the event to go on after
@@ -177,7 +177,7 @@ LONGEST_POLL = 30.0  # seconds
 
 
 class GetEvents(Question[list[BagEvents]], frozen=True):
-    """What has changed in bags; answered at once if anything has, or if all bags have ended."""
+    """Ask for changes in bags; answered at once if there are any, or if all bags have ended."""
 
     for_keys = KeyAccess.READ
     kept = True

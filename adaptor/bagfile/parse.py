@@ -70,7 +70,7 @@ def parse_json_lines(text: str, source: str, *, more: bool = False) -> list[Task
 
 
 def _lone_surrogate(line: str) -> str:
-    """What is wrong with half of a character in UTF-16, which msgspec takes for the end of the line."""
+    """The error of half a character in UTF-16, which msgspec takes for the end of the line; empty: none."""
     try:
         json.dumps(json.loads(line), ensure_ascii=False).encode()
     except UnicodeEncodeError as error:

@@ -66,8 +66,8 @@ def read_axes(parameters: Sequence[str], table: str | None = None) -> list[Axis]
 
 
 SOURCES = (":::", "::::", ":::+", "::::+")
-"""What begins a list of values on the command line, as for GNU parallel: the values, or files of them (four
-colons); with `+` they go along with those before."""
+"""Words that begin a list of values on the command line, as for GNU parallel: the values, or files of them
+(four colons); with `+` they go along with those before."""
 
 
 def read_sources(words: Sequence[str], per_task: int = 1) -> list[Axis]:

@@ -390,7 +390,7 @@ def end_daemon(*, force: bool) -> int | None:
 
 
 def daemon_lines(daemon: api.DaemonView) -> list[str]:
-    """Which daemon runs, whatever its version."""
+    """Lines on the running daemon, of any version."""
     who = f"daemon on {daemon.host} (process {daemon.pid}), version {printable(daemon.version)}"
     unfinished = "" if daemon.unfinished is None else f", {plural(daemon.unfinished, 'unfinished bag')}"
     return [
@@ -410,7 +410,7 @@ def version_lines(daemon: api.DaemonView) -> list[str]:
 
 
 def config_lines(daemon: api.DaemonView, *, only_problems: bool = False) -> list[str]:
-    """Where the configuration is, whether it was edited, and why a reload failed.
+    """Lines on the configuration: its path, whether it was edited, and why a reload failed.
 
     The command line looks, not the daemon: the file may lie on a file system that hangs.
     """

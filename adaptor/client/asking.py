@@ -46,7 +46,7 @@ TAKE_OVER = (
     f"this command of version {__version__} can only show and end it. To go on with this version:"
     " adaptor daemon restart (pilots and tasks continue)"
 )
-"""What can be done about a daemon of another version."""
+"""The way to go on with a daemon of another version."""
 
 
 _agreed: set[Path] = set()  # state directories whose daemon has answered this program in its own `PROTOCOL`
@@ -347,7 +347,7 @@ def _connected(address: str) -> socket.socket | None:
 
 
 def no_daemon_text(directory: Path) -> str:
-    """What to say where no process holds the lock."""
+    """The message that no process holds the lock."""
     from adaptor.daemon.jobs.record import following, read_jobs
 
     with contextlib.suppress(AdaptorError):
@@ -357,7 +357,7 @@ def no_daemon_text(directory: Path) -> str:
 
 
 def no_daemon(directory: Path, *, listens: bool = False, problem: str = "") -> NoDaemonError | NoAnswerError:
-    """What to raise if there was no answer: there is no daemon, or one that lives and is silent.
+    """The error for a question without an answer: there is no daemon, or one that lives and is silent.
 
     Args:
         listens: whether a port of its access file accepts connections.

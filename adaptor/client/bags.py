@@ -161,10 +161,10 @@ class Client:
     def events(
         self, since: Mapping[int, int], wait: float = LONGEST_POLL, most: int = 1000
     ) -> list[api.BagEvents]:
-        """What has changed in bags since these events (0: from the first on), one entry for each bag.
+        """Changes in bags since these events (0: from the first on), one entry for each bag.
 
-        Returns at once where something has, or where all these bags have ended; else after `wait` seconds
-        with empty lists. `BagEvents.last` is where the next question goes on; it holds over restarts.
+        Returns at once if there are changes, or if all these bags have ended; else after `wait` seconds with
+        empty lists. `BagEvents.last` is where the next question goes on; it holds over restarts.
 
         Raises:
             UsageError: there is no such bag.
@@ -209,19 +209,20 @@ class Client:
         return self._patiently(partial(self._connection.ask, question, timeout))
 
     def poster(self) -> Callable[[api.Question[Any]], None]:
-        """What sends ahead, in any thread and without waiting, a question that this thread asks next."""
+        """A function that sends ahead, in any thread and without waiting, a question that this thread asks
+        next."""
         return self._connection.post
 
     @property
     def _connection(self) -> DaemonConnection:
-        """That of this thread."""
+        """The connection of this thread."""
         connection: DaemonConnection | None = getattr(self._here, "connection", None)
         if connection is None:
             connection = self._here.connection = DaemonConnection(self.directory)
         return connection
 
     def _patiently(self, ask: Callable[[], A]) -> A:
-        """What `ask` returns, over outages of the daemon. Raises as `Client.ask` does."""
+        """The result of `ask`, over outages of the daemon. Raises as `Client.ask` does."""
         outage = Outage(self._patience, was_there=self._was_there or self._start is not None, say=self._say)
         while True:
             if self._closed.is_set():

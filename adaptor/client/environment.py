@@ -19,7 +19,7 @@ _NAMES = {
 
 
 def captured(environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """What tasks inherit, and the names of variables left out because they are not UTF-8.
+    """Variables that tasks inherit, and the names of those left out because they are not UTF-8.
 
     Variables of this session or of a job that we run in (a terminal, a desktop, another batch job) are
     left out: they mean nothing on a compute node.

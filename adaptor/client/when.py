@@ -1,4 +1,4 @@
-"""When any request would start, by the daemon or by one look at the queue; it needs no bag.
+"""Forecast starts of any request, by the daemon or by one look at the queue; no bag is needed.
 
 from adaptor.client.when import when
 
@@ -140,7 +140,7 @@ def read(
 
 
 def _sites(question: api.GetStart, config: str | None) -> Sites:
-    """Those that are asked: of the configuration, or of the scheduler that answers here."""
+    """The sites that are asked: of the configuration, or of the scheduler that answers here."""
     from adaptor.config.loading import config_path, load_config
     from adaptor.decisions.new_bags import check_sites
     from backends.registry import described_here

@@ -46,7 +46,7 @@ class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reclaim_timeout: AtLeastASecond = Duration(5)
     """Agent: the longest time that a local job waits until its node is free."""
     choose: Choice = "likely"
-    """Which idle nodes are used: those on which a waiting task is likely to finish, or all (De Rose §3)."""
+    """Idle nodes that are used: those on which a waiting task is likely to finish, or all (De Rose §3)."""
     max_nodes: PositiveCount | None = None
     """Nodes donated at any instant; None: no limit."""
     reserve_nodes: Annotated[int, msgspec.Meta(ge=0, le=MOST)] = 0
@@ -70,7 +70,7 @@ class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return _AGENTS_GRACE * float(self.reclaim_timeout) if self.mode == "agent" else _SHORT
 
     def rules(self) -> DonationRules:
-        """As the decision needs them."""
+        """The rules in the form that the decision needs."""
         return DonationRules(
             choose=self.choose,
             max_nodes=self.max_nodes,

@@ -47,7 +47,8 @@ def config_path(option: str | None = None) -> Path | None:
 
 
 def configured_place(option: str | None = None) -> tuple[Path, str]:
-    """Where the configuration is or would be, and what names the place; empty: nothing does."""
+    """Path of the configuration, existing or not, and the option or variable that names it; empty: the
+    default."""
     for named, how in ((option, "--config"), (os.environ.get("ADAPTOR_CONFIG"), "$ADAPTOR_CONFIG")):
         if named:
             return Path(named).expanduser(), how

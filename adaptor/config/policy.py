@@ -45,7 +45,7 @@ class PolicyKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_withdrawals: HourlyRate | None = None
     """The most that a site may say."""
     donation: DonationTerms = DonationTerms()
-    """How idle nodes may be donated."""
+    """Conditions of the donation of idle nodes."""
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -120,7 +120,7 @@ def _leaves(keys: msgspec.Struct, above: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _places(site: SiteConfig, key: str, at: str) -> Iterator[tuple[str, msgspec.Struct, str]]:
-    """Where a site says something of a key: the path, and the object with the name of its field."""
+    """Places where a site sets a key: the path, and the object with the name of its field."""
     section, _, field = key.rpartition(".")
     struct = getattr(site, section) if section else site
     if struct is not None:

@@ -26,7 +26,7 @@ from adaptor.units import Duration, HourlyRate
 
 
 class SshConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a site's login node is reached from here, and how its workers reach the daemon."""
+    """Access to a site's login node from here, and from its workers to the daemon."""
 
     rare: ClassVar = frozenset({"port", "identity", "options", "address"})
     host: str
@@ -52,11 +52,11 @@ NoticeEvent = Literal["end", "pause", "failure"]
 
 
 class ChannelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where messages go; exactly one of `url` and `file`."""
+    """Address of messages; exactly one of `url` and `file`."""
 
     rare: ClassVar = frozenset({"events"})
     url: str | None = None
-    """As apprise takes it; the configuration must then be readable by its owner alone."""
+    """URL in apprise's form; the configuration must then be readable by its owner alone."""
     file: str | None = None
     """A file of mode 0600 with one URL a line."""
     events: tuple[NoticeEvent, ...] = ("end", "pause", "failure")
@@ -68,12 +68,12 @@ MAIL = ChannelConfig()  # by `sendmail` to the user
 
 class NotifyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     channels: dict[str, ChannelConfig] = {}
-    """Where messages go, each channel under a name of your choice."""
+    """Addresses of messages, each channel under a name of your choice."""
     default: tuple[str, ...] = ()
     """The channels of bags without `--notify`."""
 
     def channel(self, name: str) -> ChannelConfig | None:
-        """Where a name that stands behind `--notify` leads; None: nowhere."""
+        """The channel of a name that stands behind `--notify`; None: there is none."""
         if name.startswith(MARK):
             return ChannelConfig(file=name[len(MARK) :])
         return self.channels.get(name, MAIL if name == ME else None)
@@ -100,10 +100,10 @@ class PriceConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What all bags together may spend at the site."""
+    """Credits that all bags together may spend at the site."""
 
     credits: Credits
-    """How many may be spent."""
+    """Number of credits that may be spent."""
     period: Literal["day", "week", "month", "quarter", "year"] | None = None
     """The budget is for each such period of the calendar; None: once and for all."""
     zone: str = "UTC"
@@ -111,7 +111,7 @@ class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LimitsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is left out follows from what the scheduler allows."""
+    """Limits of requests; those left out follow from what the scheduler allows."""
 
     max_pending_requests: PositiveCount | None = None
     """Requests in the system at any instant, queued or running."""
@@ -135,7 +135,7 @@ class PartitionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     qos: str | None = None
     """The quality of service of its jobs; None: as the site says."""
     limits: LimitsConfig = LimitsConfig()
-    """What its requests may hold; what is left out is as the site says, or else the scheduler."""
+    """Limits of its requests; those left out are the site's, or else the scheduler's."""
 
 
 class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -172,7 +172,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prologue: str = ""
     """Shell lines that each pilot runs before its workers, for instance `module load …`."""
     shell: str | None = None
-    """What runs the shell lines of its tasks, with options: `sh`, `zsh`, `bash -l`; None: bash where the node
+    """Shell for the shell lines of its tasks, with options: `sh`, `zsh`, `bash -l`; None: bash where the node
     has it, else `/bin/sh`."""
     python: str | None = None
     """The interpreter for the workers; None: that of the daemon, which the nodes must then have."""
@@ -181,7 +181,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     environment: dict[str, str] = {}
     """Variables for the scheduler's commands, for instance `SLURM_CONF` or `PATH`."""
     limits: LimitsConfig = LimitsConfig()
-    """What its requests may hold; the scheduler's own limits hold too."""
+    """Limits of its requests; the scheduler's own limits hold too."""
     max_submissions: HourlyRate | None = None
     """Requests that it is sent in any hour at most, for instance `60/h`; None: `60/h`, a local site without
     bound."""
@@ -192,9 +192,9 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether queued requests may be withdrawn in order to make better ones; those that nothing needs are
     withdrawn in any case."""
     heuristic: HeuristicName = DEFAULT
-    """How requests are crafted: `static` is Algorithm 1 of De Rose et al. (2008), `adaptive` Algorithm 2;
-    `completion` compares sets of requests by when they complete the bag; `elastic` makes many narrow pilots,
-    one for each free processor, and queues the others."""
+    """Heuristic by which requests are crafted: `static` is Algorithm 1 of De Rose et al. (2008), `adaptive`
+    Algorithm 2; `completion` compares sets of requests by when they complete the bag; `elastic` makes many
+    narrow pilots, one for each free processor, and queues the others."""
     initial_tr: PositiveDuration | None = None
     """The runtime assumed of a task before any has finished; None: one minute, and all of its doublings
     too, for `completion`, else one hour (De Rose §4.4)."""
@@ -203,7 +203,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pad: Duration = Duration(30)
     """Added to tr for the start-up of a pilot and the end of its tasks."""
     idle_timeout: Duration = Duration(60)
-    """How long a worker without work keeps its node."""
+    """Time for which a worker without work keeps its node."""
     spool: str | None = None
     """A private folder that this machine and the nodes share, where no node can connect to this machine."""
     processors_per_node: PositiveCount | None = None
@@ -215,26 +215,27 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     whole_nodes: bool = False
     """Whether a request always gets whole nodes; needs `processors_per_node`."""
     poll_interval: PositiveDuration | None = None
-    """How often the queue is read; None: the backend's own choice. Events as new bags let it be read up to
-    twice as often. While nothing happens, the pauses grow up to four times, and not beyond a minute."""
+    """Time between two readings of the queue; None: the backend's own choice. With events such as new bags it
+    is read up to twice as often. While nothing happens, the pauses grow up to four times, and not beyond a
+    minute."""
     read_history: bool = True
     """Whether the daemon asks the scheduler's records (`sacct`, `qstat -x`) once how long local jobs ran."""
     remember: bool = True
     """Whether what its bags show of the kinds of their tasks is kept and used; false: what was kept goes."""
     command_timeout: PositiveDuration = Duration(30)
-    """How long a scheduler command may take."""
+    """Time limit of a scheduler command."""
     grace_time: Duration = Duration(10)
     """The time that a worker has to end its tasks when it must leave."""
     price: PriceConfig = PriceConfig()
-    """What a processor-hour costs."""
+    """Price of a processor-hour."""
     charging_unit: ChargingUnit = Duration(1)
     """The time step that is billed; a part of a step counts as a whole one."""
     overrun: Duration | None = None
-    """How long the scheduler may let a pilot run beyond tr; it is reserved too. None: by backend."""
+    """Time for which the scheduler may let a pilot run beyond tr; it is reserved too. None: by backend."""
     budget: BudgetConfig | None = None
-    """What all bags together may spend here; None: no limit."""
+    """Credits that all bags together may spend here; None: no limit."""
     donation: DonationConfig | None = None
-    """How idle nodes are donated; None: they are not."""
+    """Donation of idle nodes; None: no nodes are donated."""
 
     @property
     def assumed_runtime(self) -> float:
@@ -245,7 +246,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DaemonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where workers reach the daemon."""
+    """Address of the daemon for workers."""
 
     rare: ClassVar = frozenset({"worker_timeout"})
     host: str | None = None
@@ -258,20 +259,20 @@ class DaemonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep: KeptFor | None = None
-    """How long bags are kept after their end; None: until `adaptor forget`."""
+    """Time for which bags are kept after their end; None: until `adaptor forget`."""
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sites: dict[str, SiteConfig]
     """The sites, each under a name of your choice; all of them serve the same bags."""
     daemon: DaemonConfig = DaemonConfig()
-    """Where workers reach the daemon."""
+    """Address of the daemon for workers."""
     journal: JournalConfig = JournalConfig()
-    """What is kept of bags that have ended."""
+    """Keeping of bags that have ended."""
     notify: NotifyConfig = NotifyConfig()
     """Messages at the end, the pause and the first failure of a bag."""
     hooks: HooksConfig = HooksConfig()
-    """What the daemon runs when a bag has ended."""
+    """Programs that the daemon runs when a bag has ended."""
 
 
 BUILT_IN = Config(

@@ -1,4 +1,4 @@
-"""Where the page listens: a socket file of this user's, or a port; and the server that runs there."""
+"""Listening of the page: at a socket file of this user's, or a port; and the server that runs there."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     live: bool  # whether the daemon has just told all this
     journal: bool = False  # whether the journal did, after the daemon's end
     silent_since: float | None = None
-    """When the daemon was last heard by this page; None: it is heard, or never was."""
+    """Time of the daemon's last answer to this page; None: it answers now, or never has."""
     static: bool = False  # whether the page is a report that will not change
     title: str
     daemon: api.DaemonView | None = None

@@ -196,7 +196,7 @@ def _site_picture(
 
 
 def _times(pilot: api.PilotRecord, starts: Mapping[int, float], now: float) -> tuple[float, float] | None:
-    """When a pilot holds its processors, from and to; None: never, or not known."""
+    """Begin and end of the time in which a pilot holds its processors; None: never, or not known."""
     if pilot.started is not None:
         end = pilot.ended if pilot.ended is not None else pilot.started + pilot.tr
         return pilot.started, max(end, pilot.started + 1)

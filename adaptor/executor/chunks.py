@@ -17,5 +17,5 @@ def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 def run_chunk(function: Callable[..., Any], many: list[tuple[Any, ...]]) -> list[Any]:
-    """What the function returns for each of these arguments."""
+    """Results of the function for each of these arguments."""
     return [function(*arguments) for arguments in many]

@@ -36,7 +36,7 @@ P = ParamSpec("P")
 
 
 def interpreter(command: str | Sequence[str] | None = None) -> Interpreter:
-    """How a node starts Python.
+    """The command by which a node starts Python.
 
     `command`: a path, or words such as `["apptainer", "exec", "image.sif", "python3"]`, that start the same
     version of Python, which finds its own modules; None: this interpreter with these paths.
@@ -50,7 +50,7 @@ def interpreter(command: str | Sequence[str] | None = None) -> Interpreter:
 
 
 class Executor(StandardExecutor):
-    """As the executors of `concurrent.futures`, on the processors of the configured sites.
+    """An executor like those of `concurrent.futures`, on the processors of the configured sites.
 
         with adaptor.Executor(cpus=2, mem="4G", time="10m") as executor:
             for result in executor.map(simulate, range(1000)):

@@ -82,7 +82,7 @@ def file_of(payload: bytes | None) -> str:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """What people see in place of a command."""
+    """The name that people see in place of a command."""
     while isinstance(function, functools.partial):
         function = function.func
     module = getattr(function, "__module__", None)

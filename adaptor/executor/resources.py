@@ -1,4 +1,4 @@
-"""What single calls need in place of what their executor says, and what their environment has in addition."""
+"""Needs of single calls in place of those of their executor, and variables in addition to its environment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Resources(TypedDict, total=False):
 
 
 class CallTerms(msgspec.Struct, frozen=True):
-    """What the calls of one executor, or of one view of it, have of their own."""
+    """Needs and variables of the calls of one executor, or of one view of it."""
 
     needs: OwnNeeds = OwnNeeds()
     environment: dict[str, str] = {}

@@ -226,7 +226,7 @@ class Session:
             self._break(error)
 
     def _next_batch(self) -> AppendCalls | None:
-        """What has come together by now, once there is something; None: nothing more will come."""
+        """Calls that have come together, once there are any; None: no more will come."""
         with self._news:
             while True:
                 self._batch = self._batch or self._take()

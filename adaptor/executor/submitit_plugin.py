@@ -158,7 +158,7 @@ class AdaptorExecutor(core.PicklingExecutor):
 
 
 class AdaptorJobEnvironment(JobEnvironment):
-    """What a job finds out about itself."""
+    """Facts that a job finds out about itself."""
 
     _env = {  # noqa: RUF012 (submitit's)
         "job_id": "ADAPTOR_TASK_ID",

@@ -153,7 +153,7 @@ def prepare_for_reading(db: sqlite3.Connection, path: Path) -> None:
 
 
 def copy_of(path: Path, number: int) -> Path:
-    """Where the copy of a journal of this format is kept when it is migrated."""
+    """Path of the copy of a journal of this format, made when it is migrated."""
     return path.with_name(f"{path.stem}.format-{number}{path.suffix}")
 
 
@@ -194,7 +194,8 @@ OWNERS_PATIENCE = 10.0
 """Seconds for which the daemon waits until commands have read the journal, which they do if none runs."""
 
 DURABLE, SOON = "FULL", "NORMAL"
-"""When a commit is on the disk, so that it outlives the machine: before it returns, or at the next `sync`."""
+"""Times at which a commit is on the disk, safe from a crash of the machine: before it returns, or at
+`sync`."""
 
 
 @contextmanager

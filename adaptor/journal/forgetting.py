@@ -33,7 +33,7 @@ def ended_before(db: sqlite3.Connection, instant: float, limit: int) -> list[int
 
 
 def last_written(db: sqlite3.Connection) -> float | None:
-    """When a bag was last submitted or a decision last kept, epoch seconds; None: never."""
+    """Epoch seconds of the last submission of a bag or last kept decision; None: there was none."""
     (at,) = db.execute(
         "SELECT MAX(at) FROM (SELECT MAX(submitted) AS at FROM bag UNION ALL"
         " SELECT time FROM decision WHERE id = (SELECT MAX(id) FROM decision))"

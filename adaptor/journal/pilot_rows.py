@@ -45,7 +45,7 @@ class PilotRow(msgspec.Struct, frozen=True):
 
 
 class PilotWait(msgspec.Struct, frozen=True):
-    """When a pilot should have started, and when it did or was given up."""
+    """Planned start of a pilot, and its real start, or the time when it was given up; epoch seconds."""
 
     p: int
     predicted_start: float
@@ -125,8 +125,8 @@ def pilot_waits(db: sqlite3.Connection, site: str, limit: int = WAITS) -> list[P
 
 
 def submitted_since(db: sqlite3.Connection, site: str, since: float) -> list[float]:
-    """When the requests of a site were sent, without those that were withdrawn before they started; those of
-    an array were sent together."""
+    """Epoch seconds at which requests of a site were sent, without those withdrawn before they started; those
+    of an array were sent together."""
     rows = db.execute(
         "SELECT MIN(submitted) FROM pilot WHERE site = ? AND donated_node = '' AND submitted > ?"
         " AND state <> ? GROUP BY COALESCE(array, id)",
@@ -136,7 +136,7 @@ def submitted_since(db: sqlite3.Connection, site: str, since: float) -> list[flo
 
 
 def withdrawn_since(db: sqlite3.Connection, site: str, since: float) -> list[float]:
-    """When requests of a site were withdrawn from its queue."""
+    """Epoch seconds at which requests of a site were withdrawn from its queue."""
     rows = db.execute(
         "SELECT ended FROM pilot WHERE site = ? AND donated_node = '' AND state = ? AND ended > ?",
         (site, PilotState.WITHDRAWN.value, since),

@@ -1,4 +1,4 @@
-"""Which bags a user means: `last`, `all`, `recent`, `7`, `1-10`, `1,3,5-7`, or the name of a bag."""
+"""Selectors of bags: `last`, `all`, `recent`, `7`, `1-10`, `1,3,5-7`, or the name of a bag."""
 
 from __future__ import annotations
 

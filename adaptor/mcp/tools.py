@@ -54,7 +54,8 @@ def plan(
 def when(
     processors: int, time: str, site: str = "", memory: str | None = None, gpus: int = 0, gpu_type: str = ""
 ) -> Json:
-    """When a request for processors and a walltime (such as 3h) would start, by place, the earliest first."""
+    """Forecast the start of a request for processors and a walltime (such as 3h), by place, the earliest
+    first."""
     request = request_of(processors, time, None, memory, gpus, gpu_type)
     return _json({"places": ask(api.GetStart(request=request, site=site), SCHEDULERS_TIMEOUT)})
 
@@ -134,7 +135,7 @@ def cancel(bag: int, tasks: list[int] | None = None) -> Json:
 
 
 def report(bag: int) -> Json:
-    """What a bag has cost and used, request by request: credits, waste, forecasts."""
+    """Cost and use of a bag, request by request: credits, waste, forecasts."""
     return _json(ask(api.GetReport(bag)))
 
 

@@ -1,4 +1,4 @@
-"""Where messages go: URLs, which hold passwords and so stand in private files, and mail by `sendmail`."""
+"""Channels of messages: URLs, which hold passwords and so stand in private files, and mail by `sendmail`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where the output of tasks lies: files of their own, or packed together; read by people."""
+"""Places of the output of tasks: files of their own, or packed together; read by people."""

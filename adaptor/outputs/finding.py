@@ -21,7 +21,7 @@ _LARGEST_INDEX = 1 << 30  # bytes
 
 
 class OutputPlace(msgspec.Struct, frozen=True):
-    """Where an output lies."""
+    """Place of an output."""
 
     path: str  # of its file, or of the archive that holds it
     start: int = 0
@@ -52,9 +52,9 @@ class Outputs:
                 self._packed.update(_members(Path(self.folder, name)))
 
     def made_at(self) -> float | None:
-        """When the folder was made, epoch seconds; infinite: it is not there; None: nothing tells.
+        """Epoch seconds at which the folder was made; infinite: it is not there; None: unknown.
 
-        Of the calls for it, Python has none; some file systems do not know it.
+        Python has no call for it; some file systems do not know it.
         """
         if not self._kept:
             return None
@@ -117,7 +117,7 @@ def open_place(place: OutputPlace) -> BinaryIO:
 
 
 def _members(index: Path) -> dict[str, OutputPlace]:
-    """What an archive holds, by name; a last line that is cut off does not count."""
+    """Outputs in an archive, by name; a last line of the index that is cut off does not count."""
     try:
         with open_place(OutputPlace(str(index))) as file:
             lines = file.read(_LARGEST_INDEX).split(b"\n")[:-1]

@@ -24,7 +24,7 @@ Stream = Literal["stdout", "stderr"]
 _ENDS: dict[Stream, str] = {"stdout": "out", "stderr": "err"}
 
 PACK = "packed-"
-"""What the names of an archive and its index begin with: `packed-NODE-PID.tar`, `packed-NODE-PID.index`."""
+"""Prefix of the names of an archive and its index: `packed-NODE-PID.tar`, `packed-NODE-PID.index`."""
 ARCHIVE, INDEX = ".tar", ".index"
 
 
@@ -67,7 +67,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class _Output:
-    """What an attempt has written."""
+    """Output of an attempt."""
 
     def __init__(self, name: str, data: bytes, written: float) -> None:
         self.name = name

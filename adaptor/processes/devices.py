@@ -8,7 +8,7 @@ VARIABLES = (
     *("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
     *("ZE_AFFINITY_MASK", "GPU_DEVICE_ORDINAL"),
 )
-"""What the libraries of NVIDIA, AMD and Intel read."""
+"""Environment variables that the libraries of NVIDIA, AMD and Intel read."""
 WHERE_NONE_IS_SET = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
 """The others choose again among the devices that are seen."""
 _NONE = frozenset({"", "NoDevFiles", "-1", "none", "void"})  # words of schedulers and containers for: no GPU
@@ -74,7 +74,7 @@ def ids_of(text: str) -> tuple[str, ...]:
 
 
 def _counted(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Where only their number is known, they are numbered from 0."""
+    """GPU ids from 0 up, if only the number of GPUs is known; else empty."""
     text = environment.get("ADAPTOR_GPUS", "")
     return tuple(map(str, range(int(text)))) if text.isdecimal() and len(text) <= 4 else ()
 

@@ -1,4 +1,4 @@
-"""What the environments tell with which processes were started. Linux; the standard library only."""
+"""Environments with which processes were started. Linux; the standard library only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which process this is, safe against process ids that are used again. Standard library only."""
+"""Identity of a process, safe against process ids that are used again. Standard library only."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ _PF_KTHREAD = 0x00200000
 
 
 def start_ticks(pid: int) -> int | None:
-    """When a process started (in clock ticks since boot); None if it is gone or a zombie."""
+    """Start of a process in clock ticks since boot; None: it is gone or a zombie."""
     found = process_of(pid)
     return None if found is None else found.ticks
 

@@ -32,7 +32,7 @@ def note_path(directory: Path, id: int | str, kind: str) -> Path:
 
 
 def numbered(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What a note holds, with the number of its format."""
+    """The content of a note, with the number of its format."""
     return {"format": FORMAT, **content}
 
 

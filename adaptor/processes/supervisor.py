@@ -17,7 +17,7 @@ from adaptor.private_files import open_log
 from adaptor.processes.trees import become_subreaper, end_descendants
 
 SIGNALS = frozenset({signal.SIGCHLD, signal.SIGTERM})
-"""What a supervisor waits for; block them before it announces itself."""
+"""Signals for which a supervisor waits; block them before it announces itself."""
 WALLTIME = "walltime"
 TOLD = "told"
 

@@ -16,7 +16,8 @@ class Talk:
         self._errors = errors
 
     def read_until(self, end: bytes, timeout: float) -> bytes:
-        """What it prints up to and with `end`, not a byte more; all there was if it ends or times out."""
+        """Read its output up to and with `end`, not a byte more; return what came before the end or the
+        time-out."""
         output, heard, until = self.process.stdout, b"", time.monotonic() + timeout
         while output is not None and not heard.endswith(end):
             ready: Sequence[object] = select.select([output], [], [], max(0.0, until - time.monotonic()))[0]

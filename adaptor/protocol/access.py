@@ -53,7 +53,7 @@ class Credentials(msgspec.Struct, frozen=True):
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """How to reach one daemon as a worker or as a client."""
+    """Addresses and keys by which a worker or a client reaches one daemon."""
 
     addresses: tuple[str, ...]
     """`tcp://host:port` or `spool:///directory`, the likeliest first; only one has to be reachable."""

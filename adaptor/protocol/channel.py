@@ -25,7 +25,7 @@ LARGEST_FROM_KEY = 4 * 2**20  # the same of a client whose key has a grant
 
 
 def fingerprint(certificate: str) -> str:
-    """What names a certificate (PEM). Raises ValueError: it is none."""
+    """The name of a certificate (PEM): its SHA-256 in hexadecimal. Raises ValueError: the text is none."""
     return hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate)).hexdigest()
 
 

@@ -11,10 +11,10 @@ _Message = TypeVar("_Message")
 
 
 def decoded(decode: Callable[[bytes], _Message], data: bytes) -> _Message:
-    """What `decode`, of a msgspec decoder, makes of the data.
+    """Decode the data by `decode`, the method of a msgspec decoder.
 
-    Raises msgspec.DecodeError: it is anything else; bad text and a bomb of nested lists too, for which
-    msgspec has other errors.
+    Raises msgspec.DecodeError: the data is not of that type; bad text and a bomb of nested lists too, for
+    which msgspec has other errors.
     """
     try:
         return decode(data)

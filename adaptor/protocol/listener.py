@@ -45,12 +45,13 @@ _REMARKS = 60.0  # seconds between two lines in the log about the same trouble
 
 
 class ConnectionRoom(msgspec.Struct, frozen=True, kw_only=True):
-    """How many connections a listener holds at a time; each costs one descriptor."""
+    """Numbers of connections that a listener holds at a time; each connection costs one descriptor."""
 
     proven: int
     silent: int  # that have not sent a byte yet
     begun: int
-    """That have begun their handshake. Each takes some 45 KB; hundreds of workers may start at once."""
+    """Connections that have begun their handshake. Each takes some 45 KB; hundreds of workers may start at
+    once."""
     patience: float = 15.0  # seconds for each of the two: to say something, and to end the handshake
     manners: float = 2.0  # seconds for a prompt caller to answer; others have to go if places are short
 

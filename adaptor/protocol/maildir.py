@@ -180,7 +180,7 @@ def read_files(files: Files, paths: list[bytes]) -> FilesDone:
 
 
 def opened(end: FileEnd, spool: Path, seal: Seal, say: Callable[[str], None]) -> Envelope | None:
-    """What the other side has written; None, with a word why: the other side cannot have written this."""
+    """The message of the other side; None, with a word why: the other side cannot have written this."""
     path = path_of(end)
     why = f"{path}: {end.size} bytes; ours have at most {LARGEST}" if end.size > LARGEST else end.problem
     if not why:

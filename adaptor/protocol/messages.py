@@ -41,7 +41,7 @@ LAST_SECONDS = 5.0
 
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-"""What the journal can hold; a worker that says anything larger is not understood."""
+"""A number that the journal can hold; a worker's message with a larger one is not understood."""
 GpuCount = Annotated[int, msgspec.Meta(ge=0, le=4096)]
 Code = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
@@ -55,7 +55,7 @@ class AttemptKey(msgspec.Struct, frozen=True, array_like=True):
 
 
 class BagContext(msgspec.Struct, frozen=True, array_like=True):
-    """What all tasks of a bag share; sent to a worker once, before the first lease of the bag."""
+    """Settings that all tasks of a bag share; sent to a worker once, before the first lease of the bag."""
 
     bag: int
     cwd: str
@@ -99,7 +99,7 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Ending(enum.Enum):
-    """How an attempt ended, as the worker saw it."""
+    """End of an attempt, as the worker saw it."""
 
     EXITED = "exited"
     SIGNALLED = "signalled"  # ended by a signal that the worker did not send
@@ -127,7 +127,7 @@ class Result(msgspec.Struct, frozen=True, array_like=True):
     error: str | None = None
     peak_gpu_memory: Count = 0  # bytes on all GPUs together, the largest value observed; 0: not known
     answer: bytes = b""
-    """What a call came to; its first byte says what follows (`protocol.calls`). Empty: nothing came of it."""
+    """Result of a call; its first byte says what follows (`protocol.calls`). Empty: no result."""
 
 
 class Leaving(enum.Enum):
@@ -150,7 +150,7 @@ class Hello(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     processors: Count
     memory: Count  # bytes that its tasks may use together
     shortfalls: tuple[Shortfall, ...] = ()
-    """What it got less of than its pilot asked for on this node; it offers what it got."""
+    """Resources of which the worker got less on this node than its pilot asked for; it offers what it got."""
     gpus: GpuCount = 0
     gpu_type: str = ""  # of all its GPUs; empty: not known
     deadline: float  # epoch seconds at which the pilot ends
@@ -161,7 +161,7 @@ class Hello(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, tag=True, kw_only=True):
-    """What has happened since the last report; also the heartbeat."""
+    """News of a worker since its last report; also the heartbeat."""
 
     results: list[Result] = []
     started: list[AttemptKey] = []

@@ -79,7 +79,7 @@ class _Outside(Caller):
         self._target = target
         self._inside = _Inside(self)
         self._early = bytearray()
-        """What came before the target's connection was made; nothing more is read until then."""
+        """Bytes that came before the target's connection was made; nothing more is read until then."""
 
     def data_received(self, data: bytes) -> None:
         if self._inside.transport is not None:

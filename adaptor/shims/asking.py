@@ -66,7 +66,7 @@ def sacct(arguments: list[str], _folder: Path) -> int:
 
 
 def understood(name: str, arguments: list[str]) -> Asked:
-    """What is asked for; the real command takes over where an option is not known here."""
+    """Read the arguments. The real command takes over if they have an unknown option."""
     try:
         return read(name, arguments)
     except OptionError as error:
@@ -74,7 +74,7 @@ def understood(name: str, arguments: list[str]) -> Asked:
 
 
 def _read(name: str, arguments: list[str]) -> Asked:
-    """What is asked for, where any of our jobs may be meant; else the real command takes over."""
+    """Read the arguments. The real command takes over if none of our jobs can be meant."""
     wanted = understood(name, arguments)
     if not wanted.for_ours and (found(name) is not None or not wanted.for_scheduler):
         pass_on(name, arguments)

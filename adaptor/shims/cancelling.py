@@ -40,7 +40,7 @@ def scancel(arguments: list[str], _folder: Path) -> int:
 
 
 def _cancel(wanted: Asked) -> None:
-    """Those of ours that are meant, as far as they have not ended."""
+    """Cancel our jobs that the arguments choose and that have not ended."""
     jobs, user, uid = Jobs(), getpass.getuser(), os.getuid()
     found = jobs.of(wanted.ids) if wanted.by_id else list(jobs.all(ended=False))
     if wanted.by_id and not found:

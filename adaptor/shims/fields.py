@@ -1,4 +1,4 @@
-"""What squeue, sacct and scontrol call the parts of a job, and how they write them. Pure."""
+"""Names of the parts of a job in squeue, sacct and scontrol, and the form in which they print them. Pure."""
 
 from __future__ import annotations
 

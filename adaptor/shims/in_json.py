@@ -23,7 +23,7 @@ def release_of(text: str) -> Release:
 
 
 def meta_of(release: Release) -> dict[str, Any]:
-    """As answers in JSON begin."""
+    """The head of an answer in JSON."""
     major, minor = release
     name = f"{major}.{minor:02}.0"
     if release < _AS_LISTS:

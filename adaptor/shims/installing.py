@@ -22,7 +22,7 @@ from adaptor.shims.rules import USUAL_TIME, Rules
 
 
 def script(folder: Path, command: str) -> str:
-    """What stands in the folder under the command's name."""
+    """Content of the file under the command's name in the folder."""
     words = shlex.join((sys.executable, "-I", "-S", start.__file__, str(folder), command))
     return f'#!/bin/sh\nexec {words} "$@"\n'
 

@@ -170,7 +170,7 @@ def _reason(view: api.TaskView, state: str) -> str:
 
 
 class Jobs:
-    """What the daemon, else its journal, knows of jobs."""
+    """Jobs as the daemon, else its journal, knows them."""
 
     def __init__(self) -> None:
         self.now = time.time()

@@ -114,7 +114,8 @@ def _opened(data: bytes) -> int:
 
 
 def asked(name: str, arguments: Sequence[str]) -> tuple[str, int]:
-    """What the real command prints, and its exit code; its errors go to ours. Nothing where there is none."""
+    """Output of the real command, and its exit code; its errors go to ours. Empty and 0: it is not
+    installed."""
     import subprocess
 
     path = found(name)

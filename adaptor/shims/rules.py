@@ -1,4 +1,4 @@
-"""Which jobs are small enough for a bag. Pure.
+"""Rules by which jobs are small enough for a bag. Pure.
 
 All others go to the scheduler as they are, with one line that says why.
 """
@@ -81,11 +81,11 @@ class DependencyError(Exception):
 
 
 def dependencies(given: Sequence[GivenOption]) -> Dependencies:
-    """What a job waits for, by its last `--dependency`.
+    """Dependencies of a job, by its last `--dependency`.
 
     Raises:
-        TooLarge: it waits for jobs of the scheduler.
-        DependencyError: it waits for ours in a way that bags do not, or for jobs of both kinds.
+        TooLarge: the job waits for jobs of the scheduler.
+        DependencyError: the job waits for ours in a way that bags do not have, or for jobs of both kinds.
     """
     texts = [each.value for each in given if each.name == "dependency"]
     found: dict[str, list[Named]] = {"afterok": [], "afterany": []}

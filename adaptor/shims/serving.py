@@ -42,7 +42,7 @@ _LATER = (
     "adaptor.bagfile.scripts.values",
     "encodings.idna",
 )
-"""What commands import when they need it; the last is for an address."""
+"""Modules that commands import when they need them; the last is for an address."""
 
 
 def leave_behind(folder: str) -> subprocess.Popen[bytes] | None:

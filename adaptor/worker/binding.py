@@ -1,4 +1,4 @@
-"""Which processors of its own each task gets, where several run on a node, and how it is bound to them."""
+"""Processors of its own for each task, if several run on a node, and the binding to them."""
 
 from __future__ import annotations
 

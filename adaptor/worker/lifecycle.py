@@ -74,7 +74,8 @@ class Log:
 
 
 def leave_at(deadline: float, grace_time: float) -> float:
-    """When a worker ends its tasks, so that it can report before the scheduler kills it at the deadline."""
+    """Time at which a worker ends its tasks; it then reports before the scheduler kills it at the
+    deadline."""
     return deadline - min(grace_time, LAST_SECONDS)
 
 
@@ -98,7 +99,7 @@ class IdleTimer:
         self._connected = connected
 
     def ends(self, terms: Welcome) -> float:
-        """When the worker leaves unless it gets a task before; infinite while it has tasks."""
+        """Time at which the worker leaves unless it gets a task before; infinite while it has tasks."""
         if self._since is None:
             return float("inf")
         return self._since + (terms.idle_timeout if self._connected else terms.patience)
@@ -110,8 +111,8 @@ class IdleTimer:
 
 
 class Reporter:
-    """When the worker reports, and what: results at once where nothing waits behind them; other news together
-    with what comes within a moment; else heartbeats.
+    """Times and contents of a worker's reports: results at once where nothing waits behind them; other news
+    together with what comes within a moment; else heartbeats.
 
     `now` is monotonic seconds throughout.
     """

@@ -37,7 +37,7 @@ class Opening:
         self.held = held
         self.environment: dict[str, str] = {}
         self.until = NEVER
-        """When the attempt fails that waits for them, monotonic seconds; NEVER: it does not wait."""
+        """Monotonic seconds at which the attempt that waits for them fails; NEVER: it does not wait."""
         self.dropped = False  # whether they are not needed any more
         self.outcome: TaskFiles | Exception | None = None  # None: they are not open yet
 

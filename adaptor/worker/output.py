@@ -387,7 +387,7 @@ def _remove(names: list[str], folder: int) -> None:
 
 
 def remove_folder(folder: str | os.PathLike[str]) -> None:
-    """As far as that is possible. Few workers need it, so what it needs is imported with the first folder."""
+    """Remove a folder, as far as possible. Few workers need it, so its imports come with the first folder."""
     import shutil
 
     shutil.rmtree(folder, ignore_errors=True)

@@ -52,7 +52,7 @@ class Timers:
         heapq.heappush(self._heap, (timer.due, next(self._numbers), timer))
 
     def next_due(self) -> float:
-        """When `run` has something to do; NEVER: no timer is set."""
+        """Time at which `run` has something to do; NEVER: no timer is set."""
         while self._heap:
             at, _, timer = self._heap[0]
             if at == timer.queued == timer.due:

@@ -73,7 +73,7 @@ class ScriptOptions(msgspec.Struct, kw_only=True):
     memory_per_gpu: int | None = None
     """Bytes."""
     output: str = ""
-    """As the script has it; empty: the usual name."""
+    """Output file as in the script; empty: the usual name."""
     error: str = ""
     join: str = ""
     """PBS: `oe` if standard error goes where standard output goes, `eo` the other way round."""
@@ -82,7 +82,7 @@ class ScriptOptions(msgspec.Struct, kw_only=True):
     append: bool = False
     cwd: str = ""
     export: str = "ALL"
-    """As sbatch's `--export`."""
+    """Variables to pass on, in the form of sbatch's `--export`."""
 
 
 def write(asked: ScriptOptions, key: str, text: str, given: GivenOption) -> None:

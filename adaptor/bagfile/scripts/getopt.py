@@ -89,11 +89,11 @@ class GivenOption(msgspec.Struct, frozen=True):
     value: str
     line: int
     shown: str
-    """As it was written."""
+    """The option as it was written."""
 
 
 class OptionError(ValueError):
-    """What a line of a script asks for cannot be had; `line` says where."""
+    """An option of a script that cannot be had; `line` is the number of its line."""
 
     def __init__(self, line: int, problem: str, *, ignore: str = "", site: bool = False) -> None:
         """`ignore`: the name by which `--ignore` lets the script through; empty: the script has to change.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 LARGEST = 1024**2  # bytes of a script; sbatch takes 4 MiB
 _USUAL = {"retries": 0, "replicas": 0}
-"""As under sbatch an element runs once, and never twice at the same time."""
+"""Defaults as under sbatch: an element runs once, and never twice at the same time."""
 _ARRAYS = ("array", "J", "t")  # names of the options with an array
 _COMMANDS: Mapping[Dialect, Command] = {"slurm": SBATCH, "pbs": QSUB, "gridengine": GRID_ENGINE}
 """In the order in which their lines are looked for."""
@@ -151,7 +151,7 @@ def _lines(numbers: Sequence[int]) -> str:
 
 
 def _asked(text: str, dialect: Dialect, submission: Submission) -> ScriptOptions:
-    """What the lines of a scheduler ask for, with all that cannot be read among the obstacles."""
+    """Options from the lines for a scheduler; unreadable ones are among the obstacles."""
     command, given, problems = _COMMANDS[dialect], submission.given, list[OptionError]()
     if given is None:
         given, problems = options_of(text, command, submission.ignores)

@@ -31,7 +31,7 @@ from adaptor.outputs.packing import numbers_of_others
 
 
 class TaskSource(msgspec.Struct, frozen=True):
-    """Where the tasks come from."""
+    """Source of the tasks."""
 
     file: str | None = None
     json_lines: bool = False
@@ -45,7 +45,7 @@ class TaskSource(msgspec.Struct, frozen=True):
     array: str | None = None
     ignore: Sequence[str] = ()  # options of a script that need not be followed
     config: str | None = None
-    """Where the sites are that a script may name by their partitions; None: the usual place."""
+    """Configuration with the sites that a script may name by their partitions; None: the usual place."""
     needed: bool = True  # whether no source at all is an error
     more: bool = False  # whether the tasks are for a bag that may have others already
 

@@ -158,7 +158,7 @@ def _print_daemon(as_json: bool) -> None:
 
 
 def _job_lines() -> list[str]:
-    """Which job runs the daemon, and which one follows; none: it runs as no job."""
+    """Lines on the job that runs the daemon, and the job that follows; empty: it runs as no job."""
     from adaptor.daemon.jobs.record import following, read_jobs
 
     with suppress(AdaptorError):

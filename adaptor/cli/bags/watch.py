@@ -139,7 +139,7 @@ def _going(snapshot: Overview) -> list[api.BagView]:
 
 
 def _ends(snapshot: Overview) -> Iterator[str]:
-    """When bags will be done, those that run first."""
+    """Lines on the forecast ends of bags, running ones first."""
     from adaptor.cli.bags.progress import running_first
 
     for bag in running_first([] if snapshot.ended else _going(snapshot)):

@@ -97,7 +97,8 @@ WantedBy=default.target
 
 
 def _quoted(text: str) -> str:
-    r"""As systemd.syntax(7) has it; `%` begins a specifier, `"` and `\` have a meaning inside of quotes."""
+    r"""The text quoted as in systemd.syntax(7); `%` begins a specifier, `"` and `\` have a meaning inside of
+    quotes."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"'
 

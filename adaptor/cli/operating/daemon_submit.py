@@ -197,7 +197,7 @@ def _await_start(
 
 
 def job_lines(jobs: DaemonJobs, found: Mapping[int, JobReport]) -> list[str]:
-    """What became of each job that waits or runs; of the last one that ended, where none does."""
+    """Lines on each job that waits or runs; if there is none, on the last one that ended."""
     alive = {number: each for number, each in sorted(found.items()) if each.state.ended is None}
     lines = []
     for number, each in alive.items():
@@ -220,7 +220,7 @@ def job_lines(jobs: DaemonJobs, found: Mapping[int, JobReport]) -> list[str]:
 
 
 def _why_not(jobs: DaemonJobs, number: int) -> str:
-    """What the log of a job says whose daemon never ran."""
+    """The last line of the log of a job whose daemon never ran, as the end of a sentence."""
     from adaptor.daemon.evidence import last_line
 
     directory = state_directory()

@@ -80,7 +80,7 @@ class Step:
     label: bool = False  # whether the number of its process stands before each line of output
     kill: bool = False  # whether one failure ends all processes
     options: list[str] = dataclasses.field(default_factory=list)
-    """As they were written, for Slurm's srun; without those that `over_nodes` says itself."""
+    """Options as they were written, for Slurm's srun; without those that `over_nodes` says itself."""
     nodes: str = ""
     nodelist: str = ""
     variables: dict[str, str] = dataclasses.field(default_factory=dict)
