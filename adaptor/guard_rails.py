@@ -68,7 +68,7 @@ class EarlySignal(msgspec.Struct, frozen=True):
     """Between the signal and that end."""
 
     def due_at(self, began: float, ends: float) -> float:
-        """Time of the signal for a task that began at `began` and that its worker ends at `ends`; one clock."""
+        """Time of the signal for a task that began at `began` and that its worker ends at `ends`."""
         return max(ends - self.seconds, began + SETTLED)
 
     def survived_by(self, line: str) -> str:

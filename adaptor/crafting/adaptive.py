@@ -49,7 +49,7 @@ def adaptive(situation: CraftingSituation) -> list[CraftedRequest]:
 
 
 def work_of(situation: CraftingSituation) -> Work:
-    """What candidates are made for."""
+    """The work for which candidates are made."""
     shape = RequestShape.of(situation)
     return Work(shape=shape, now=situation.queue.now, remaining=situation.remaining_tasks)
 

@@ -43,7 +43,7 @@ class Schedule(msgspec.Struct, frozen=True):
 
 
 class Availability:
-    """What the jobs of a queue leave free: planned once, then asked for each unit of requests."""
+    """Free processors next to the jobs of a queue: planned once, then asked for each unit of requests."""
 
     def __init__(
         self, queue: QueueState, nodes: NodeSchedule | None = None, noted: Collection[str] = ()
@@ -84,14 +84,14 @@ class Availability:
         return self._profiles[unit]
 
     def beside(self, job: PendingJob, start: float) -> Availability:
-        """What is left next to one job more, which holds its parts from `start` on (epoch seconds)."""
+        """The availability next to one more job, which holds its parts from `start` on (epoch seconds)."""
         queue = msgspec.structs.replace(self._queue, pending=(*self._queue.pending, job))
         if self.nodes is None:
             return Availability(queue)
         return Availability(queue, holding(self.nodes, job.parts, start, start + job.tr))
 
     def without(self, gone: str) -> Availability:
-        """What is left free if a job leaves, by its id; the others keep their planned starts."""
+        """The availability if the job with this id leaves; the others keep their planned starts."""
         queue, starts = self._queue, self.starts
         known = {job.id: (job, begin, end) for job, begin, end in spans(queue, starts)}
         if gone not in known or math.isinf(known[gone][1]):
@@ -117,9 +117,9 @@ class Availability:
 
 
 def _plannable(queue: QueueState) -> QueueState:
-    """Where no compiled loops are installed, the jobs of a long queue start as their processors alone say.
+    """The queue to plan; without compiled loops, the jobs of a long one start as their processors alone say.
 
-    They then hold what fits of them at that time; to plan them on the nodes one by one would take minutes.
+    The jobs then hold as much as fits at that time; to plan them on the nodes one by one would take minutes.
     """
     if not why_by_processors(queue):
         return queue
@@ -170,8 +170,8 @@ def schedule(queue: QueueState) -> Schedule:
 
 
 def fixed(queue: QueueState) -> tuple[Profile, dict[str, float], list[PendingJob]]:
-    """What `schedule` does not choose: the profile next to what runs and what the scheduler has planned, the
-    starts that it has planned, and the other jobs in queue order."""
+    """The part that `schedule` does not choose: the profile next to running jobs and to those that the
+    scheduler has planned, the planned starts, and the other jobs in queue order."""
     starts = planned_starts(queue)
     later = [job for job in queue.pending if job.planned_start is None]
     holds = [(begin, end, job.processors) for job, begin, end in spans(queue, starts)]

@@ -1,4 +1,4 @@
-"""What is free for us of what the queue leaves free, where jobs share a bound on processors. Pure."""
+"""The part of the queue's free processors that is free for us, if jobs share a bound on processors. Pure."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def where(free: Profile, least: int) -> Profile:
 
 
 def bounded(free: Profile, now: float, bounds: Iterable[SharedBound], jobs: Iterable[Span]) -> Profile:
-    """What each bound leaves of a profile. `jobs`: those of the queue, running and planned ones."""
+    """The profile within each bound. `jobs`: those of the queue, running and planned ones."""
     planned = [
         (job, begin, end) for job, begin, end in jobs if isinstance(job, PendingJob) and begin < math.inf
     ]

@@ -28,7 +28,7 @@ ALIKE = 1 + 1e-9  # throughputs that differ by less than this factor differ by r
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What requests are crafted for."""
+    """Tasks for which requests are crafted, with their limits."""
 
     demand: Demand
     remaining: int
@@ -38,14 +38,14 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     """Of the site."""
     pilots: tuple[PilotView, ...] = ()
-    """Those in the system that serve the demand."""
+    """Pilots in the system that serve the demand."""
     elsewhere: Elsewhere | None = {}
-    """What other sites do for the same tasks; None: the tasks were divided by cost or time, and those that
+    """Work of other sites for the same tasks; None: the tasks were divided by cost or time, and those that
     remain are this site's part."""
 
 
 class Made(msgspec.Struct, frozen=True):
-    """What was crafted."""
+    """Requests that were crafted."""
 
     crafted: list[CraftedRequest]
     places: list[Place]
@@ -53,7 +53,7 @@ class Made(msgspec.Struct, frozen=True):
     reason: str = ""
     """Why nothing was."""
     withdrawn: Sequence[Withdraw] = ()
-    """What is withdrawn in order to make better requests."""
+    """Pilots that are withdrawn in order to make better requests."""
     reshaped: Sequence[Reshape] = ()
     """Queued requests that are changed in their place."""
 
@@ -147,7 +147,7 @@ def one_by_one(heuristic: Heuristic, places: list[Place], wanted: Wanted, reason
 
 
 def best_of(offers: Iterable[Offer]) -> Offer:
-    """That with the most throughput; of equal ones that which starts first, then the first."""
+    """The offer with the most throughput; of equal ones the one that starts first, then the first."""
     best, *others = offers
     for other in others:
         more = other.throughput > best.throughput * ALIKE
@@ -167,7 +167,8 @@ def told(crafted: CraftedRequest, best: Offer, offers: Iterable[Offer]) -> Craft
 
 
 def open_situation(place: Place, wanted: Wanted, reasons: dict[str, str]) -> CraftingSituation | None:
-    """What a heuristic looks at in a partition; None: no request may be made there, for the reason kept."""
+    """The situation for a heuristic in a partition; None: no request may be made there, for the reason
+    kept."""
     if not place.usable:
         return None
     if place.allowed <= 0:
@@ -207,7 +208,8 @@ def throughput(crafted: CraftedRequest, shape: RequestShape, start: float, now: 
 
 
 def _long_enough(places: list[Place], demand: Demand, reasons: dict[str, str]) -> set[str]:
-    """Those whose longest request holds a task; where none does, those with the longest requests."""
+    """Names of the places whose longest request holds a task; if there is none, of those with the longest
+    requests."""
     longest = max((rules_for(place, demand).limits.max_tr for place in places), default=0)
     able = set()
     for place in places:
@@ -238,7 +240,7 @@ def within(crafted: list[CraftedRequest], demand: Demand) -> list[CraftedRequest
 
 
 def situation_in(place: Place, wanted: Wanted) -> CraftingSituation:
-    """What a heuristic looks at in a place."""
+    """The situation for a heuristic in a place."""
     rules = rules_for(place, wanted.demand)
     part = min(wanted.allowed, place.allowed) if place.name else wanted.allowed
     return CraftingSituation(

@@ -1,4 +1,4 @@
-"""Which waiting tasks the pilots in the system cover, and which queued pilots are needless."""
+"""Waiting tasks that the pilots in the system cover, and queued pilots that are needless."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adaptor.model import PilotState
 
 
 class PilotCoverage(msgspec.Struct, frozen=True, kw_only=True):
-    """How the pilots in the system cover the waiting tasks."""
+    """Coverage of the waiting tasks by the pilots in the system."""
 
     uncovered: list[int]
     """By demand (or group): waiting tasks that no pilot covers."""
@@ -50,7 +50,7 @@ def joint_coverage(views: Mapping[str, PlanningView], groups: Sequence[TaskGroup
 
 
 class _Scene:
-    """What both passes over the pilots look at."""
+    """Data for both passes over the pilots."""
 
     def __init__(self, views: Mapping[str, PlanningView], groups: Sequence[TaskGroup]) -> None:
         self.demands = {name: [group.at.get(name) for group in groups] for name in views}

@@ -1,4 +1,4 @@
-"""How many tasks fit: on a node, in the unit of a request's p, in a request, and what a site holds. Pure."""
+"""Numbers of tasks that fit: on a node, in the unit of a request's p, in a request, and at a site. Pure."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ class RequestUnit(msgspec.Struct, frozen=True):
 
     processors: int
     tasks: int
-    """That run in one unit at the same time."""
+    """Tasks that run in one unit at the same time."""
     each: int
     """Processors of one task."""
 
@@ -286,7 +286,7 @@ def _why_not_allowed(queue: QueueState, task: TaskSize) -> str:
 
 
 def on_nodes(unit: RequestUnit, rules: SiteRules, queue: QueueState, task: TaskSize) -> Need:
-    """What one unit asks of the nodes: one chunk, or a chunk on each of the nodes of a task."""
+    """Chunks that one unit asks of the nodes: one, or one on each of the nodes of a task."""
     whole = task.nodes > 1 or rules.granularity > 1
     ours = frozenset(node.name for node in queue.nodes if node.ours)
     return Need(
@@ -302,12 +302,13 @@ def on_nodes(unit: RequestUnit, rules: SiteRules, queue: QueueState, task: TaskS
 
 
 def chunk_of(rules: SiteRules, queue: QueueState, task: TaskSize) -> Need:
-    """What one unit of requests for tasks of this size asks of the nodes."""
+    """Chunks that one unit of requests for tasks of this size asks of the nodes."""
     return on_nodes(unit_of(rules, queue, task), rules, queue, task)
 
 
 def need_of(request: Request, rules: SiteRules, queue: QueueState, task: TaskSize | None) -> Need | None:
-    """What a request for tasks of this size asks of the nodes; None: the nodes or the size are not known."""
+    """Chunks that a request for tasks of this size asks of the nodes; None: the nodes or the size are not
+    known."""
     if task is None or not queue.nodes:
         return None
     chunk = chunk_of(rules, queue, task)
@@ -345,7 +346,7 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
     task: TaskSize
     unit: RequestUnit
     chunk: Need | None
-    """What a unit asks of the nodes; None: these are not known."""
+    """Chunks that a unit asks of the nodes; None: the nodes are not known."""
     runtime: float
     least: int = 1
     """Processors that the scheduler wants a request to have at least."""

@@ -12,7 +12,7 @@ DEFAULT: HeuristicName = "elastic"
 
 
 class Traits(msgspec.Struct, frozen=True, kw_only=True):
-    """How a heuristic goes about tasks and requests."""
+    """Traits of a heuristic: its treatment of tasks and requests."""
 
     assumed_runtime: float = 3600.0
     """Seconds that a task is taken to run before anything is known of it (De Rose et al. 2008, §4.4)."""

@@ -49,7 +49,7 @@ PLANNERS: dict[str, Plan] = {
     "completion": by_completion,
     "elastic": by_holes,
 }
-"""How each heuristic makes requests."""
+"""The function by which each heuristic makes requests."""
 
 
 def plan(view: PlanningView, part: SitePart | None = None) -> list[Decision]:
@@ -212,7 +212,8 @@ def _why_none(view: PlanningView, demand: Demand, reason: str) -> str:
 def turns(
     demands: Sequence[Demand], uncovered: Sequence[int], served: Collection[int]
 ) -> Iterator[tuple[int, int]]:
-    """Those to be served by priority, then by their uncovered share, the largest first.
+    """Demands in the order in which they are served: by priority, then by their uncovered share, the largest
+    first.
 
     Each demand of a priority gets an equal part of the requests that are still allowed, so every one of them
     gets its first request before another one gets its second. Requests that one demand leaves go to the next.

@@ -1,4 +1,4 @@
-"""Where the requests of a site may go: its one queue, or each of its partitions. Pure."""
+"""Places of a site's requests: its one queue, or each of its partitions. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     allowed: int
     """Requests that may still be made there."""
     free: Availability | None = None
-    """What is free there next to all these, which saves planning the queue again for each request; None: the
+    """Availability next to all these jobs, which saves planning the queue again for each request; None: the
     site has only one place."""
     usable: bool = True
     """False: it gets none of the requests that are crafted now, and still sees those of the others."""
@@ -111,7 +111,7 @@ def _with(place: Place, job: PendingJob | None) -> Place:
 
 
 def _planned(home: Place, job: PendingJob, demand: Demand) -> tuple[float, PendingJob]:
-    """When a request will most likely start, and the request with the nodes that it will get."""
+    """The most likely start of a request, and the request with the nodes that it will get."""
     free = home.free
     assert free is not None
     unit = chunk_of(home.rules, home.queue, demand.task) if home.queue.nodes else None
@@ -133,7 +133,7 @@ def _holding(place: Place, job: PendingJob | None, start: float) -> Place:
 
 
 def _beside(home: Place, other: Place, job: PendingJob) -> PendingJob | None:
-    """What a request of one place takes of another (or of its own); None: nothing.
+    """The part of a request of one place that it takes of another (or of its own); None: nothing.
 
     Where no nodes are known, the places are taken to share all of their processors.
     """

@@ -120,7 +120,7 @@ def none_left(limits: Limits, tasks: int) -> str:
 
 
 def _too_wide(shape: RequestShape) -> str:
-    """What a task needs, what the site or its limits give, and what the user can do."""
+    """A sentence on the need of a task, the limits of the site, and a way out for the user."""
     node = shape.rules.granularity
     if shape.task.processors > node > 1:
         need = counted(shape.task.processors, "processor")

@@ -1,4 +1,4 @@
-"""Which pilots serve which demand of a site, what each does for it, and which serve none. Pure."""
+"""Pilots by the demand that they serve, the part of each, and pilots that serve none. Pure."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class CraftingSituation(msgspec.Struct, frozen=True, kw_only=True):
     """The estimated task runtime in seconds (§4.3.1)."""
     task: TaskSize = TaskSize()
     free: Availability | None = None
-    """What the queue leaves free, where it was planned before."""
+    """Availability of the queue, if it was planned before."""
 
     def profile(self, unit: Need | None) -> Profile:
         """The availability profile of the queue for such units. Copy it before you change it."""
@@ -87,7 +87,7 @@ Heuristic = Callable[[CraftingSituation], list[CraftedRequest]]
 
 
 class EarlierTasks(msgspec.Struct, frozen=True, kw_only=True):
-    """What earlier bags of the same kind of task took at this site. Times in seconds."""
+    """Runtimes of earlier bags of the same kind of task at this site. Times in seconds."""
 
     kind: str
     """The kind's name for people, e.g. `fit.py`."""
@@ -103,7 +103,7 @@ class EarlierTasks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the runtimes of some tasks, in seconds."""
+    """Observed runtimes of some tasks, in seconds."""
 
     finished: int = 0
     mean: float = 0.0
@@ -121,7 +121,7 @@ class TaskTimes(msgspec.Struct, frozen=True, kw_only=True):
     first_start: float | None = None
     """The earliest of these starts."""
     told: float | None = None
-    """What their user says that a task takes; None: nothing."""
+    """The runtime that the user expects of a task; None: unknown."""
     earlier: EarlierTasks | None = None
     """Earlier bags of the same kind; None: none are known."""
     ended_after: float = math.inf
@@ -158,7 +158,7 @@ class PilotView(msgspec.Struct, frozen=True, kw_only=True):
     submitted: float | None = None
     """Epoch seconds."""
     reshaped: float | None = None
-    """When its request was changed last (epoch seconds); None: never."""
+    """Epoch seconds of the last change of its request; None: there was none."""
     fixed: bool = False
     """Whether the scheduler has refused to change its request."""
     predicted_start: float | None = None
@@ -190,7 +190,7 @@ class Largest(msgspec.Struct, frozen=True):
 
 
 class Funds(msgspec.Struct, frozen=True, kw_only=True):
-    """What a budget, or a limit of the scheduler, leaves for requests that are made now."""
+    """Funds that a budget, or a limit of the scheduler, leaves for requests that are made now."""
 
     work: float
     """Processors times seconds."""
@@ -212,7 +212,7 @@ class Funds(msgspec.Struct, frozen=True, kw_only=True):
         return int(self.work / p // self.unit) * self.unit - self.grace
 
     def after(self, p: int, tr: float) -> Funds:
-        """What such a request leaves for others."""
+        """Funds that such a request leaves for others."""
         return msgspec.structs.replace(self, work=self.work - self.cost(p, tr))
 
 
@@ -220,7 +220,7 @@ class Threat(msgspec.Struct, frozen=True, kw_only=True):
     """Running tasks of a bag without waiting ones, of which any slot with enough time would start a copy."""
 
     tasks: int = 0
-    """Those that the end of their pilot is likely to cut."""
+    """Number of tasks that the end of their pilot is likely to cut."""
     enough: float = 0.0
     """Seconds that a pilot must last for a copy of one of them."""
 
@@ -232,7 +232,7 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int = 0
     """Tasks without a worker."""
     held: int = 0
-    """Those of them that wait for a formal request: they were preempted on donated nodes too often."""
+    """Tasks among them that wait for a formal request: they were preempted on donated nodes too often."""
     running: int = 0
     """Tasks that a worker holds, at any site."""
     coming: int = 0
@@ -264,13 +264,13 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     paced: bool = False
     """Whether aims of their bag say how many processors it gets, and for how long."""
     funds: Funds = Funds(work=math.inf)
-    """What the requests that are made now may cost together. It is said where all are narrow."""
+    """Funds of all requests that are made now. Known where all requests are narrow."""
     largest: tuple[tuple[str, Largest], ...] = ()
     """By partition (empty: the site has only one) in which larger ones have failed: the largest to make."""
     times: TaskTimes = TaskTimes()
-    """What is known of their runtimes."""
+    """Observed runtimes of the tasks."""
     threat: Threat = Threat()
-    """What pilots may cut, if none of them waits."""
+    """Tasks that pilots may cut, if none of them waits."""
 
     @property
     def wants_pilots(self) -> bool:
@@ -283,7 +283,7 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shape(self) -> TaskShape:
-        """What tells the demands of a site apart."""
+        """Key by which the demands of a site differ."""
         return self.task, self.bag
 
 
@@ -329,7 +329,7 @@ class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
     submissions_left: int | None = None
     """Requests that may still be sent now (`SiteRules.max_submissions`); None: no bound."""
     next_submission: float = 0.0
-    """When the next request may be sent, if none is left (epoch seconds)."""
+    """Epoch seconds from which the next request may be sent, if none is left."""
 
     @property
     def narrow(self) -> bool:
@@ -380,7 +380,7 @@ class Reshape(msgspec.Struct, frozen=True):
 
     pilot: int
     crafted: CraftedRequest
-    """What it becomes; its reason says why, in one sentence."""
+    """The request after the change; its reason says why, in one sentence."""
     demand: Demand
     """Of the shape that the pilot was made for."""
 

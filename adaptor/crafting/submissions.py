@@ -1,4 +1,4 @@
-"""How many submissions a site may still be sent in an hour, or withdrawals. Times are epoch seconds. Pure.
+"""Number of submissions, or withdrawals, that a site may still get in an hour. Times are epoch seconds. Pure.
 
 Equal pilots that stand next to each other are one submission, a pilot array.
 """
@@ -17,12 +17,12 @@ HOUR = 3600.0
 
 
 class Allowance(msgspec.Struct, frozen=True):
-    """What a site may still be sent now."""
+    """Submissions that a site may still get now."""
 
     left: int | None = None
     """Submissions; None: as many as one likes."""
     again: float = 0.0
-    """When the next one may be sent: now, or earlier, unless none is left."""
+    """Epoch seconds from which the next one may be sent: now, or earlier, unless none is left."""
 
 
 def submission_of(crafted: CraftedRequest, shape: tuple[TaskSize, int | None]) -> tuple[object, ...]:
@@ -31,7 +31,7 @@ def submission_of(crafted: CraftedRequest, shape: tuple[TaskSize, int | None]) -
 
 
 class SubmissionCount:
-    """How many submissions requests come to, in the order in which they are made."""
+    """Number of submissions for requests, in the order in which they are made."""
 
     def __init__(self, most: int | None, most_in_array: int) -> None:
         """`most`: submissions; None: no bound."""

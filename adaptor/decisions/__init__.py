@@ -1,1 +1,2 @@
-"""What a site does next: a frozen snapshot goes in, actions with their reasons come out. Pure."""
+"""The decision of a site's next step: a frozen snapshot goes in, actions with their reasons come out.
+Pure."""

@@ -1,4 +1,4 @@
-"""What a decision asks its driver to do, each with its reason. Frozen types.
+"""Actions that a decision asks of its driver, each with its reason. Frozen types.
 
 `Withdraw`, `Reshape` and `Withhold` are the planner's (`adaptor.crafting.situation`). A driver withdraws or
 changes a pilot only while it has not started.
@@ -36,7 +36,7 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
     node: str = ""
     """The idle node that it is for; empty: a formal request."""
     per: PerProcessor = AS_ASKED
-    """What the pilot is charged for with each processor."""
+    """Resources for which the pilot is charged with each processor."""
 
     @property
     def kind(self) -> Allocation:
@@ -57,7 +57,7 @@ class WithdrawStuck(msgspec.Struct, frozen=True):
     pilot: int
     reason: str
     remedy: Remedy = Remedy.OTHER
-    """Which other request it may start instead."""
+    """The change by which another request may start instead."""
     kept: float = 0.0
     """Seconds for which requests as large count as impossible."""
     last: bool = True
@@ -97,7 +97,7 @@ class Explain(msgspec.Struct, frozen=True):
     pilot: int | None = None
     """None: it is of the bags, or of the site."""
     bags: tuple[int, ...] = ()
-    """That it is about; empty: its pilot, or all of the site."""
+    """Bags that the explanation concerns; empty: its pilot, or all of the site."""
 
 
 class Remark(msgspec.Struct, frozen=True):

@@ -1,4 +1,5 @@
-"""What a bag may ask for now, by budget, deadline, preference and max-running, and when its pilots end."""
+"""Requests that a bag may make now, by budget, deadline, preference and max-running, and ends of its
+pilots."""
 
 from __future__ import annotations
 
@@ -249,7 +250,7 @@ def _pilots_of(snapshot: Snapshot, bag: BagFacts) -> list[tuple[BagFacts, SiteFa
 
 
 def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0) -> Course:
-    """Where a bag stands.
+    """State of a bag between its start and its end.
 
     Args:
         needed: seconds that its waiting tasks are known to need at least.

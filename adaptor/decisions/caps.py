@@ -89,7 +89,7 @@ def _site_part(memory: Memory, site: str, demand: Demand, allowance: Allowance, 
 
 
 def _in_step(allowance: Allowance, share: float, least: Request) -> Allowance:
-    """What one of several requests of a step may cost; the smallest is within every part."""
+    """Amount that one of several requests of a step may cost; the smallest request is within every part."""
     assert allowance.amount is not None
     some = allowance.tariff.reservation(allowance.kind, least.p, least.tr)
     mine = max(int(share * allowance.amount), min(some, allowance.amount))

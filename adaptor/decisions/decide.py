@@ -153,7 +153,7 @@ class _Step:
         return part_of(self._snapshot, self._memory, self._statuses, demands)
 
     def _compare_places(self) -> None:
-        """Where the tasks of bags with a budget or an aim should run, once in a step."""
+        """Find where the tasks of bags with a budget or an aim should run, once in a step."""
         if self._statuses:
             return
         self._statuses = statuses_of(self._snapshot, self._draft)

@@ -71,7 +71,7 @@ def _donating(snapshot: Snapshot, name: str, bag: BagFacts, demand: Demand) -> _
 
 
 class _Donating(msgspec.Struct, frozen=True, kw_only=True):
-    """What a site's donated nodes are to a bag."""
+    """Facts about a site's donated nodes as an offer to a bag."""
 
     site: SiteFacts
     donation: DonationFacts
@@ -79,7 +79,7 @@ class _Donating(msgspec.Struct, frozen=True, kw_only=True):
     wanted: DonationDemand
     tariff: Tariff
     nodes: list[NodeView]
-    """Those that the bag has or gets now."""
+    """Nodes that the bag has or gets now."""
     now: float
 
     @property
@@ -156,7 +156,7 @@ class _Donating(msgspec.Struct, frozen=True, kw_only=True):
 def _nodes(
     site: SiteFacts, donation: DonationFacts, bag: BagFacts, wanted: DonationDemand, now: float
 ) -> list[NodeView]:
-    """Those that the bag keeps, and those that it would be given if it were alone."""
+    """Nodes that the bag keeps, and those that it would be given if it were alone."""
     by_name = {node.name: node for node in donation.nodes or ()}
     names = {pilot.node for pilot in site.donated if pilot.bag == bag.id and not pilot.leaving}
     for decision in decide(donation.state(now, [wanted]), donation.hazard):

@@ -183,7 +183,7 @@ class _Wanted(msgspec.Struct, frozen=True):
     demands: tuple[BagDonationDemand, ...]
     """Of one bag with pilots of its own, or of all bags that share theirs."""
     tasks: int
-    """How many of them the node can run at the same time."""
+    """Number of tasks that the node can run at the same time."""
 
     @property
     def bag(self) -> int | None:
@@ -289,7 +289,7 @@ class _Choice:
         return SubmitRequest(crafted=crafted, demand=_demand(wanted), payers=payers, node=node.name, per=per)
 
     def _in_step(self, wanted: _Wanted, allowance: Allowance, least: Request, nodes: int) -> Allowance:
-        """What a node may cost: the nodes of a step share what their payer may spend on them.
+        """Amount that a node may cost: the nodes of a step share what their payer may spend on them.
 
         Else the first node would reserve for its longest use what pays for all of them. The smallest
         request is within every part.

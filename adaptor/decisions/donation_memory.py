@@ -1,4 +1,4 @@
-"""What a driver remembers of a site that donates idle nodes: their states, failures. Pure.
+"""Memory of a site that donates idle nodes: the states of its nodes, and failures. Pure.
 
 Times are epoch seconds, and arguments.
 """
@@ -48,7 +48,8 @@ class DonationMemory:
         self._stuck: dict[str, Backoff] = {}
         """Of nodes whose pilots were taken by the scheduler and did not start."""
         self._given_back: dict[str, float] = {}
-        """When nodes were given back to a local job that may not be seen there yet."""
+        """Epoch seconds at which nodes were given back to a local job that may not be seen there yet, by
+        node."""
         self._changed: set[str] = set()  # nodes that the last look found otherwise than the one before
         self._known: dict[int, DonatedNode] = {}  # by pilot: the last report on its node
         self._closes = math.inf  # until when nodes may be used by the hours of the day, as of the last look
@@ -144,7 +145,7 @@ class DonationMemory:
         return True
 
     def before_looking(self, pilots: PilotTable, now: float) -> None:
-        """Where the nodes have not been looked at for long, their idle periods begin again.
+        """Begin the idle periods of nodes again if the last look at them is long ago.
 
         There is no look while nothing waits, or while the scheduler does not answer. A node that was used
         before the daemon's restart has been idle for as long, at least.
@@ -156,7 +157,7 @@ class DonationMemory:
                 self.seen.begins(pilot.node, pilot.since, now)
 
     def nothing_changed(self, now: float) -> None:
-        """Who looked until now would have seen the nodes as they were in the last step, if that looked."""
+        """Count the nodes as seen until now, in the states of the last step, if that step looked at them."""
         if self.asked and self.observed is not None:
             self.observed = now
 
@@ -184,7 +185,7 @@ class DonationMemory:
         return (*shown, *(_unknown(used[name]) for name in used.keys() - nodes.keys()))
 
     def node_of(self, pilot: Pilot) -> DonatedNode:
-        """What the scheduling of tasks is to know of the node of a pilot."""
+        """Facts about the node of a pilot for the scheduling of tasks."""
         since, report = self.seen.since(pilot.node), self.seen.by_name.get(pilot.node)
         node = self._known[pilot.id] = DonatedNode(
             since=pilot.since if since is None else since,
@@ -227,7 +228,7 @@ class DonationMemory:
         return {*self._refusals, *self._stuck, *self._given_back}
 
     def _trouble(self, node: str, now: float) -> str:
-        """What went wrong at a node so lately that it is not tried again; empty: nothing."""
+        """A recent failure for which a node is not tried again; empty: none."""
         for failures in (self._refusals.get(node), self._stuck.get(node)):
             if failures is not None and failures.waiting(now):
                 return f"{node} could not be used: {failures.reason}"

@@ -1,4 +1,4 @@
-"""What one decision leaves for the next one, of any site. Frozen; the journal does not keep it.
+"""Memory from one decision to the next one, of any site. Frozen; the journal does not keep it.
 
 A restarted daemon begins without it and comes to the same conclusions within seconds.
 """
@@ -26,7 +26,7 @@ def donated_nodes(site: str) -> str:
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """Where should the uncovered tasks of a bag run? The question to the allocation (Ricciardi & Hwang)."""
+    """The question to the allocation (Ricciardi & Hwang): where should the uncovered tasks of a bag run?"""
 
     bag: int
     aim: Aim
@@ -36,12 +36,12 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What changes the answer at once; all else changes little by little."""
+        """Parts whose change asks the question again at once; all else changes little by little."""
         return self.aim, self.progress.waiting, frozenset(self.offers)
 
 
 class AnsweredShares(msgspec.Struct, frozen=True):
-    """Where the tasks of a bag are to run, and the question to which that is the answer."""
+    """Sites at which the tasks of a bag are to run, and the question that this answers."""
 
     to: Question
     split: CostSplit
@@ -51,14 +51,14 @@ class MadeForecast(msgspec.Struct, frozen=True):
     """The last forecast of a bag."""
 
     at: float
-    """When it was made, epoch seconds."""
+    """Epoch seconds at which it was made."""
     forecast: Forecast
     finished: int = 0
     """Tasks with a result by then."""
 
 
 class KnownProfile(msgspec.Struct, frozen=True):
-    """What is free at a site, and the queue and the own requests that it was computed from."""
+    """Free processors of a site, and the queue and own requests from which they were computed."""
 
     queue: QueueState
     unseen: tuple[PendingJob, ...]

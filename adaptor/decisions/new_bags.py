@@ -1,4 +1,4 @@
-"""What a new bag needs: a node that holds its tasks, and a budget that holds a request. Pure."""
+"""Conditions for a new bag: a node that holds its tasks, and a budget that holds a request. Pure."""
 
 from __future__ import annotations
 

@@ -30,13 +30,13 @@ def take_snapshot(
     scores: Mapping[Kind, Sequence[float]] = MappingProxyType({}),
     foresees: bool = False,
 ) -> Snapshot:
-    """What one step of `site` decides on.
+    """The snapshot on which one step of `site` decides.
 
     Args:
         forecast_kept: bags whose first forecast is kept, ended ones too.
-        sites: all that serve the same bags; the queue and the nodes of `site` were read for this step.
+        sites: all sites that serve the same bags; the queue and the nodes of `site` were read for this step.
         midnight: some local midnight, epoch seconds.
-        scores: by kind of forecast: how far earlier ones were off, the oldest first.
+        scores: by kind of forecast: errors of earlier ones, the oldest first.
         foresees: whether all bags are forecast, else only those for whom `bags_ahead` needs it.
     """
     demands, state = broker.demands(site, now), broker.state

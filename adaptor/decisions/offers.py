@@ -1,4 +1,4 @@
-"""What the sites offer for a bag now, as input of the allocation (Ricciardi & Hwang 2011)."""
+"""Offers of the sites to a bag now, as input of the allocation (Ricciardi & Hwang 2011)."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _question(
 
 
 def aim_of(ledger: Statements, bag: BagFacts) -> Aim:
-    """What its user wants. A budget alone is there to be used; a deadline alone is to be cheap."""
+    """The aim of a bag's user. A budget alone is there to be used; a deadline alone is to be cheap."""
     balance = ledger.budget_of(bag.id)
     return Aim(
         deadline=bag.spec.deadline,
@@ -143,7 +143,7 @@ def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:
 def _offers(
     snapshot: Snapshot, status: SiteStatus, bag: BagFacts, site: SiteFacts, demand: Demand, task: TaskTime
 ) -> tuple[SiteOffer, ...]:
-    """What new requests could buy at a site, within its limits and next to its queue."""
+    """Slots that new requests could buy at a site, within its limits and next to its queue."""
     now = snapshot.now
     # Whether the budgets hold a request: the site's, and the bag's unless a pilot may give credits back.
     rooms = [budgeted.left for budgeted in snapshot.ledger.budgets_at(site.name, now)]
@@ -165,7 +165,7 @@ def _offers(
 
 
 def explicit_offer(ledger: Statements, site: SiteFacts, size: TaskSize, task: TaskTime) -> SiteOffer:
-    """What slots for such tasks cost in formal requests of a site; none of them yet."""
+    """Cost of slots for such tasks in formal requests of a site; the number of processors is still 0."""
     tariff = tariff_for(ledger, site, size)
     return SiteOffer(
         name=site.name,

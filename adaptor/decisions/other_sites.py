@@ -70,7 +70,7 @@ def statuses_of(snapshot: Snapshot, draft: MemoryDraft) -> dict[str, SiteStatus]
 def part_of(
     snapshot: Snapshot, memory: Memory, statuses: dict[str, SiteStatus], demands: Sequence[Demand]
 ) -> SitePart:
-    """What the division leaves to this site, by its demands."""
+    """The part of the tasks that the division leaves to this site, by its demands."""
     parts = divide(statuses, snapshot.groups, targets(memory, compared(snapshot)))
     return by_demand(parts[snapshot.site], snapshot.site, snapshot.groups, demands)
 
@@ -142,7 +142,7 @@ def _closed(site: SiteFacts, now: float) -> str:
 
 
 def _known_profile(view: PlanningView, last: KnownProfile | None) -> KnownProfile | None:
-    """What is free next to the queue and the requests submitted since it was read; None: never read."""
+    """Free processors next to the queue and to requests since it was read; None: the queue was never read."""
     queue = view.queue
     if queue is None:
         return None

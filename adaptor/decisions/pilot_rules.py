@@ -120,7 +120,7 @@ def covering_processors(pilot: Pilot, there: int, now: float) -> int:
 
 
 def on_arrivals(site: str, pilot: Pilot, now: float) -> Iterator[Remark]:
-    """What workers got less of than was asked for, and which nodes have none."""
+    """Remarks on nodes that gave workers less than was asked for, and on nodes without a worker."""
     for node, arrival in pilot.arrivals.items():
         if arrival.shortfalls and node not in pilot.notes:
             text = f"{gave_less(node, arrival.shortfalls)}; `adaptor site check {site} --live` shows more"
@@ -131,7 +131,7 @@ def on_arrivals(site: str, pilot: Pilot, now: float) -> Iterator[Remark]:
 
 
 def _without_worker(pilot: Pilot, now: float) -> str:
-    """Which nodes of a running pilot have had no worker for too long; empty: none.
+    """A sentence on nodes of a running pilot that have had no worker for too long; empty: none.
 
     After a restart the daemon does not know which workers had come and left before.
     """

@@ -34,20 +34,20 @@ LOSS_WORDS = {
     PilotState.PREEMPTED: AttemptOutcome.PREEMPTED,
     PilotState.CANCELLED: AttemptOutcome.CANCELLED,
 }
-"""What the end of a pilot says of the attempts that ended with it; others are merely lost."""
+"""Outcome of the attempts that ended with a pilot, by the pilot's end; other attempts are merely lost."""
 
 
 class Arrival(msgspec.Struct, frozen=True):
     """A worker that has called from a node of its pilot."""
 
     processors: int
-    """That its pilot asked for there."""
+    """Processors that its pilot asked for there."""
     shortfalls: tuple[Shortfall, ...] = ()
-    """What it got less of."""
+    """Resources of which the worker got less."""
 
 
 class Absence(msgspec.Struct, frozen=True):
-    """What an answer of the scheduler that does not name a pilot says of it."""
+    """The scheduler's answer about a pilot that it does not name."""
 
     denied: bool = False
     """The scheduler says that it has no such job."""
@@ -66,7 +66,7 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     """
 
     submitted: float = 0.0
-    """When the intent was written down."""
+    """Epoch seconds at which the intent was written down."""
     tag: str = ""
     """By which the scheduler knows that it is ours."""
     array: int | None = None
@@ -82,15 +82,15 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     yielded: float | None = None
     """Seconds from the call to make room until nothing of it ran."""
     known_since: float = 0.0
-    """When this daemon learned of it."""
+    """Epoch seconds at which this daemon learned of it."""
     first_hello: float | None = None
-    """When its first worker called; None: none has."""
+    """Epoch seconds at which its first worker called; None: none has."""
     worked: bool = False
     """Whether a task was ever leased to it."""
     cancel_sent: float | None = None
-    """When the scheduler was last told to end it; None: never."""
+    """Epoch seconds of the last order to the scheduler to end it; None: there was none."""
     notes: Mapping[str, str] = {}
-    """What is wrong with it, as reported: by node, by NODES, or by "" for the pilot itself."""
+    """Problems of the pilot, as reported: by node, by NODES, or by "" for the pilot itself."""
     nodes: tuple[str, ...] = ()
     """While it runs, as the scheduler names them; empty: not known."""
     arrivals: Mapping[str, Arrival] = {}
@@ -104,7 +104,8 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     held: int | None = None
     """Processors that it has by the scheduler's own count, since it started; None: that is not told."""
     unheard: str | None = None
-    """What workers that never reached the daemon left in its folder; None: not looked at yet."""
+    """Messages in its folder from workers that never reached the daemon; None: the folder was not read
+    yet."""
     wanted_since: float | None = None
     """Of a donated node: since when a local job has been seen to want it."""
     without_worker_since: float | None = None
@@ -112,15 +113,15 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     fell_silent: bool = False
     """Whether a worker of it fell silent: it may report again."""
     told_partition: str = ""
-    """Where the scheduler last had it; empty: not told yet."""
+    """Partition where the scheduler last had it; empty: not known yet."""
     put_back: bool = False
     """Whether it ran before and was put back into the queue."""
     begins: float | None = None
-    """As of `JobReport`."""
+    """Epoch seconds until which the scheduler holds it in its queue; None: it does not, or does not say."""
     misses: int = 0
     """Answers in a row that did not name it."""
     missing_since: float | None = None
-    """When the first of them came."""
+    """Epoch seconds of the first of these answers; None: the last one named it."""
     wait_known: bool = False
     """Whether its site has learned how long it waited."""
 
@@ -133,7 +134,7 @@ class Pilot(PilotView, frozen=True, kw_only=True):
 
     @property
     def since(self) -> float:
-        """When it started, or was submitted where it has not."""
+        """Epoch seconds of its start, or of its submission before it starts."""
         return self.submitted if self.started is None else self.started
 
     @property
@@ -216,9 +217,9 @@ class Pilot(PilotView, frozen=True, kw_only=True):
 
 
 def request_told(pilot: Pilot, report: JobReport, asked: Request, reserved: Request) -> Request:
-    """What a pilot asks for by the scheduler's word, with tr in the scheduler's resolution.
+    """The pilot's request as the scheduler shows it, with tr in the scheduler's resolution.
 
-    Of one that has started it is what it got: a request with a least time may get less than its tr.
+    After its start this is what it got: a request with a least time may get less than its tr.
 
     Its owner may have changed it by hand, the processors until it starts and tr at any time; or a daemon that
     did not live to hear whether the scheduler took its change. Of a job that has started, a scheduler may
@@ -226,8 +227,8 @@ def request_told(pilot: Pilot, report: JobReport, asked: Request, reserved: Requ
     time limit or the ledger shows that a change was on its way.
 
     Args:
-        asked: what it asks for as far as is known.
-        reserved: what is set aside for it, which is the larger while a change is on its way.
+        asked: its request as far as is known.
+        reserved: the reserved request, which is the larger one while a change is on its way.
     """
     tr = asked.tr if report.limit is None else int(min(report.limit, NO_LIMIT))
     there = report.processors
@@ -253,7 +254,7 @@ def limited(pilots: Iterable[Pilot]) -> dict[str, str]:
 
 
 def has_become(report: JobReport, told: Request, known: Request) -> str:
-    """What the scheduler has made of a request, or its owner by hand."""
+    """A sentence on the change of a request by the scheduler, or by its owner by hand."""
     started = report.state is not JobState.QUEUED
     if started and told.p == known.p and known.least is not None and known.least <= told.tr < known.tr:
         got = format_duration(told.tr)
@@ -268,7 +269,7 @@ def moved_to(pilot: Pilot, report: JobReport) -> str:
 
 
 def expected_start(pilot: Pilot, queue: QueueState | None, now: float) -> float | None:
-    """When a queued pilot is expected to start (epoch seconds), by the scheduler's plan or as predicted.
+    """Expected start of a queued pilot (epoch seconds), by the scheduler's plan or as predicted.
 
     None: it does not start as it is, its start is unknown, or the time has passed.
     """
@@ -281,13 +282,13 @@ def expected_start(pilot: Pilot, queue: QueueState | None, now: float) -> float 
 
 
 def told_end(pilot: Pilot) -> str:
-    """How a pilot ended, for the user."""
+    """A pilot's end, in words for the user."""
     ran = f" after {format_duration(pilot.ended - pilot.started)}" if pilot.started and pilot.ended else ""
     return f"{pilot.state.value}{ran}{f': {pilot.end_reason}' if pilot.end_reason else ''}"
 
 
 def told_ends(pilots: Sequence[Pilot]) -> str:
-    """How pilots ended, all of them in the same way, for the user."""
+    """The end of several pilots that ended in the same way, in words for the user."""
     first = pilots[0]
     if len(pilots) == 1:
         return told_end(first)
@@ -393,7 +394,7 @@ class PilotTable(Mapping[int, Pilot]):
 
     @property
     def concerned(self) -> tuple[Pilot, ...]:
-        """Those that a rule on single pilots may concern: all but the settled ones."""
+        """Pilots that a rule on single pilots may concern: all but the settled ones."""
         return (*self.requests.values(), *self.unsettled.values())
 
     def __getitem__(self, id: int) -> Pilot:

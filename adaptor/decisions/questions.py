@@ -1,4 +1,4 @@
-"""What a step of a site (`adaptor.decisions.step`) asks of its driver, and the answers.
+"""Questions of a step of a site (`adaptor.decisions.step`) to its driver, and the answers.
 
 Times are epoch seconds.
 """
@@ -22,7 +22,7 @@ from adaptor.scheduling.workers import Worker
 
 
 class Ask(enum.Enum):
-    """What a step asks for; the field of `Reply` with this name has the answer."""
+    """Kind of question of a step; the field of `Reply` with this name has the answer."""
 
     LIMITS = enum.auto()
     PILOTS = enum.auto()
@@ -55,7 +55,7 @@ class IntendChange(msgspec.Struct, frozen=True):
 
     action: Reshape
     asked: Request
-    """As the scheduler takes it."""
+    """The request in the form that the scheduler takes."""
 
 
 class Submit(msgspec.Struct, frozen=True):
@@ -106,10 +106,10 @@ class PilotsEnded(msgspec.Struct, frozen=True):
 
 
 class LeftBehind(msgspec.Struct, frozen=True, kw_only=True):
-    """What the workers of a pilot left in its folder."""
+    """Files that the workers of a pilot left in its folder, decoded."""
 
     results: Sequence[Result] = []
-    """Those that they wrote down when they left without an acknowledgement."""
+    """Results that workers wrote down when they left without an acknowledgement."""
     complaints: str = ""
     """Of workers that could not reach the daemon, one sentence each."""
     last_words: str = ""
@@ -117,19 +117,19 @@ class LeftBehind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PilotNews(msgspec.Struct, frozen=True, kw_only=True):
-    """What the scheduler says of a pilot, and what its workers left behind."""
+    """News of a pilot from the scheduler, and the files that its workers left behind."""
 
     pilot: int
     report: JobReport | None
     """None: the scheduler does not name it."""
     absence: Absence = LEFT_OUT
-    """What the answer says of one that it does not name."""
+    """The scheduler's answer about a pilot that it does not name."""
     left: LeftBehind | None = None
     """None: its folder was not read."""
 
 
 class Answer(enum.Enum):
-    """What became of a request, of a change, or of an order to cancel."""
+    """Fate of a request, of a change, or of an order to cancel."""
 
     TAKEN = enum.auto()
     REFUSED = enum.auto()
@@ -146,7 +146,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     now: float
     limits: Limits | None = None
     pilots: Sequence[PilotNews] | None = None
-    """Those of which something is known now."""
+    """News of the pilots of which something is known now."""
     strays: Sequence[OwnJob] = ()
     """Jobs with tags of this site that are no pilots of which anything is known."""
     nodes: Sequence[NodeReport] | None = None

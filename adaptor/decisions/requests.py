@@ -30,7 +30,7 @@ def billed(rules: SiteRules, request: Request) -> Request:
 
 
 def shape_of(site: SiteFacts, demand: Demand, partition: str = "") -> RequestShape:
-    """How requests for these tasks are shaped in a partition of a site; empty: the site has only one."""
+    """The shape of requests for these tasks in a partition of a site; empty: the site has only one."""
     queue = site.queue and queue_in(site.queue, partition)
     return RequestShape.for_demand(rules_in(site.rules, partition), queue, demand)
 
@@ -100,7 +100,7 @@ def one_trial_at_a_time(site: SiteFacts, demand: Demand) -> Demand:
 
 
 def per_processor(rules: SiteRules, queue: QueueState | None, task: TaskSize) -> PerProcessor:
-    """What a request for such tasks may hold with each processor that it asks for."""
+    """Resources that a request for such tasks may hold with each processor that it asks for."""
     unit = unit_of(rules, queue, task)
     gpus = task.nodes * task.gpus_for(unit.tasks) / unit.processors if task.gpus else 0.0
     return PerProcessor(gpus, rules.held_each)
@@ -161,7 +161,7 @@ def ends_with_units(bag: BagFacts, ledger: Statements, site: SiteFacts) -> bool:
 def purse_of(
     ledger: Statements, site: SiteFacts, bag: BagFacts, kind: Allocation = "explicit"
 ) -> Purse | None:
-    """What the budget of a bag pays for here; None: it has none."""
+    """Processor-time that the budget of a bag pays for here; None: the bag has no budget."""
     balance = ledger.budget_of(bag.id)
     if balance is None:
         return None
@@ -176,19 +176,19 @@ def end_takes(site: SiteFacts) -> float:
 
 
 def pilot_start(pilot: Pilot, now: float) -> float:
-    """When it started, or will at the earliest; epoch seconds."""
+    """Epoch seconds of the pilot's start, or of its earliest possible start."""
     return max(now, pilot.predicted_start or now) if pilot.started is None else pilot.started
 
 
 def expected_end(bag: BagFacts, ledger: Statements, site: SiteFacts, pilot: Pilot, now: float) -> float:
-    """When a pilot ends unless there is a reason to go on; epoch seconds."""
+    """Epoch seconds at which a pilot ends unless there is a reason to go on."""
     with_unit = ends_with_units(bag, ledger, site) and bag.spec.deadline is None  # which is a reason
     ends = unit_end(ledger, site, pilot, now) if with_unit else None
     return pilot_start(pilot, now) + pilot.granted if ends is None else ends
 
 
 def unit_end(ledger: Statements, site: SiteFacts, pilot: Pilot, now: float) -> float | None:
-    """When a pilot has to end so that it is charged for no further unit, epoch seconds.
+    """Epoch seconds at which a pilot has to end to be charged for no further unit.
 
     None: its request ends with the unit that is paid.
     """

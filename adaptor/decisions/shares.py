@@ -1,4 +1,4 @@
-"""Where the tasks of bags with a budget or an aim should run, answered again as things change."""
+"""Sites at which the tasks of bags with a budget or an aim should run, found again as things change."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def answered(memory: Memory, questions: Sequence[Question]) -> Memory:
 
 
 def shares_of(memory: Memory, bag: int) -> CostSplit | None:
-    """Where the tasks of a bag should run; None: wherever they finish first."""
+    """Sites at which the tasks of a bag should run; None: wherever they finish first."""
     answer = memory.shares.get(bag)
     return None if answer is None else answer.split
 

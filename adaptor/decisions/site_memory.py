@@ -1,4 +1,4 @@
-"""What a driver keeps of one site between its steps: pilots, failures, waits, the pad. Pure.
+"""Memory of one site between its steps: pilots, failures, waits, the pad. Pure.
 
 The daemon and the simulation keep the same: both tell it what happened and when, and take snapshots of it.
 Times are epoch seconds, and arguments.
@@ -71,21 +71,21 @@ class SiteMemory:
         self.settings = settings
         self.name = settings.name
         self.rules = settings.rules
-        """How requests are shaped, by what is known now: the pad is longer than configured where the start-up
-        of pilots was seen to take longer."""
+        """Rules by which requests are shaped, by present knowledge: the pad is longer than configured if the
+        start-up of pilots was seen to take longer."""
         self.limits_known = limits_known
         self.pilots = PilotTable()  # those in the system
         self.queue: QueueState | None = None
-        """As read for this step; None while nothing waits, or while the scheduler does not answer."""
+        """The queue as read for this step; None: nothing waits, or the scheduler does not answer."""
         self.seen: QueueState | None = None  # as last read, however long ago that was
         self._doubts: set[str] = set()  # those that were explained already
         self.problem = ""  # why the scheduler does not answer; empty: it does
         self.problem_since: float | None = None  # since when it has not answered; None: it does
         self.asked_since: float | None = None
-        """When the question was asked that it has not answered yet; None: there is none."""
+        """Epoch seconds of the start of the pending scheduler question; None: none is pending."""
         self.unreachable = ""  # why workers could not reach the daemon; empty: they can
         self.unreachable_because = ""
-        """What may keep workers from reaching the daemon, as a question to the user."""
+        """A likely reason why workers do not reach the daemon, as a question to the user; empty: none."""
         self.refusals = ShapeBackoffs(first=30, most=900)
         """Formal requests in a row that the scheduler did not take."""
         self.stuck = ShapeBackoffs(first=60, most=3600)
@@ -126,8 +126,8 @@ class SiteMemory:
         can_reshape: bool,
         most_in_array: int,
     ) -> None:
-        """How the scheduler rounds, how much of a free slot it needs, whether it starts requests with less,
-        changes them in its queue and takes arrays: known with its first answer."""
+        """Take over the scheduler's first answer: its roundings, the part of a free slot that it needs, and
+        whether it starts requests with less, changes them in its queue and takes arrays."""
         self.rules = msgspec.structs.replace(
             self.rules,
             time_resolution=time_resolution,
@@ -180,7 +180,8 @@ class SiteMemory:
             backoffs.keep(shapes)
 
     def next_try(self, now: float) -> float:
-        """When formal requests are made again that are held off after failures; `math.inf`: none are."""
+        """Epoch seconds of the next try of formal requests that are held off after failures; `math.inf`: none
+        are."""
         ends = [end for backoffs in self._backoffs for end in backoffs.ends if end > now]
         return min(ends, default=math.inf)
 
@@ -222,7 +223,7 @@ class SiteMemory:
         )
 
     def _coming_submissions(self) -> int:
-        """Those of formal requests that are decided."""
+        """Number of submissions for the formal requests that are decided."""
         formal = (submit for submit in self.submitting if not submit.node)
         arrays = (sum(1 for _ in alike) for _, alike in groupby(formal, lambda submit: submit.alike))
         return sum(math.ceil(pilots / self.rules.most_in_array) for pilots in arrays)

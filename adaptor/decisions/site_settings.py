@@ -1,4 +1,4 @@
-"""What the configuration and the kind of scheduler say of a site. Frozen types."""
+"""Settings of a site from the configuration and its kind of scheduler. Frozen types."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from adaptor.donation.situation import DonationRules
 
 
 class DonationSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a site donates idle nodes."""
+    """Settings by which a site donates idle nodes."""
 
     rules: DonationRules
     preemptible: bool
@@ -19,7 +19,7 @@ class DonationSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the configuration and the kind of scheduler say of a site."""
+    """Settings of a site from the configuration and its kind of scheduler."""
 
     name: str
     rules: SiteRules

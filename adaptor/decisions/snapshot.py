@@ -32,7 +32,7 @@ from adaptor.scheduling.state import SiteTerms
 
 
 class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """How a site donates idle nodes, and what is known of them."""
+    """Rules by which a site donates idle nodes, and facts about the nodes."""
 
     rules: DonationRules
     preemptible: bool
@@ -41,13 +41,13 @@ class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that a node may be used at most."""
     hazard: Hazard
     idleness: Idleness
-    """What the hazard was learned from, and how often idle periods begin."""
+    """Idle periods from which the hazard was learned, and their frequency."""
     known: Sequence[NodeReport]
     """All nodes as last seen, those that local jobs have among them."""
     asked: bool
     """Whether anybody has asked for the nodes in this step."""
     nodes: tuple[NodeView, ...] | None
-    """Those that are idle or used; None: the scheduler does not answer."""
+    """Nodes that are idle or used; None: the scheduler does not answer."""
     midnight: float
     """Some local midnight."""
     fruitless: Holdoff
@@ -56,7 +56,7 @@ class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Donated nodes in a row that could not be used."""
 
     def state(self, now: float, demands: Iterable[DonationDemand]) -> DonationState:
-        """What one step of the donation decides on, for these waiting tasks."""
+        """The state on which one step of the donation decides, for these waiting tasks."""
         return DonationState(
             now=now, nodes=self.nodes, rules=self.rules, demands=tuple(demands), midnight=self.midnight
         )
@@ -69,7 +69,7 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     rules: SiteRules
     heuristic: str
     queue: QueueState | None
-    """As last read, however long ago; None: never."""
+    """The queue as last read, however long ago; None: it was never read."""
     requests: tuple[Pilot, ...] = ()
     """The pilots of formal requests in the system."""
     donated: tuple[Pilot, ...] = ()
@@ -80,7 +80,7 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Requests that are decided and not submitted yet."""
     waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
     jobs: RunShares = msgspec.field(default_factory=RunShares)
-    """Which shares of their time limits local jobs run."""
+    """Shares of their time limits that local jobs run."""
     refused: ShapeHoldoffs = ShapeHoldoffs()
     """Requests in a row that the scheduler did not take."""
     stuck: ShapeHoldoffs = ShapeHoldoffs()
@@ -94,11 +94,11 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     unusable: str = ""
     """Why no pilot could be of any use now; empty: it could."""
     unreachable_because: str = ""
-    """What may keep its workers from reaching the daemon, as a question to the user."""
+    """A likely reason why its workers do not reach the daemon, as a question to the user; empty: none."""
     problem_since: float | None = None
     """Since when the scheduler has not answered; None: it does."""
     asked_since: float | None = None
-    """When the question was asked that it has not answered yet; None: there is none."""
+    """Epoch seconds of the start of the pending scheduler question; None: none is pending."""
     command_timeout: float = 60.0
     poll: float = 15.0
     """Seconds between two looks at its queue."""
@@ -107,7 +107,7 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def pilots(self) -> tuple[Pilot, ...]:
-        """Those in the system."""
+        """The pilots in the system."""
         return (*self.requests, *self.donated)
 
     def silence(self, now: float) -> float:
@@ -127,11 +127,11 @@ class BagAhead(msgspec.Struct, frozen=True):
     alone: bool
     """Whether it has pilots of its own."""
     others: OtherBags = OtherBags()
-    """That take turns with it."""
+    """Bags that take turns with it."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What one step of one site decides on."""
+    """All on which one step of one site decides."""
 
     now: float
     site: str
@@ -142,15 +142,15 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Of this site, as read for this step; None: the scheduler does not answer, or nothing waits."""
     terms: dict[str, SiteTerms]
     demands: tuple[Demand, ...] = ()
-    """What this site's formal requests are wanted for, by shape of task."""
+    """Tasks for which this site's formal requests are made, by shape of task."""
     payers: tuple[dict[int, float], ...] = ()
     """By demand: the bags whose waiting tasks make it, and how many each has."""
     groups: tuple[TaskGroup, ...] = ()
     """The waiting tasks by shape and by the sites at which they may run."""
     donation_demands: tuple[BagDonationDemand, ...] = ()
-    """What may be started on donated nodes of this site, by bag."""
+    """Tasks that may be started on donated nodes of this site, by bag."""
     bags: dict[int, BagFacts] = {}
-    """Those that have pilots of their own."""
+    """Bags that have pilots of their own."""
     ledger: Ledger
     """A copy that no decision and no other code changes."""
     memory: Memory

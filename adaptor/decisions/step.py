@@ -67,10 +67,10 @@ from adaptor.units import counted, folded, format_duration
 
 
 class Common(Protocol):
-    """What all sites of a driver share."""
+    """State that all sites of a driver share."""
 
     decided: Memory
-    """What the last decision of any site leaves for the next one."""
+    """Memory that the last decision of any site leaves for the next one."""
 
     @property
     def broker(self) -> Broker: ...
@@ -159,7 +159,7 @@ class Step:
         yield from self._ask(Explain("state", known))
 
     def observe_pilots(self) -> Steps:
-        """What became of the pilots: one bulk question."""
+        """Ask the scheduler one bulk question about the pilots, and act on the answer."""
         if not self._site.pilots:
             return
         reply = yield from self._ask(Ask.PILOTS)

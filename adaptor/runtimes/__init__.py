@@ -1,1 +1,1 @@
-"""What is known of the runtimes of tasks: learned, summed, sampled, and what they may be. Pure."""
+"""Runtimes of tasks: learned, summed, sampled, and the distributions that are possible. Pure."""

@@ -120,7 +120,7 @@ class RuntimeLearner:
 
     @property
     def rule(self) -> RuntimeRule:
-        """How it learns, with the present initial estimate."""
+        """Rule by which it learns, with the present initial estimate."""
         return RuntimeRule(
             initial=self._initial, factor=self._factor, longest=self._possible, even_odds=self._even_odds
         )

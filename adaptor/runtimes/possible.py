@@ -42,7 +42,7 @@ _FURTHER = 6  # runtimes of a case that are drawn from the tail
 
 
 class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the runtimes of a bag's tasks, in seconds."""
+    """Observations of the runtimes of a bag's tasks, in seconds."""
 
     finished: Sequence[float] = ()
     """Runtimes of finished tasks; of many a sample, of one in `every`."""
@@ -52,7 +52,7 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True):
     running: Sequence[float] = ()
     """For how long the running tasks have run."""
     guess: float
-    """What a task takes before anything is known."""
+    """Guessed runtime of a task before anything is known."""
     surety: float
     """Deviation of the logarithm of the guess."""
     tasks: int
@@ -60,7 +60,7 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ParetoTail(msgspec.Struct, frozen=True):
-    """What lies beyond a threshold in one case, up to the longest task of it."""
+    """Distribution beyond a threshold in one case, up to the longest task of it."""
 
     tail: Tail
     threshold: float
@@ -88,11 +88,11 @@ class Atom(msgspec.Struct, frozen=True):
     beyond: float = 0.0
     """If above 0: it stands for tasks of which only this is known, that they take longer."""
     tail: ParetoTail | None = None
-    """How much longer; None: by the log-normal tail of the case."""
+    """Distribution of the time beyond; None: by the log-normal tail of the case."""
 
 
 class Runtimes(Protocol):
-    """What the runtimes of the tasks that have not finished may be, in one case. Seconds."""
+    """Possible runtimes of the tasks that have not finished, in one case. Seconds."""
 
     @property
     def mean(self) -> float:
@@ -162,7 +162,8 @@ class _OtherKind(msgspec.Struct, frozen=True):
     """Seconds."""
 
     def chance(self, survival: float) -> float:
-        """That a running task is one of them, if this share of the others would have run as long."""
+        """Chance that a running task is one of them, if the share `survival` of the others would have run as
+        long."""
         return self.share / (self.share + (1 - self.share) * survival)
 
 
@@ -215,7 +216,7 @@ class RuntimeCases:
         return MixedRuntimes(atoms, (middle, spread), draw)
 
     def _long_ones(self) -> Atom:
-        """What lies beyond the threshold, by one of the likely tails up to the longest task of the bag."""
+        """Tasks beyond the threshold, by one of the likely tails up to the longest task of the bag."""
         draw, known = self._draw, self._known
         share = (self._exceeding + 1) / (len(self._finished) + 1)
         left = max(1.0, known.tasks - len(self._finished) * known.every)
@@ -244,9 +245,11 @@ class RuntimeCases:
         return _OtherKind(share, usual * _SEEN * (_MOST_TIMES / _SEEN) ** draw.random())
 
     def _chances_of_others(self, middle: float, spread: float) -> list[float]:
-        """That there are no such tasks, and that they are each share of all (`_SHARES`).
+        """Chances that there are no such tasks, and that they are each share of all (`_SHARES`), up to a
+        factor.
 
-        That none has finished speaks against them; each running task that is older than usual, for them.
+        Finished tasks, none of which is one of them, speak against them; running tasks older than usual speak
+        for them.
         """
         running = [
             (survival(ran, middle, spread), weight / self._known.every)

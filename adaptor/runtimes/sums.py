@@ -1,4 +1,4 @@
-"""What is known of a bag's task runtimes, in running sums: no step looks at single tasks."""
+"""Runtimes of a bag's tasks, in running sums: no step looks at single tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How likely a task that has run for a time runs on up to another. Pure; times in seconds."""
+"""Chance that a task that has run for a time runs on up to another. Pure; times in seconds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Survival:
             self._outlive.append(self._outlive[-1] * (1 - finished.every / (still + 1)))
 
     def chance(self, ran: float, until: float) -> float:
-        """That a task which has run for `ran` still runs after `until` seconds."""
+        """Chance that a task that has run for `ran` still runs after `until` seconds."""
         first, last = (bisect_right(self._finished, time) for time in (ran, until))
         known = max(ran, self.longest)
         return self._outlive[last] / self._outlive[first] * (min(1.0, known / until) ** 2 if until else 1.0)

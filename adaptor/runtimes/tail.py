@@ -1,6 +1,6 @@
-"""How far beyond a threshold the long tasks of a bag run: of a log-normal distribution, and of any. Pure.
+"""Runtimes of the long tasks of a bag beyond a threshold: of a log-normal distribution, and of any. Pure.
 
-What exceeds a high threshold follows a generalised Pareto distribution, whatever the distribution is
+The part above a high threshold follows a generalised Pareto distribution, whatever the distribution is
 (Pickands 1975; Coles 2001, §4). A few exceedances leave its shape in doubt, so no shape is chosen: all of a
 grid are weighed by their likelihood, tasks that still run counting as what they are, censored.
 
@@ -41,7 +41,7 @@ def beyond(ran: float, middle: float, spread: float, draw: random.Random) -> flo
 
 
 def survival(ran: float, middle: float, spread: float) -> float:
-    """How many log-normal tasks run longer than that, as a share of all."""
+    """Share of log-normal tasks that run longer than `ran`."""
     return math.exp(max(-60.0, log_survival((math.log(ran) - middle) / spread)))
 
 

@@ -1,4 +1,4 @@
-"""How long a task runs on a site, and what that means for a processor that runs one after another."""
+"""Runtime of a task on a site, and its meaning for a processor that runs one task after another."""
 
 from __future__ import annotations
 

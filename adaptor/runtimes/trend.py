@@ -21,7 +21,7 @@ from adaptor.runtimes.tail import beyond
 LEAST = 1e-3  # seconds: no task is shorter
 _FEWEST = 8  # finished tasks from which on a trend can be seen
 _PRIOR = 0.1
-"""How many files are taken to be sorted by something that runtimes go with, before any task has finished."""
+"""Assumed share of files whose order goes with the runtimes, before any task has finished."""
 _UNSURE = 0.3  # deviation of the logarithm of how much steeper or flatter a trend goes on
 _IN_ORDER = 0.97
 """Share of the tasks up to a place of the file that have finished, so that these are taken to be in order."""
@@ -29,7 +29,7 @@ _NORMAL = NormalDist()
 
 
 class Trend(msgspec.Struct, frozen=True, kw_only=True):
-    """How runtimes go along the file, in one case."""
+    """Trend of runtimes along the file, in one case."""
 
     slope: float
     """Of the logarithm of the runtime, by the scale."""
@@ -62,10 +62,10 @@ class _Fit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trends(msgspec.Struct, frozen=True):
-    """What may be."""
+    """Possible trends."""
 
     chance: float = 0.0
-    """That there is a trend."""
+    """Chance that there is a trend."""
     fits: tuple[_Fit, ...] = ()
     chances: tuple[float, ...] = ()
 

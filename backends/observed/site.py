@@ -62,7 +62,7 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
     default_memory: int | None = None
     """Bytes for each processor of a request that names none; None: memory is not counted."""
     processor_step: int = 1
-    """A request gets a multiple of these processors of each node, as in `QueueState`; so is the next field."""
+    """A request gets a multiple of these processors of each node. Field of `QueueState`, as is the next."""
     most_memory: int | None = None
 
     @property

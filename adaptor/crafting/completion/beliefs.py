@@ -1,4 +1,4 @@
-"""What the runtime of a bag's tasks may be, from what has been seen of them. Pure; times are seconds."""
+"""Beliefs about the runtime of a bag's tasks, from what has been seen of them. Pure; times are seconds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Belief(msgspec.Struct, frozen=True):
     mean: float
     longest: float
     weight: float = 1.0
-    """Those of all beliefs make 1."""
+    """Weight of the belief; the weights of all beliefs make 1."""
 
     @property
     def alike(self) -> bool:
@@ -43,12 +43,12 @@ class Belief(msgspec.Struct, frozen=True):
 
 
 def beliefs(times: TaskTimes, now: float, running: int, rules: SiteRules) -> list[Belief]:
-    """What the runtimes may be: one belief once enough tasks have finished, before that a ladder of them.
+    """Beliefs about the runtimes: one once enough tasks have finished, before that a ladder of them.
 
-    The rungs are `60 s × 2^k`, all equally likely. Where the user says what a task takes, or earlier bags of
-    the kind do, they are closer and most of the weight is near that time. Those that a task has outlasted,
-    and those beyond its time-out, are left out. Tasks that still run or were cut count with half of what they
-    may still need, else the short ones, which finish first, would speak for all.
+    The rungs are `60 s × 2^k`, all equally likely. If the runtime is known from the user or from earlier bags
+    of the kind, the rungs are closer and most of the weight is near that time. Rungs that a task has
+    outlasted, and rungs beyond its time-out, are left out. Tasks that still run or were cut count with half
+    of what they may still need. Otherwise the short tasks, which finish first, would speak for all.
 
     Args:
         running: tasks that run now.
@@ -94,7 +94,8 @@ def _learned(
 
 
 def _ladder(times: TaskTimes, first: float, outlasted: float, possible: float) -> list[Belief]:
-    """What the user says of the runtimes, or else earlier bags of the same kind, weighs them most."""
+    """Rungs of runtimes; those near the user's word, or else near earlier bags of the same kind, weigh
+    most."""
     expected, factor = times.told, _LEAST_FACTOR
     if not expected and times.earlier is not None:
         expected, factor = times.earlier.mean, max(factor, times.earlier.factor)

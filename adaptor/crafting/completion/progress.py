@@ -1,4 +1,5 @@
-"""When requests complete a bag, by each belief of the runtimes. Pure; times are seconds from now on."""
+"""Times at which requests complete a bag, by each belief of the runtimes. Pure; times are seconds from now
+on."""
 
 from __future__ import annotations
 
@@ -43,8 +44,9 @@ class Progress:
         self.curve = cache(self._curve)
 
     def _curve(self, member: Member) -> Curve:
-        """Where all tasks are alike they end together; else a slot finishes one every `mean` seconds, and
-        starts others until no more than that is left (`RuntimeLearner.even`). Those that run end at any time
+        """Begin and end of the time in which a member finishes tasks, its slots, and the tasks that it
+        finishes. If all tasks are alike they end together; else a slot finishes one every `mean` seconds, and
+        starts others until no more than that is left (`RuntimeLearner.even`). Running tasks end at any time
         up to the longest, all equally likely."""
         start, length, slots, age = member
         mean, longest = self._mean, self._longest

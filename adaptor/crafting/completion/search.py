@@ -1,4 +1,4 @@
-"""Which requests complete a bag first, besides those that are there or instead of one of them. Pure."""
+"""The requests that complete a bag first, besides the present ones or instead of one of them. Pure."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """The pilot that it does without."""
     set: RequestSet
     made: list[Fitting]
-    """Those to be made, by start, and of those that start together in one place the widest first."""
+    """Requests to be made, by start; of those that start together in one place the widest first."""
 
 
 class Search:
@@ -108,8 +108,8 @@ class Search:
         return max(0.0, starts.get(pilot.queued_as, self.now) - self.now)
 
     def request(self, made: Fitting, ends: Sequence[float]) -> Request:
-        """As long as the bag may need it by the belief that needs most, the tasks that it has started
-        included, within its hole; no longer than all tasks can take until their time-out."""
+        """The request, as long as the bag may need it by the belief that needs most, with the tasks that it
+        has started, within its hole; no longer than all tasks can take until their time-out."""
         rules, start = self.places[made.place].rules, made.member.start
         needed = self.demand.shortest
         for belief, end in zip(self.believed, ends, strict=True):
@@ -126,11 +126,12 @@ class Search:
         return shape.request(made.processors, tr, enough)
 
     def best(self, withdrawn: PilotView | None = None, bar: Bar | None = None) -> Choice:
-        """What is there except one pilot, and one by one the request that shortens the completion most. Where
-        no job of others can come between, only the first one waits: more can be made when it ends.
+        """The pilots except the withdrawn one, and one by one the request that shortens the completion most.
+        If no job of others can come between, only the first request waits: more can be made when it ends.
 
-        The first request in the place of the pilot is to bring more than that pilot; where no other one may
-        follow, it is to clear the `bar`."""
+        The first request in the place of the pilot must bring more than that pilot. If no other one may
+        follow, it must clear the `bar`.
+        """
         found, made = self._as_is, list[Fitting]()
         free, allowed, left = self._free, self.allowed, [place.allowed for place in self.places]
         most = math.inf if self.demand.most is None else self.demand.most
@@ -236,7 +237,7 @@ class Search:
         return [plan.profile(shape.chunk) for plan, shape in zip(free, self.shapes, strict=True)]
 
     def _without(self, withdrawn: PilotView | None = None) -> RequestSet:
-        """What is there, at other sites too, except one pilot."""
+        """The pilots, at other sites too, except one."""
         there = list[Member]()
         for pilot in self.pilots:
             if pilot is not withdrawn:

@@ -20,7 +20,7 @@ class Hole(msgspec.Struct, frozen=True):
 
 
 def holes(profile: Profile, now: float) -> list[Hole]:
-    """What is free now, the longest first: each processor once, until another job needs it.
+    """Processors that are free now, the longest first: each processor once, until another job needs it.
 
     The holes are the area below the profile as far as it only falls; where it rises again, later jobs begin.
     """

@@ -1,4 +1,4 @@
-"""What one look at the queue finds for a demand: pilots that start now, and pilots that wait. Pure."""
+"""One look at the queue for a demand: pilots that start now, and pilots that wait. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SURPLUS = 20  # queued pilots are withdrawn when one in this number has no task 
 
 
 class Look:
-    """What one look at the queue finds for a demand."""
+    """One look at the queue for a demand."""
 
     def __init__(self, view: PlanningView, places: Sequence[Place], wanted: Wanted) -> None:
         self._view, self._wanted, self._demand = view, wanted, wanted.demand
@@ -249,7 +249,7 @@ class Look:
             self._withdraw(pilot, f"a slot is free now for another one: {why}", recraft=True)
 
     def _profile(self, place: Place) -> Profile:
-        """What others leave free."""
+        """Free processors next to the jobs of others."""
         if place.name in self._profiles:
             return self._profiles[place.name]
         ours = {pilot.queued_as for pilot in self._view.pilots if pilot.state is not PilotState.RUNNING}
@@ -292,7 +292,8 @@ class Look:
         return max(0, found), longest
 
     def _work_in(self, place: Place) -> float:
-        """What the scheduler lets other pilots take; where there is none yet, one waits for it."""
+        """Processor-seconds that the scheduler allows other pilots; if there are no pilots yet, enough for
+        one to wait."""
         left, shape = self._view.work_left(place.name), self._shapes[place.name]
         return left if self._view.pilots else max(left, shape.unit.processors * self._least_tr(shape))
 
@@ -351,7 +352,7 @@ class Look:
             yield self._made(place, p, int(tr), None, "waits in the queue")
 
     def _home(self) -> Place | None:
-        """Where queued pilots go: the place that has a slot of them first."""
+        """Place of the queued pilots: the first one that has a slot for them."""
         able = [place for place in self._places if self._shapes[place.name].widest]
         if len(able) < 2:
             return able[0] if able else None

@@ -1,4 +1,4 @@
-"""How long pilots have to last for tasks of which little is known. Pure; times in seconds."""
+"""Walltimes of pilots for tasks of which little is known. Pure; times in seconds."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Needed(msgspec.Struct, frozen=True, kw_only=True):
     hole: float
     """The least with which a pilot that starts now is of use."""
     queued: float
-    """What a queued pilot asks for one task; infinity: nothing is known yet, see `ladder`."""
+    """Seconds that a queued pilot asks for one task; infinity: nothing is known yet, and `ladder` applies."""
     own: float
-    """What the tasks that were cut need; at least `queued`."""
+    """Seconds that the tasks that were cut need; at least `queued`."""
     cut: int
-    """How many these are."""
+    """Number of tasks that were cut."""
     alike: bool
     """Whether enough have finished to say that all take about as long."""
 
@@ -48,7 +48,7 @@ class Needed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def needed(demand: Demand, now: float) -> Needed:
-    """What follows from the tasks that have finished, run, or were cut, and from what was known before."""
+    """Times that follow from tasks that have finished, run, or were cut, and from what was known before."""
     times = demand.times
     oldest = 0.0 if times.first_start is None else max(0.0, now - times.first_start)
     top = max(times.longest, times.not_enough, oldest)

@@ -1,1 +1,1 @@
-"""How the queue of a site may really go on: local jobs mostly end before their time limits."""
+"""Possible futures of a site's queue: local jobs mostly end before their time limits."""

@@ -19,7 +19,7 @@ _LEAST = 1.0  # seconds that a job runs at least
 
 
 def planned(queue: QueueState) -> Schedule:
-    """As the time limits say, counted in processors."""
+    """The schedule by the jobs' time limits, counted in processors."""
     return schedule(msgspec.structs.replace(queue, nodes=()))
 
 

@@ -131,7 +131,7 @@ class RunShares:
         self._index = None
 
     def take_new(self) -> tuple[Ran, ...]:
-        """Those learned since the last call, to be stored."""
+        """Runs learned since the last call, to be stored."""
         new, self._new = self._new, ()
         return new
 
@@ -140,14 +140,15 @@ class RunShares:
         return copy.copy(self)
 
     def hashed(self, user: str) -> str:
-        """What a user is known by; the same for the empty name."""
+        """Keyed hash by which a user is known; empty for the empty name."""
         if not user:
             return ""
         name = user.encode("utf-8", "surrogateescape")
         return hashlib.blake2b(name, key=self._salt, digest_size=8).hexdigest()
 
     def since(self, job: str) -> float | None:
-        """When a running job started, or was first seen at the latest; None: it is not followed."""
+        """Epoch seconds of a running job's start, or at the latest of its first sight; None: it is not
+        followed."""
         known = self._running.get(job)
         if known is None:
             return None

@@ -1,4 +1,5 @@
-"""How many tasks a site could finish until any instant, and tasks divided so that all sites end at once."""
+"""Numbers of tasks that a site could finish until any instant, and tasks divided so that all sites end at
+once."""
 
 from __future__ import annotations
 

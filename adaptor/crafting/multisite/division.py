@@ -65,7 +65,7 @@ class SitePortion(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def others(self) -> str:
-        """What the others get: `near gets 280, pilots in the system cover 20`."""
+        """Shares of the others, in words: `near gets 280, pilots in the system cover 20`."""
         later, covered = self.uncovered - sum(self.shares.values()), self.waiting - self.uncovered
         parts = [f"{name} gets {tasks}" for name, tasks in self.shares.items() if name != self.site]
         parts += [f"pilots in the system cover {covered}"] * bool(covered)

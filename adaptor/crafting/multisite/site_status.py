@@ -67,7 +67,7 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
     view: PlanningView
     """With the queue as last read; the division ignores its demands."""
     free: Availability | None = None
-    """What all jobs leave free, own pilots included; None: unknown."""
+    """Processors that all jobs leave free, own pilots included; None: unknown."""
     waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
     closed: str = ""
     """Why the site must not get requests now; empty: it may."""
@@ -94,7 +94,7 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
         return self.view.requests_left
 
     def capacity(self, demand: Demand, requests: int, now: float) -> Capacity:
-        """What the site could do for a demand if it may make `requests` now."""
+        """Capacity of the site for a demand if it may make `requests` now."""
         shape = self.shape(demand)
         whole = HEURISTICS[self.view.heuristic].fixed_shape
         return Capacity(

@@ -31,7 +31,7 @@ Hold = tuple[int, float, float, Vector]  # `(node, begin, end, what is held)`
 
 
 class NodePlan(Protocol):
-    """What `Timelines` and `CompiledTimelines` have in common."""
+    """Common interface of `Timelines` and `CompiledTimelines`."""
 
     def hold(self, holds: Iterable[Hold]) -> None: ...
     def place(self, jobs: Sequence[tuple[Ask, float, float]]) -> None: ...
@@ -180,9 +180,10 @@ def _plan(start: float, space: Space, *, compiled: bool, many: bool) -> NodePlan
 
 
 def parts_of(plan: NodeSchedule, unit: Need, chunks: int, start: float, end: float) -> tuple[Part, ...]:
-    """What a number of chunks of `unit` takes of each node during [start, end), next to all that is planned.
+    """Parts that a number of chunks of `unit` takes of each node in [start, end), next to all that is
+    planned.
 
-    Less than all of them where the nodes have no room for more.
+    Fewer chunks if the nodes have no room for all.
     """
     ask = plan.space.of(unit)
     parts: list[Part] = []

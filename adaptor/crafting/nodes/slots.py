@@ -169,7 +169,7 @@ class SlotProfile(Profile):
         return self._units(start, end) * self._each
 
     def _units(self, start: float, end: float) -> int:
-        """Those free in a window."""
+        """Number of units that are free in a window."""
         if end <= self._until:
             return self._on_nodes(start, end)
         rest = self._rest.minimum(max(start, self._until), end)

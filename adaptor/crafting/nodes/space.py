@@ -27,7 +27,7 @@ class Ask(msgspec.Struct, frozen=True):
     scatter: bool
     whole: bool
     among: int
-    """Where it may run: a place in `Space.lists`."""
+    """Nodes on which it may run: a place in `Space.lists`."""
 
 
 class Space:
@@ -61,7 +61,8 @@ class Space:
         return number, self._vector(part.processors, memory, part.gpus)
 
     def asks(self, job: RunningJob | PendingJob) -> list[Ask]:
-        """What a job without known parts asks for, the most first; if it does not tell, any processors."""
+        """Chunks for which a job without known parts asks, the most first; any processors if it does not
+        tell."""
         need = job.need if isinstance(job, PendingJob) else None
         need = need or Need(chunks=job.processors, processors=1)
         if need not in self._asks:  # most jobs of a long queue ask for what others do
@@ -108,7 +109,7 @@ def chunks_on(free: Sequence[int], capacity: Sequence[int], ask: Ask) -> int:
 
 
 def taken_by(chunks: int, free: Sequence[int], capacity: Sequence[int], ask: Ask) -> Vector:
-    """What a number of chunks takes of a node; GPUs of any type in the order of the types."""
+    """Amounts that a number of chunks takes of a node; GPUs of any type in the order of the types."""
     if ask.whole:
         return tuple(capacity)
     taken = [chunks * wanted for wanted in ask.each]

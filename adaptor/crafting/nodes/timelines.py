@@ -1,4 +1,4 @@
-"""What is free on each node over time. The readable form; a test compares `kernel` with it. Pure."""
+"""Free amounts on each node over time. The readable form; a test compares `kernel` with it. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adaptor.crafting.nodes.space import Ask, Space, Vector, chunks_on, taken_by
 
 
 class Timeline:
-    """What is free on one node: step i reaches from `times[i]` to `times[i + 1]`; the last never ends."""
+    """Free amounts on one node: step i reaches from `times[i]` to `times[i + 1]`; the last never ends."""
 
     __slots__ = ("free", "times")
 
@@ -44,7 +44,7 @@ class Timeline:
             self.free[step] = tuple(map(sub, self.free[step], held))
 
     def clamp(self) -> None:
-        """Where the holds exceed the node (the scheduler knows better), nothing is free."""
+        """Set free amounts below 0 to 0, for holds that exceed the node (the scheduler knows better)."""
         self.free = [tuple(max(0, count) for count in step) for step in self.free]
 
     def _split(self, time: float) -> int:

@@ -1,1 +1,1 @@
-"""What a site learns from failed requests: pauses by shape of task, and sizes that are impossible. Pure."""
+"""Failed requests, as a site learns from them: pauses by shape of task, and impossible sizes. Pure."""

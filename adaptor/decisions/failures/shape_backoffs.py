@@ -1,4 +1,4 @@
-"""When to try again after failures, by shape of task: one impossible bag holds up no other. Pure.
+"""Pauses after failures, by shape of task: one impossible bag holds up no other. Pure.
 
 What failed in one partition of a site may still be tried in the others. A scheduler that refuses several
 shapes in a row most likely refuses all; then the whole site pauses.
@@ -18,7 +18,7 @@ SHAPES_IN_A_ROW = 3
 
 
 class ShapeHoldoffs(msgspec.Struct, frozen=True, kw_only=True):
-    """Where `ShapeBackoffs` stand."""
+    """State of `ShapeBackoffs`."""
 
     of_all: Holdoff = Holdoff()
     """Of whatever task."""
@@ -35,7 +35,8 @@ class ShapeBackoffs:
     """One `Backoff` for each shape of task that failed in a partition, and one for the site."""
 
     def __init__(self, first: float, most: float, tolerated: int = 0) -> None:
-        """As for `Backoff`, seconds and failures in a row."""
+        """`first`, `most`: the shortest and longest pause in seconds; `tolerated`: failures in a row without
+        a pause."""
         self._terms = (first, most, tolerated)
         self._all = Backoff(first, most, tolerated)
         self._by_shape: dict[ShapeAt, Backoff] = {}
@@ -83,7 +84,7 @@ class ShapeBackoffs:
 
     @property
     def ends(self) -> list[float]:
-        """When what has failed may be tried again; epoch seconds."""
+        """Epoch seconds at which tasks whose requests failed may be tried again."""
         if self.holdoffs is _NONE:
             return []
         return [holdoff.until for holdoff in (self.holdoffs.of_all, *self.holdoffs.by_shape.values())]

@@ -1,4 +1,4 @@
-"""What a site remembers of the sizes of requests, by the size of their tasks: bags of the same size share it.
+"""Tried sizes of requests of a site, by the size of their tasks: bags of the same size share them.
 
 Pure: times are epoch seconds, and arguments.
 """
@@ -17,7 +17,7 @@ from adaptor.resources import TaskSize
 
 
 class KeptSizes(msgspec.Struct, frozen=True):
-    """What a journal keeps of it."""
+    """Tried sizes in the form that a journal keeps."""
 
     task: TaskSize
     partition: str

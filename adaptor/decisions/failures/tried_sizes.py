@@ -1,4 +1,4 @@
-"""Which sizes of requests a scheduler did not take or never starts, and which size to try next. Pure.
+"""Sizes of requests that a scheduler did not take or never starts, and the size to try next. Pure.
 
 What a site allows is a staircase: if a request `(p, tr)` is impossible, no request is possible that has as
 many processors and lasts as long. Failures that speak of time alone hold for any number of processors, and
@@ -44,7 +44,7 @@ class Failed(msgspec.Struct, frozen=True):
 
 
 class TriedSizes(msgspec.Struct, frozen=True):
-    """What is known of the sizes of requests for tasks of one shape in one partition."""
+    """Tried sizes of requests for tasks of one shape in one partition."""
 
     failures: tuple[Failed, ...] = ()
     """None of them forbids another one."""
@@ -126,8 +126,8 @@ class _Search:
         return (self._least.p, self._least.tr) if self._impossible(p, tr) else (p, tr)
 
     def _in_corner(self, p: int, tr: int) -> tuple[int, int]:
-        """Where failures do not say whether processors or time were too many: wider, else longer than the
-        largest that worked."""
+        """Size to try if failures do not say whether processors or time were too many: wider, else longer
+        than the largest that worked."""
         within = [(min(wide, p), min(long, tr)) for wide, long in self._worked]
         wide, long = max(within, key=lambda each: each[0] * each[1])
         failed = min((each.p for each in self._failures if each.tr <= long), default=p + 1)

@@ -1,4 +1,4 @@
-"""What the forecast of a bag is made from, as the sites and the broker were last seen. Pure."""
+"""The input of the forecast of a bag, as the sites and the broker were last seen. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LONGEST = 1e9  # seconds of a pilot that has no end
 
 
 def known_bag(snapshot: Snapshot, ahead: BagAhead) -> KnownBag:
-    """What is known of a bag, and of the sites at which it may run."""
+    """Facts about a bag, and about the sites at which it may run, for its forecast."""
     bag, now, ledger = ahead.facts, snapshot.now, snapshot.ledger
     sites = [
         site for site in snapshot.sites.values() if bag.spec.allows(site.name) and site.name in bag.learned
@@ -108,7 +108,7 @@ def _charges(pilots: Iterable[Pilot], ledger: Statements, now: float) -> int:
 
 
 def _guess(bag: BagFacts, sites: Sequence[KnownSite]) -> tuple[float, float]:
-    """What a task takes before any has finished (seconds), and the deviation of its logarithm."""
+    """Guessed runtime of a task before any has finished (seconds), and the deviation of its logarithm."""
     assumed = min((bag.learned[site.name].estimate for site in sites), default=1.0)
     if any(site.hint is not None for site in sites):
         return assumed, _SAID

@@ -1,4 +1,4 @@
-"""What would become of a bag: the step of each site is decided as if it had just been submitted. Pure."""
+"""Forecast of a bag that is not submitted: the step of each site is decided as if it just had been. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NewBag(msgspec.Struct, frozen=True, kw_only=True):
     earlier: Mapping[str, EarlierTasks] = {}
     """By site: what is known of earlier bags of the same kinds."""
     others: OtherBags = OtherBags()
-    """That it would take turns with."""
+    """Bags that would take turns with it."""
 
     def known_at(self, sites: Iterable[str]) -> bool:
         """Whether earlier bags tell enough at each of these sites to quote it without a sample."""
@@ -61,10 +61,10 @@ class PlannedBag(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str, SiteTerms]) -> PlannedBag:
-    """What would become of the bag.
+    """The bag's requests at each site and its forecast, as if it were submitted now.
 
     Args:
-        snapshots: by site at which it may run: of a step of it now, the queue just read.
+        snapshots: by site at which it may run: those of a step now, with the queue just read.
         terms: of all these sites.
     """
     broker = _broker(new, terms, now=max(snapshot.now for snapshot in snapshots.values()))
@@ -99,7 +99,7 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
 
 
 def choices(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str, SiteTerms]) -> list[Line]:
-    """What a quote offers for the bag, from the cheapest slots to the fastest (Ricciardi & Hwang §3).
+    """Offers of a quote for the bag, from the cheapest slots to the fastest (Ricciardi & Hwang §3).
 
     Empty: nothing is known of its tasks at any site, or it makes no formal requests. Their wait in the queue
     does not count.

@@ -132,7 +132,8 @@ def forecast_of(snapshot: Snapshot, ahead: BagAhead) -> Forecast:
 
 
 def _new_raw(before: MadeForecast | None, found: Forecast) -> Raw | None:
-    """What was simulated; None: it is of the kind of the forecast before, or sees no latest end."""
+    """The simulated forecast, to be scored; None: it is of the kind of the forecast before, or has no latest
+    end."""
     last = None if before is None else before.forecast.raw
     if found.raw is None or math.isinf(found.raw.ends.high) or (last and last.kind == found.raw.kind):
         return None
