@@ -1,1 +1,1 @@
-"""What pilot time costs, and how much of it to buy."""
+"""Cost of pilot time, and the amount of it to buy."""

@@ -30,7 +30,7 @@ class InfeasibleError(BudgetError):
     """A deadline or a budget that no allocation keeps."""
 
     def __init__(self, message: str, *, needed_seconds: float | None, needed_credits: float | None) -> None:
-        """What would do; None where that is not what is missing."""
+        """`needed_seconds`, `needed_credits`: enough for the tasks; None: this is not what is missing."""
         super().__init__(message)
         self.needed_seconds, self.needed_credits = needed_seconds, needed_credits
 

@@ -161,7 +161,7 @@ def ends_with_units(bag: BagFacts, ledger: Statements, site: SiteFacts) -> bool:
 def purse_of(
     ledger: Statements, site: SiteFacts, bag: BagFacts, kind: Allocation = "explicit"
 ) -> Purse | None:
-    """Processor-time that the budget of a bag pays for here; None: the bag has no budget."""
+    """Seconds of a host that the budget of a bag pays for here; None: the bag has no budget."""
     balance = ledger.budget_of(bag.id)
     if balance is None:
         return None

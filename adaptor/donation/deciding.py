@@ -28,7 +28,7 @@ from adaptor.units import counted, format_duration
 
 
 def decide(view: DonationState, hazard: Hazard) -> list[DonationDecision]:
-    """What to do now: first the nodes to leave, then those to use, then why no more are used.
+    """Decisions for now: first the nodes to leave, then those to use, then why no more are used.
 
     Of nodes that would do, the step uses those that stay idle for the longest: planned last, idle for
     the longest, then the last by position (schedulers fill nodes from the front). Of used nodes that are
@@ -173,7 +173,7 @@ class _Step:
         return longest > 0 and demand.needs <= longest
 
     def _end(self, node: NodeView) -> float:
-        """When the node's time ends: with the hours, or when a job is planned there."""
+        """Epoch seconds at which the node's time ends: with the hours, or when a job is planned there."""
         return self._closes if self._rules.choose == "all" else min(node.planned, self._closes)
 
     def _uses(self, nodes: list[NodeView]) -> list[UseNodes]:

@@ -1,4 +1,4 @@
-"""Which tasks may be started on a donated node, which are better kept for requests, which nodes will come.
+"""Tasks for donated nodes, tasks that are better kept for requests, and nodes that will come.
 
 De Rose et al. (2008, §5): cheaper resources are worth waiting for as long as the time to the deadline allows.
 """
@@ -18,7 +18,7 @@ from adaptor.resources import Gpus, TaskSize
 
 
 class NodeSize(Protocol):
-    """What a node has, besides its processors."""
+    """Resources of a node besides its processors."""
 
     @property
     def memory(self) -> int | None: ...
@@ -159,7 +159,7 @@ def closes(hours: Sequence[Hours], now: float, midnight: float) -> float:
 
 
 def _end(part: Hours, at: float, midnight: float) -> float:
-    """When the part of the day in which `at` lies is over; `at` where it does not lie in it."""
+    """End of the part of the day in which `at` lies; `at` itself if it does not lie in it."""
     into = round(at - midnight - part.begin, 3) % DAY  # the end of one part is the begin of the next
     length = (part.end - part.begin) % DAY or DAY
     return at - into + length if into < length else at

@@ -1,4 +1,4 @@
-"""How often nodes become idle, and for how long: learned per site from the idle periods that were seen.
+"""Frequency and length of the nodes' idle periods: learned per site from the periods that were seen.
 
 The hazard (the rate at which idle nodes are taken) is estimated piece by piece of the age of an idle
 period, as ends over node-seconds at risk (occurrence over exposure; for one piece this is the estimate
@@ -25,7 +25,7 @@ PRIOR_AGE = 3600.0  # seconds, of the suppositions before there is data
 
 
 class Hazard(msgspec.Struct, frozen=True):
-    """What is known at an instant: plain numbers, by piece."""
+    """Hazard at an instant: plain numbers, by piece."""
 
     cumulative: tuple[float, ...]
     """The integral of the hazard from age 0 to each of `EDGES`."""
@@ -48,7 +48,7 @@ class Hazard(msgspec.Struct, frozen=True):
         return math.exp(self._up_to(age) - self._up_to(age + seconds))
 
     def idle_until(self, age: float, end: float) -> tuple[float, float]:
-        """What comes of it if a node becomes idle in each second from now on, in expectation.
+        """Expected idle nodes and node-seconds if a node becomes idle in each second from now on.
 
         Returns the nodes that are idle after `end` seconds and have been for at least `age`, and the
         node-seconds above that age until then. With S, the survival from age 0, these are the integrals of

@@ -1,4 +1,4 @@
-"""What the donation knows of a site, and what it decides. Frozen types, no behaviour.
+"""Facts on which the donation at a site decides, and its decisions. Frozen types, no behaviour.
 
 Transparent allocation (De Rose et al. 2008, §3): bags use the nodes that local users leave idle, and give
 them back the moment a local job wants them. Times are epoch seconds (in replay: of the trace), durations
@@ -17,7 +17,7 @@ from adaptor.model import Allocation as Allocation
 from adaptor.resources import Gpus, TaskSize
 
 Choice = Literal["likely", "all"]
-"""Which idle nodes are used: those on which a waiting task is likely to finish, or all (De Rose §3)."""
+"""Idle nodes that are used: those on which a waiting task is likely to finish, or all (De Rose §3)."""
 
 
 class Hours(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class Hours(msgspec.Struct, frozen=True):
 
 
 class DonationRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the operator, or the user, of a site allows."""
+    """Rules of the operator, or of the user, of a site."""
 
     choose: Choice = "likely"
     """`all` is the paper's own rule: neither what is planned on a node nor how long nodes stay idle
@@ -40,7 +40,7 @@ class DonationRules(msgspec.Struct, frozen=True, kw_only=True):
     useful_time: float = 600.0
     """A node that is planned for a job within this number of seconds is not used."""
     hours: tuple[Hours, ...] = ()
-    """When idle nodes may be used; empty: always."""
+    """Hours in which idle nodes may be used; empty: always."""
     fit: float = 0.5
     """Least probability with which a task must finish before its node is taken, to be started there."""
     last_fit: float = 0.1
@@ -51,7 +51,7 @@ class DonationRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeUse(enum.Enum):
-    """What local users and the operator do with a node; our own use does not count."""
+    """Use of a node by local users and the operator; our own use does not count."""
 
     IDLE = "idle"
     TAKEN = "taken"
@@ -71,7 +71,8 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     use: NodeUse
     """By others than our leases."""
     planned: float = math.inf
-    """When a waiting job is planned to start there, or a reservation begins; `math.inf`: nothing is."""
+    """Epoch seconds at which a waiting job is planned to start there, or a reservation begins; `math.inf`:
+    never."""
 
 
 class DonatedUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +106,7 @@ class DonationDemand(msgspec.Struct, frozen=True, kw_only=True):
     """Estimated seconds of the shortest of them; 0 while nothing is known."""
     allocation: Allocation = "mixed"
     held_until: float | None = None
-    """When the request for which they are held is predicted to start; None: they are not held."""
+    """Predicted start of the request for which they are held, epoch seconds; None: they are not held."""
 
 
 class DonationState(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,7 +126,7 @@ class UseNodes(msgspec.Struct, frozen=True):
 
     nodes: tuple[str, ...]
     until: float
-    """When they are planned for a job, or the hours end; `math.inf`: not known."""
+    """Epoch seconds at which they are planned for a job, or the hours end; `math.inf`: not known."""
     reason: str
 
 

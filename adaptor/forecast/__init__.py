@@ -1,1 +1,1 @@
-"""When a bag will be done and what it will cost: its courses on possible futures of the queues. Pure."""
+"""Forecast of the end and the cost of a bag: its courses on possible futures of the queues. Pure."""

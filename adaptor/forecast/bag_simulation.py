@@ -55,7 +55,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Course(NamedTuple):
-    """What one course comes to."""
+    """Result of one course."""
 
     end: float
     """Epoch seconds of the last result; `math.inf`: never, as far as can be seen."""
@@ -88,7 +88,7 @@ class _Task(NamedTuple):
 class _Running(NamedTuple):
     pilot: _Pilot
     since: float
-    """When it would have started, had it run without a break."""
+    """Epoch seconds at which it would have started, had it run without a break."""
     takes: float
     """In all."""
     tasks: float
@@ -112,8 +112,8 @@ class _Simulation:
         self._cuts: list[_Task] = []  # tasks that were cut and wait again, as a heap
         self._pilots: list[_Pilot] = []
         self._calendar: list[tuple[float, int, _Pilot | None, bool]] = []
-        """When a slot of a pilot becomes free, or (True) a charging unit of it ends; without a pilot: when
-        requests are considered."""
+        """Epoch seconds at which a slot of a pilot becomes free, or (True) a charging unit of it ends;
+        without a pilot: at which requests are considered."""
         self._count = self._live = self._asked = 0
         self._numbers = 0  # of tasks that were cut: they count down, so that none is a number of the bag
         self._running: dict[int, _Running] = {}  # by number in the calendar

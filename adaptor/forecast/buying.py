@@ -1,4 +1,4 @@
-"""What a bag with aims asks for in one of its possible courses: A²HA, its deadline and its quote. Pure."""
+"""Requests of a bag with aims in one of its possible courses: A²HA, its deadline and its quote. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from adaptor.forecast.supply import Moment
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """What requests may be made at a site."""
+    """Bounds on the requests that may be made at a site."""
 
     slots: int
     least_tr: int = 0
@@ -40,7 +40,7 @@ class Buyer:
         self._pace: Pace | None = aims.pace
 
     def bounds(self, site: KnownSite, moment: Moment) -> Bounds:
-        """What may be asked for now, as `decisions.aims` decides it."""
+        """Bounds on the requests now, as `decisions.aims` decides them."""
         longest, rules = None, site.rules
         if self._aims.deadline is not None:
             needed = moment.needed(site.name) + rules.pad

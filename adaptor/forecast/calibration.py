@@ -80,7 +80,7 @@ def kind_of_end(finished: int, tasks: int, *, alone: bool, pays: bool = False) -
 
 
 def score(raw: Raw, came: float) -> float:
-    """Where the truth came: 0 at the forecast, -1 and 1 about at the raw ends."""
+    """Place of the truth on the scale of a forecast: 0 at the forecast, -1 and 1 about at the raw ends."""
     middle, truth = _scaled(raw, raw.ends.value), _scaled(raw, came)
     return (truth - middle) / _side(raw, truth - middle)
 

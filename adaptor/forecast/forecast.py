@@ -1,9 +1,9 @@
-"""When a bag will be done and what it will cost, with intervals. Pure: the generator is its own.
+"""Forecasts of the end and the cost of a bag, with intervals. Pure: the generator is its own.
 
 The same for all bags, from the first second to the last: `DRAWS` possible courses of the bag, each with a
 distribution of runtimes that agrees with what is known (`runtimes.possible`), on futures of the queues
-(`site_future`). 90 % of their costs are the interval of the cost; what they say of the end is calibrated by
-what became of earlier forecasts (`calibration`).
+(`site_future`). 90 % of their costs are the interval of the cost; their ends are calibrated by the outcomes
+of earlier forecasts (`calibration`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     least: float = 0.0
     """Credits for the least of this work, where nothing more is wasted."""
     raw: Raw | None = None
-    """What the end was calibrated from; None: there is none, or the bag has ended."""
+    """The interval from which the end was calibrated; None: there is none, or the bag has ended."""
     blind: bool = False
     """Whether too little is known of the bag's tasks to plan by its end (`KnownBag.blind`)."""
 

@@ -1,4 +1,4 @@
-"""What is known of a bag and of the sites where it may run, when its forecast is made. Frozen."""
+"""Facts about a bag and the sites where it may run, when its forecast is made. Frozen."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
     poll: float = 0.0
     """Seconds between two looks at its queue."""
     queue: QueueState | None
-    """As last read; None: never."""
+    """The queue as last read; None: it was never read."""
     task: TaskSize
     rule: RuntimeRule
-    """How the runtime of the bag's tasks is learned there."""
+    """Rule by which the runtime of the bag's tasks is learned there."""
     learned: LearnedRuntimes = LearnedRuntimes()
     hint: float | None = None
-    """What its user says that a task takes there, seconds; None: nothing."""
+    """Seconds that its user expects a task to take there; None: unknown."""
     earlier: EarlierTasks | None = None
     """Earlier bags of the same kind; None: none are known."""
     ended_after: float = math.inf
@@ -67,7 +67,7 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
     open: bool = True
     """Whether requests may be made there."""
     next_request: float = 0.0
-    """When the next request may be made there, epoch seconds."""
+    """Epoch seconds from which the next request may be made there."""
     late: float = 0.0
     """Seconds by which requests were late lately."""
     wait_shares: tuple[float, ...] = ()
@@ -82,7 +82,7 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
     """Of pilots for such tasks; None: the bag does not pay."""
     kind: Allocation = "explicit"
     terms: HostTerms | None = None
-    """How time is charged there for a bag with aims; None: it has none."""
+    """Terms on which time is charged there for a bag with aims; None: it has none."""
     whole_units: bool = False
     """Whether time is charged in units that are long compared with the start-up of a pilot."""
     end_takes: float | None = None
@@ -96,7 +96,7 @@ class KnownAims(msgspec.Struct, frozen=True, kw_only=True):
     deadline: float | None = None
     """Epoch seconds."""
     pace: Pace | None = None
-    """What the estimator has decided so far."""
+    """Decisions of the estimator so far."""
     slow: bool = False
     """Whether it has a deadline alone."""
 
@@ -111,7 +111,7 @@ class KnownBag(msgspec.Struct, frozen=True, kw_only=True):
     sums: RuntimeSums = msgspec.field(default_factory=RuntimeSums)
     sites: Sequence[KnownSite]
     others: OtherBags = OtherBags()
-    """That take turns with this one."""
+    """Bags that take turns with this one."""
     at_once: int | None = None
     """Tasks that may run at the same time; None: all."""
     again: Sequence[float] = ()

@@ -1,10 +1,10 @@
-"""What past waits say of a new one: those of the jobs that were most like it, of whatever user. Pure.
+"""Forecast of a wait by past ones: those of the jobs that were most like it, of any user. Pure.
 
 No plan of the queue foresees what fair share, priorities and limits of users do to a job; what they did to
-others shows it. The plainest are waits of the same shape (`past_by_shape`). Nearer is who asks for as much
-and as long, is of the same user, has as many jobs in front and has waited as long (k nearest; Smith,
-Taylor and Foster 1999 have templates). How much such waits count next to the plan is decided by how near all
-came (`weights_of`).
+others shows it. The plainest are waits of the same shape (`past_by_shape`). Jobs are nearer if they ask for
+as much and as long, are of the same user, have as many jobs in front and have waited as long (k nearest;
+Smith, Taylor and Foster 1999 have templates). The weight of such waits next to the plan follows from the
+errors of all (`weights_of`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PLAN_ALONE = WEIGHTS[0]
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """What is known of a job that waits, or of a request."""
+    """Facts about a job that waits, or about a request."""
 
     processors: int
     limit: float

@@ -1,4 +1,4 @@
-"""How often forecasts held: which forecast of a bag is judged, and which bags count. Pure.
+"""Record of forecasts that held: the forecast of a bag that is judged, and the bags that count. Pure.
 
 A forecast is made again all the time, and the later it is made, the easier it is. So one forecast of each bag
 is judged, its first: that of the first step of the daemon after the submission, mostly before any task has
@@ -9,7 +9,7 @@ and the one that they plan by. Each bag counts once, as its forecasts err togeth
 
 A bag does not count
 
-* if its user changed it after that forecast (`UserChange`): what ended is not what was forecast;
+* if its user changed it after that forecast (`UserChange`): the ended bag is not the one that was forecast;
 * if more than half of its tasks had finished by then (`LATEST`), because they ran all at once, or while no
   daemon ran: such forecasts hold nearly always.
 
@@ -46,16 +46,16 @@ class FirstForecast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What has become of a bag. Times are epoch seconds, costs credits."""
+    """Outcome of a bag. Times are epoch seconds, costs credits."""
 
     cost: float | None
     """None while a pilot of it is not settled."""
     end: float | None
     """None while it runs."""
     change: UserChange | None
-    """What its user changed last between its submission and its end; None: nothing."""
+    """Last change by its user between its submission and its end; None: none."""
     changed: float | None
-    """When that was."""
+    """Epoch seconds of that change."""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +89,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Share(msgspec.Struct, frozen=True):
-    """How many forecasts held, and which share of all such forecasts that suggests."""
+    """Number of forecasts that held, and the share of all such forecasts that this suggests."""
 
     held: int
     value: float
@@ -100,10 +100,10 @@ class Share(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """How often first forecasts held."""
+    """Record of the first forecasts of bags."""
 
     bags: int
-    """Those that are counted."""
+    """Number of bags that are counted."""
     cost: Share | None
     """Forecasts of the cost that held; None: no bag is counted."""
     end: Share | None
@@ -112,11 +112,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
-    """What a record is made from."""
+    """Counts from which a record is made."""
 
     counted: int = 0
     costed: int = 0
-    """Those of which the cost was forecast."""
+    """Bags whose cost was forecast."""
     cost_held: int = 0
     end_held: int = 0
     not_counted: dict[str, int] = {}

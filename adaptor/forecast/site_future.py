@@ -1,11 +1,11 @@
-"""What the sites give a bag in one possible future: the pilots that are there, and requests to come. Pure.
+"""Supply of the sites to a bag in one possible future: present pilots, and requests to come. Pure.
 
 The requests are crafted by the heuristic of the site, from what is free in that future, as the planner does:
-for the first course of each future, and while `crafts` has another. The other courses take what it made when
-requests were considered for the first, the second … time, and place that again. A future is either drawn
-(local jobs run shares of their limits) or as planned, with the waits that requests really had besides the
-planned ones. How the queue will look when later requests are made is unknown: in one half of the futures no
-other jobs come, in the other it looks as it does now.
+for the first course of each future, and while `crafts` has another. The other courses take the requests that
+it made at the first, the second … time, and place them again. A future is either drawn (local jobs run shares
+of their limits) or as planned, with the waits that requests really had besides the planned ones. The queue at
+the time of later requests is unknown: in one half of the futures no other jobs come, in the other it looks as
+it does now.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SiteFuture:
         self._others = self._without_own()
         self._late = known.late * 1.5 * draw.random() if drawn else 0.0
         self._batches: list[list[Request]] = []
-        """What was made when requests were considered for the first, the second … time in this future."""
+        """Requests made when requests were considered for the first, the second … time in this future."""
 
     def _future(self) -> Schedule | None:
         known, queue, plan = self.known, self.known.queue, self._plan
@@ -74,7 +74,8 @@ class SiteFuture:
         return planned(drawn_jobs(queue, shares, known.seen_since, own, self._draw, by_job, plan.starts))
 
     def _without_own(self) -> Profile | None:
-        """What the others leave free, as far as tasks of this size find room there on single nodes."""
+        """Processors that others leave free, as far as tasks of this size find room there on single nodes;
+        None: unknown."""
         queue, future = self.known.queue, self._schedule
         if queue is None or future is None:
             return None
@@ -183,7 +184,8 @@ class SiteFuture:
         return found
 
     def _queue(self, others: Profile, moment: Moment) -> PlannedQueue:
-        """What the others leave free from then on, and the pilots in the system as jobs."""
+        """The queue at that moment: processors that others leave free from then on, and the pilots in the
+        system as jobs."""
         assert self.known.queue is not None
         shift = moment.now - self._now if self._steady else 0.0
         at = moment.now - shift
@@ -207,7 +209,7 @@ class SiteFuture:
 
     @staticmethod
     def _profile_of(queue: PlannedQueue) -> Profile:
-        """What is free next to all jobs, without those that the future has no room for."""
+        """Free processors next to all jobs, without jobs for which the future has no room."""
         profile = Profile.of_steps(list(queue.plan))
         for running in queue.running:
             _take(profile, queue.now, running.end, running.processors)

@@ -1,10 +1,10 @@
-"""When a request that anyone might make would start, and when a job that waits does. Pure.
+"""Forecast starts of requests that any user might make, and of jobs that wait. Pure.
 
-The queue is planned once as the time limits say, and again in each of some futures, in which jobs run shares
-of their limits (`crafting.futures`; the generator is its own). A new request comes behind all that wait and
+The queue is planned once by the time limits, and again in each of some futures, in which jobs run shares of
+their limits (`crafting.futures`; the generator is its own). A new request comes behind all that wait and
 takes the first hole that it fits, as by conservative backfilling (De Rose §2). The middle 90 % of its starts,
-calibrated by what became of other starts (`calibration`), are the interval. Where past waits of like jobs
-came nearer (`past_waits`), they are mixed in.
+calibrated by the outcomes of other starts (`calibration`), are the interval. Past waits of like jobs are
+mixed in if they came nearer (`past_waits`).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class KnownQueue(msgspec.Struct, frozen=True, kw_only=True):
     past: PastWaits | None = None
     """Waits of jobs that were seen to start; None: none were seen."""
     past_weights: Weights = PLAN_ALONE
-    """How much they count next to the plan."""
+    """Weights of past waits next to the plan."""
     waiting: Mapping[str, Waiting] = {}
     """By job of the queue that waits: what it is compared by with past waits."""
     asker: str = ""
@@ -79,7 +79,7 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
     tr: float
     """Seconds."""
     unit: Need | None = None
-    """What each of its equal parts asks of a node; None: its processors may lie on any nodes."""
+    """Need of each of its equal parts on a node; None: its processors may lie on any nodes."""
 
     @property
     def step(self) -> int:
@@ -88,24 +88,24 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Before(msgspec.Struct, frozen=True, kw_only=True):
-    """What something that does not start at once waits for."""
+    """Causes for which something does not start at once."""
 
     waiting: int
     """Jobs that wait too and start before it, by the plan."""
     job: str = ""
     """The job (or reservation) with the most processors that ends when it can start; empty: none does."""
     processors: int = 0
-    """That `job` holds."""
+    """Processors that `job` holds."""
     runs: bool = False
     """Whether `job` runs by now."""
     hole: float | None = None
     """Until when as many processors as it asks for are free now; None: they are not."""
     then: str = ""
-    """What takes them then: a job that waits, or a reservation; empty: not known."""
+    """Job or reservation that takes them then; empty: not known."""
 
 
 class StartForecast(msgspec.Struct, frozen=True, kw_only=True):
-    """When something starts; epoch seconds."""
+    """Forecast of a start; epoch seconds."""
 
     planned: float
     """If all jobs run to their limits and none comes before it; `math.inf`: it never starts."""
@@ -114,7 +114,7 @@ class StartForecast(msgspec.Struct, frozen=True, kw_only=True):
     before: Before | None
     """None: it starts at once."""
     raw: Raw | None = None
-    """What `start` was calibrated from."""
+    """The interval from which `start` was calibrated; None: there is none."""
     alone: Weights | None = None
     """The start by the plan's futures, by like jobs, by jobs of its shape, each alone; None: not known."""
 
@@ -127,7 +127,7 @@ class Alternative(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueueFutures:
-    """What may become of a queue: planned and drawn once, then asked for each request."""
+    """Possible futures of a queue: planned and drawn once, then asked for each request."""
 
     def __init__(self, known: KnownQueue) -> None:
         self._known = known
@@ -233,7 +233,7 @@ class QueueFutures:
             )
 
     def _profiles(self, asked: StartRequest) -> Iterator[Profile]:
-        """What is free for such requests in each future."""
+        """Profile of processors that are free for such requests in each future."""
         most = self._queue.processors if asked.unit is None else processors_for(asked.unit, self._queue)
         for future in self._futures:
             if future.nodes is not None or asked.unit is None:
@@ -242,7 +242,7 @@ class QueueFutures:
                 yield scaled(future.profile(), self._queue, most)
 
     def _asked(self, asked: StartRequest) -> Waiting:
-        """What a request is compared by with past waits."""
+        """Facts by which a request is compared with past waits."""
         owner = self._known.asker
         ahead = sum(each.owner == owner for each in self._known.waiting.values()) if owner else 0
         gpus = asked.unit is not None and asked.unit.gpus > 0
@@ -284,14 +284,14 @@ class QueueFutures:
         return free.earliest_start(asked.processors, asked.tr + self._known.slot_margin, at)
 
     def _shorter(self, asked: StartRequest, at: float, planned: float) -> Iterator[StartRequest]:
-        """As wide, for what holes before its start leave, down to an eighth of its time."""
+        """Requests as wide as this one for the holes before its start, down to an eighth of its time."""
         for duration, processors in self._holes(asked, at, planned):
             tr = _round(duration - self._known.slot_margin)
             if processors >= asked.processors and max(60.0, asked.tr / 8) <= tr < asked.tr:
                 yield msgspec.structs.replace(asked, tr=tr)
 
     def _narrower(self, asked: StartRequest, at: float, planned: float) -> Iterator[StartRequest]:
-        """As long, on what holes before its start leave, down to an eighth of its processors."""
+        """Requests as long as this one on the holes before its start, down to an eighth of its processors."""
         for duration, processors in self._holes(asked, at, planned):
             p = min(processors, asked.processors - 1) // asked.step * asked.step
             if duration >= asked.tr + self._known.slot_margin and p >= max(1, asked.processors / 8):

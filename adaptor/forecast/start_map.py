@@ -15,7 +15,7 @@ _MOST_SIZES = 10
 
 
 def walltimes(most: float = math.inf) -> list[float]:
-    """Those that are shown, seconds, up to a limit, which is shown too."""
+    """Walltimes that are shown, seconds, up to a limit, which is shown too."""
     most = most if most < math.inf else _USUAL
     return [*(each for each in WALLTIMES if each < most), most]
 
@@ -38,10 +38,11 @@ def sizes(most: int, step: int = 1) -> list[int]:
 def start_of(
     futures: QueueFutures, processors: int, tr: float, queue: QueueState, node: int, at: float
 ) -> Estimate | None:
-    """When such a request would start, as `adaptor when -p -t` says; None: never, or none can be foreseen.
+    """Forecast start of such a request, as `adaptor when -p -t` shows it; None: never, or no start can be
+    foreseen.
 
     Args:
-        node: as of `request_at`.
+        node: as in `request_at`.
     """
     request: StartRequest = request_at(AskedRequest(processors=processors, tr=tr), queue, node)
     return None if why_never(request, queue) else futures.request(request, at).start

@@ -63,7 +63,7 @@ def _clock(at: float, now: float) -> str:
 
 
 def remarks(queue: QueueState, *, hidden: int, learned: int, at: float | None) -> list[str]:
-    """What the answer leaves out.
+    """Remarks on what the answer leaves out.
 
     Args:
         hidden: processors whose jobs the scheduler does not show.

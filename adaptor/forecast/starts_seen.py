@@ -1,11 +1,11 @@
-"""How often forecasts of starts held at a site, by the jobs of all users that waited there. Pure.
+"""Accuracy of forecasts of starts at a site, by the jobs of all users that waited there. Pure.
 
 Whenever a queue is forecast for a question, some jobs that wait in it are forecast too: the newest, as a new
 request comes last. The first forecast of each job is judged, when the job is seen to run, and calibrates
 later ones. A job that starts and ends between two looks is never seen to run, so short jobs count less.
 
-How long jobs waited is learned at each look, forecast or not (`past_waits`): from when a job is first seen,
-and again when it has waited for a quarter of an hour, an hour, four hours and so on.
+Waits are learned at each look, forecast or not (`past_waits`): from the first sight of a job, and again when
+it has waited for a quarter of an hour, an hour, four hours and so on.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class JudgedStart(msgspec.Struct, frozen=True):
 
 
 class KeptStarts(msgspec.Struct, frozen=True):
-    """What is stored, the oldest first."""
+    """Judged starts and waits in the form that is stored, the oldest first."""
 
     judged: tuple[JudgedStart, ...] = ()
     waits: tuple[PastWait, ...] = ()
@@ -57,7 +57,7 @@ class _Followed(msgspec.Struct):
     """A job that waits."""
 
     since: float
-    """When it was first seen to wait."""
+    """Epoch seconds at which it was first seen to wait."""
     noted: list[Waiting]
 
 
@@ -178,7 +178,7 @@ class StartsSeen:
 
     @property
     def past_weights(self) -> Weights:
-        """How much past waits count next to the plan, as the newest starts say."""
+        """Weights of past waits next to the plan, by the newest starts."""
         return weights_of(each.ratios for each in self._judged if each.ratios is not None)
 
     def forecast(self, queue: QueueState, forecast_of: Callable[[str], StartForecast], most: int) -> None:
@@ -202,7 +202,7 @@ class StartsSeen:
 
     @property
     def starts(self) -> int:
-        """Those that were judged, as far as they count."""
+        """Number of judged starts that count."""
         return len(self._judged)
 
     @property

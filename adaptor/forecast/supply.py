@@ -1,4 +1,4 @@
-"""What a course of a bag asks of the sites, and the pilots that it gets. Frozen types."""
+"""Requests of a bag's course to the sites, and the pilots that it gets. Frozen types."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class PilotAhead(msgspec.Struct, frozen=True, kw_only=True):
     """Processors that it holds there."""
     slots: int
     began: float = 0.0
-    """When its request starts, from when on it is charged."""
+    """Epoch seconds of the start of its request, from which on it is charged."""
     start: float
-    """When its slots take their first tasks."""
+    """Epoch seconds at which its slots take their first tasks."""
     end: float
     """From when on no task runs in it."""
     elapsed: Sequence[float] = ()
@@ -48,7 +48,7 @@ class PilotAhead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a bag stands when requests are considered."""
+    """State of a bag when requests are considered."""
 
     now: float
     uncovered: int
@@ -66,7 +66,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     """The pilots in the system."""
 
     def needed(self, site: str) -> float:
-        """That the longest of the waiting tasks is taken to need there, seconds."""
+        """Seconds that the longest of the waiting tasks is assumed to need there."""
         return max(self.learners[site].estimate, self.longest_cut[site])
 
 

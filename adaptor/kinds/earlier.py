@@ -1,4 +1,4 @@
-"""What earlier bags of a kind say of a new one: how long its tasks run, and the memory that they need. Pure.
+"""Expectations for a new bag from earlier bags of its kind: the runtimes and the memory of its tasks. Pure.
 
 The newest bag counts half of all, the one before it a quarter, and so on. `python -m
 lab.campaign.earlier_bags` measures on traces how far the mean of the next bag is from that.
@@ -36,7 +36,7 @@ _MEMORY_STEP = 64 << 20  # bytes; requests are a multiple of it
 
 
 class KindRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What the finished tasks of a kind took in one bag at one site. Seconds, bytes."""
+    """Figures of the finished tasks of a kind in one bag at one site. Seconds, bytes."""
 
     tasks: int
     mean: float
@@ -48,7 +48,7 @@ class KindRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def record_of(tasks: int, runtimes: Sequence[float], peaks: Sequence[int]) -> KindRecord:
-    """What is kept of a bag. `tasks`: finished ones; `runtimes`, `peaks`: a sample of them."""
+    """The record of a bag. `tasks`: finished ones; `runtimes`, `peaks`: a sample of them."""
     kept, last = sorted(runtimes), len(runtimes) - 1
     if last >= _POINTS:
         kept = [kept[round(place * last / (_POINTS - 1))] for place in range(_POINTS)]
@@ -63,7 +63,7 @@ def record_of(tasks: int, runtimes: Sequence[float], peaks: Sequence[int]) -> Ki
 def earlier_tasks(
     kinds: Sequence[TaskKind], records: Mapping[str, Mapping[str, Sequence[KindRecord]]], site: str
 ) -> EarlierTasks | None:
-    """What is known of the tasks of a new bag at a site; None: nothing, or too little of its kinds.
+    """Figures of earlier tasks for a new bag at a site; None: too little is known of its kinds.
 
     Args:
         records: by key of a kind and by site: the newest bag first.

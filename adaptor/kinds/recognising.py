@@ -19,7 +19,7 @@ from adaptor.bag_spec import BagSpec, TaskKind
 
 
 class RunProgram(msgspec.Struct, frozen=True, kw_only=True):
-    """What a simple command runs."""
+    """Program that a simple command runs."""
 
     program: str
     arguments: Sequence[str] = ()
@@ -30,11 +30,11 @@ class RunProgram(msgspec.Struct, frozen=True, kw_only=True):
     line: str | None = None
     """A shell line instead of a program."""
     code: str | None = None
-    """What an interpreter was given to run instead of a script."""
+    """Code that an interpreter was given to run instead of a script."""
 
 
 class _Wrapper(msgspec.Struct, frozen=True, kw_only=True):
-    """How to step over a wrapper's own words."""
+    """Words of a wrapper's own, which are skipped."""
 
     valued: frozenset[str] = frozenset()
     """Options whose value is the next word."""
@@ -107,7 +107,7 @@ _SETS = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
 def behind_wrappers(words: Sequence[str]) -> RunProgram | None:
-    """What a simple command runs; None: nothing."""
+    """Program that a simple command runs; None: it runs none."""
     rest = list(words)
     while rest:
         base = posixpath.basename(rest[0])
@@ -145,7 +145,7 @@ def _without(words: list[str], wrapper: _Wrapper) -> list[str]:
 
 
 def _interpreted(base: str, words: Sequence[str]) -> RunProgram:
-    """What an interpreter or a shell runs: a script, a module, or code that it was given."""
+    """Program that an interpreter or a shell runs: a script, a module, or code that it was given."""
     name = re.sub(r"[\d.]+$", "", base)
     is_shell = _SHELL.match(base) is not None
     valued = _VALUED.get(name, "-o -O" if is_shell else "").split()

@@ -146,7 +146,7 @@ class Bag:
 
     @property
     def max_running(self) -> int | None:
-        """How many of its tasks may run at the same time now; None: no limit."""
+        """Number of its tasks that may run at the same time now; None: no limit."""
         most = self.spec.max_running
         if not self.tries_first:
             return most
@@ -244,7 +244,7 @@ class Bag:
         return len(line.waiting) + sum(self.lines.of(task) is line for task in self.suspects)
 
     def startable_in(self, line: Line) -> int:
-        """Those of them that may be started; none while the bag is paused."""
+        """Number of tasks in this line that may be started; 0 while the bag is paused."""
         return 0 if self.guard.paused else self.waits_in(line)
 
     def restore(self, tasks: Iterable[tuple[int, str, int, int]]) -> None:
@@ -430,15 +430,15 @@ class Bag:
         return unfinished
 
     def not_ended(self, tasks: Iterable[int] | None = None) -> list[int]:
-        """Those of these tasks (None: all) that wait or run, by number."""
+        """Numbers of the tasks among these (None: all) that wait or run."""
         return [task for task in self._known(tasks) if not self.state(task).ended]
 
     def _known(self, tasks: Iterable[int] | None) -> Iterable[int]:
-        """Those of these tasks that the bag has, once each; None: all."""
+        """Numbers of the tasks among these that the bag has, once each; None: all."""
         return range(self.total) if tasks is None else sorted({task for task in tasks if self.has(task)})
 
     def may_retry(self, tasks: Iterable[int] | None = None) -> list[int]:
-        """Those of these tasks (None: all) that `retry` puts back."""
+        """Numbers of the tasks among these (None: all) that `retry` puts back."""
         again = [
             task
             for task in self._known(tasks)
@@ -501,7 +501,7 @@ class Bag:
         return chosen
 
     def _line(self, task: int) -> deque[int] | Line:
-        """Where the task stands while it waits."""
+        """The queue in which the task stands while it waits."""
         return self.suspects if task in self.losses else self.lines.of(task)
 
     def _move(self, task: int, state: TaskState) -> None:

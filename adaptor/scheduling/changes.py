@@ -20,7 +20,7 @@ class AttemptStart(msgspec.Struct, frozen=True):
     worker: str
     at: float
     processors: int | None = None
-    """That it holds; None: as its bag says."""
+    """Processors that it holds; None: as its bag says."""
 
 
 class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True):
     started: float | None = None
     wall: float | None = None
     result: Result | None = None
-    """As its worker told it; None: no worker did."""
+    """Result by its worker; None: no worker reported one."""
     pilot: int | None = None
     """The pilot whose worker reported the end; None: no worker reported it."""
     suspect: bool = False
@@ -61,7 +61,7 @@ class WorkerDied(msgspec.Struct, frozen=True):
     site: str
     pilot: int
     text: str
-    """What happened, and what follows from it."""
+    """The event and its consequence, in a sentence."""
 
 
 class TaskChange(msgspec.Struct, frozen=True):
@@ -110,9 +110,9 @@ class MemoryRaised(msgspec.Struct, frozen=True):
     """Bytes, from now on."""
     site: str
     pilot: int
-    """Where it ran out."""
+    """Pilot in which it ran out of memory."""
     text: str
-    """What happened, in one sentence; empty: the same was reported for another task."""
+    """The event in one sentence; empty: the same was reported for another task."""
 
 
 class NeedsChanged(msgspec.Struct, frozen=True):
@@ -121,7 +121,7 @@ class NeedsChanged(msgspec.Struct, frozen=True):
     bag: int
     tasks: list[int]
     needs: OwnNeeds
-    """What replaces theirs; None in it: as before."""
+    """Needs that replace those of the tasks; None in it: as before."""
 
 
 class Changes(msgspec.Struct):
@@ -130,7 +130,7 @@ class Changes(msgspec.Struct):
     attempts: list[AttemptChange] = []
     tasks: list[TaskChange] = []
     deaths: list[WorkerDied] = []
-    """What `adaptor why` is to tell."""
+    """Deaths of workers that `adaptor why` is to show."""
     raised: list[MemoryRaised] = []
     needs: list[NeedsChanged] = []
     tallies: dict[int, Tally] = {}

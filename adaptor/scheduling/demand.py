@@ -22,7 +22,7 @@ from adaptor.scheduling.tail_replication import likely_cuts
 
 
 def task_times(state: SchedulingState, site: str, turns: Iterable[Turn]) -> TaskTimes:
-    """What is known of the tasks of some classes at a site, together."""
+    """Observed runtimes of the tasks of some classes at a site, together."""
     turns = list(turns)
     learners = [state.learner_of(bag, site, line) for bag, line in turns]
     known = [learner.learned for learner in learners]
@@ -45,9 +45,9 @@ def task_times(state: SchedulingState, site: str, turns: Iterable[Turn]) -> Task
 
 
 def _earlier(turns: Iterable[Turn], site: str) -> EarlierTasks | None:
-    """What is known of earlier bags: of those with waiting tasks, the one expected to take longest.
+    """Runtimes of earlier bags: of the bags with waiting tasks, those of the one expected to take longest.
 
-    None: of one of them nothing is known, so its tasks may take anything.
+    None: nothing is known for one of the bags, so its tasks may take any time.
     """
     known = [bag.earlier.get(site) for bag, line in turns if bag.startable_in(line)]
     if not known or None in known:
@@ -56,7 +56,7 @@ def _earlier(turns: Iterable[Turn], site: str) -> EarlierTasks | None:
 
 
 def _starts(state: SchedulingState, site: str, wanted: set[tuple[int, int]]) -> list[float]:
-    """When those that run at the site started, as workers report it."""
+    """Starts of running tasks at the site, as workers report them; epoch seconds."""
     bags = {bag: state.bags.get(bag) for bag, _ in wanted}
     return [
         held.started

@@ -1,4 +1,4 @@
-"""Which tasks of a bag run after which others of it. Pure."""
+"""Dependencies of tasks of a bag on others of it. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Dependencies:
 
     @classmethod
     def of_new(cls, links: Mapping[int, Links]) -> Dependencies:
-        """Those of a new bag, of which no task has ended; all with links are watched."""
+        """Dependencies of a new bag, of which no task has ended; all with links are watched."""
         made = cls()
         for task, link in links.items():
             made.add(task, link)
@@ -96,7 +96,7 @@ class Dependencies:
         return next((parent for parent in self.of(task).after if state(parent) in _WITHOUT), None)
 
     def may_run_again(self, tasks: Iterable[int], state: StateOf) -> list[int]:
-        """Those of some ended tasks that could run if all of them were put back."""
+        """Ended tasks among these that could run if all of them were put back."""
         chosen = list(tasks)
         while True:
             again = set(chosen)

@@ -110,14 +110,14 @@ class _Release:
 
 
 def reach(state: SchedulingState, bag: Bag, line: Line, site: str) -> int:
-    """How many tasks at the head of a line are looked at for one that fits: those that were cut or preempted
-    may need more than the others."""
+    """Number of tasks at the head of a line that are searched for one that fits: those that were cut or
+    preempted may need more than the others."""
     odd = len(state.learner(bag.id, site).cut_tasks) + len(bag.preempted)
     return odd + (LOOKAHEAD if line.mixed else 1)
 
 
 def donation_demands_of(state: SchedulingState, bag: Bag, site: str) -> Iterator[DonationDemand]:
-    """What waits of a bag and may be started on donated nodes of a site.
+    """Waiting tasks of a bag that may be started on donated nodes of a site.
 
     Tasks of a mixed bag that are held for a request that is predicted to start come after the others.
     Suspects (`losses`) are started there only if they have no other place, and on one node at a time.

@@ -1,4 +1,4 @@
-"""What the broker knows of donated nodes, and of the tasks that were preempted there. Pure."""
+"""Facts of the broker about donated nodes, and about tasks that were preempted there. Pure."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class DonatedNode(msgspec.Struct, frozen=True, kw_only=True):
     since: float
     """Since when it has been idle, apart from us."""
     until: float = math.inf
-    """When a local job is planned there, or the hours of donation end."""
+    """Epoch seconds at which a local job is planned there, or the hours of donation end."""
     closes: float = math.inf
-    """When the hours of donation end."""
+    """Epoch seconds at which the hours of donation end."""
 
 
 class Preempted(msgspec.Struct, frozen=True):
-    """What became of a task on donated nodes."""
+    """Preemptions of a task on donated nodes."""
 
     times: int = 0
-    """How often its node was taken while it ran."""
+    """Number of times that its node was taken while it ran."""
     ran: float = 0.0
     """The longest time in seconds that it ran in vain."""
 

@@ -15,7 +15,7 @@ from adaptor.scheduling.state import SchedulingState
 
 
 class LearnedAt(msgspec.Struct, frozen=True, kw_only=True):
-    """What the runtime learner knows of a bag at one site."""
+    """Runtimes that are known of a bag at one site."""
 
     learned: LearnedRuntimes
     mean: float | None
@@ -23,7 +23,7 @@ class LearnedAt(msgspec.Struct, frozen=True, kw_only=True):
     estimate: float
     """The estimated runtime of a task that was never cut, seconds."""
     rule: RuntimeRule
-    """How the learner goes on from here."""
+    """Rule by which the learner goes on from here."""
 
 
 class BagFacts(msgspec.Struct, frozen=True, kw_only=True):

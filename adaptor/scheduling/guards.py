@@ -1,6 +1,6 @@
-"""What a bag may start now: its pause, its limits, its canary; and when a guard rail pauses it. Pure.
+"""Guards of a bag: its pause, its limits, its canary, and the guard rails that pause it. Pure.
 
-A paused bag leases nothing and asks for nothing, and what runs of it goes on to its end. A bag pauses because
+A paused bag leases nothing and asks for nothing; its running tasks go on to their end. A bag pauses because
 its user says so, because its first attempts all fail (the canary), or at its `max-fails`; it goes on when its
 user says so. Until its `begin` it is paused too, and goes on by itself.
 """
@@ -19,7 +19,7 @@ from adaptor.units import counted, format_instant
 
 _NEWS = 0.1  # the part of a time limit by which it must change to be sent again
 QUICK_REQUEUES = 10
-"""How often in a row a task may ask within `QUICK` seconds to be started again, before that is a failure."""
+"""Number of requeues in a row within `QUICK` seconds each, from which on a requeue is a failure."""
 
 
 def may_start(state: SchedulingState, bag: Bag, worker: Worker) -> bool:
@@ -52,7 +52,8 @@ def may_hold(bag: Bag, worker: Worker) -> bool:
 
 
 def room_of(state: SchedulingState, bag: Bag) -> int:
-    """How many more attempts its `max-running` allows besides those that run, or may start by themselves."""
+    """Number of further attempts that its `max-running` allows besides those that run, or may start by
+    themselves."""
     most = bag.max_running
     if most is None:
         return bag.total

@@ -1,4 +1,4 @@
-"""Which waiting task goes to which worker: eager scheduling with fair shares between bags.
+"""Assignment of waiting tasks to workers: eager scheduling with fair shares between bags.
 
 Eager: a worker with free processors gets the next task at once (De Rose §1). Each worker also holds a short
 reserve of tasks, so that no slot waits for a round trip. When no task waits, idle workers get unstarted

@@ -96,7 +96,7 @@ class Line:
         self.most = 0  # the most tasks that have waited here at the same time
         self._sizes = sizes
         self._times: Counter[float] = Counter()
-        """How many of those that wait are expected to take each time (seconds, rounded up to two digits)."""
+        """Number of waiting tasks by their expected time (seconds, rounded up to two digits)."""
 
     @property
     def task(self) -> TaskSize:
@@ -189,7 +189,7 @@ class Lines:
         return len(self._all)
 
     def of(self, task: int) -> Line:
-        """Where the task stands while it waits."""
+        """The line in which the task stands while it waits."""
         if len(self._all) == 1 and not self._sizes.mixed:
             return self._all[0]
         size = self._sizes.of(task)

@@ -36,11 +36,11 @@ class Loss(msgspec.Struct, frozen=True):
     """Whether one task only ran on it, and on what died with it, and nothing suggests that the node is the
     cause."""
     how: str
-    """What is known of it, in a few words."""
+    """Cause of the loss as far as known, in a few words."""
 
 
 class PilotEnd(msgspec.Struct, frozen=True):
-    """How a pilot has ended."""
+    """The end of a pilot."""
 
     pilot: int
     site: str
@@ -106,7 +106,8 @@ class Losses:
 
 
 def remark(tasks: Sequence[AttemptKey], loss: Loss, *, again: bool) -> str:
-    """What a loss has made of the tasks that ran there. `again`: whether any of them is tried again."""
+    """A sentence on the tasks that ran there and their future. `again`: whether any of them is tried
+    again."""
     named = [f"task {key.task} of bag {key.bag}" for key in tasks[:_NAMED]]
     more = [counted(len(tasks) - _NAMED, "other")] if len(tasks) > _NAMED else []
     follows = "run last from now on, and alone after a second loss" if again else "not tried again"

@@ -1,9 +1,9 @@
-"""What a lost worker, and the end of its pilot, say of the tasks that ran on it. Pure.
+"""Suspicion of tasks after the loss of their worker and the end of its pilot. Pure.
 
 A worker that falls silent, or whose pilot fails, may have been ended by one of its tasks: all that ran on it
 are suspects (`losses`). Not so at its walltime, after a preemption or a cancel, and while a restarted daemon
-has no report from it. What the end of the pilot says later corrects this: a loss shortly before a walltime,
-a preemption or a cancel is excused, and a signal that came from neither of these came from a task.
+has no report from it. The end of the pilot corrects this later: a loss shortly before a walltime, a
+preemption or a cancel is excused, and a signal that came from neither of these came from a task.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _tell(state: SchedulingState, site: str, suspects: list[AttemptKey], loss: L
 
 
 def _suspects(worker: Worker, at: float) -> list[AttemptKey]:
-    """What ran on a worker when it died; nothing if something else may well have ended it."""
+    """Tasks that ran on a worker when it died; empty if something else may well have ended it."""
     if worker.awaited or worker.deadline - at < NEAR_THE_END:
         return []
     # A node that is only kept for a task whose command has ended elsewhere has nothing to do with it.

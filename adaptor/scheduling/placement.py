@@ -1,4 +1,4 @@
-"""Which workers a task may use, together or alone. Pure."""
+"""Workers that a task may use, together or alone. Pure."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def waiting_bags(state: SchedulingState, worker: Worker) -> list[Bag]:
 
 
 def in_turn(state: SchedulingState, bags: Iterable[Bag], worker: Worker) -> list[Bag]:
-    """Those with the highest priority first, then those that hold the fewest processors at this site, then
-    the older ones."""
+    """The bags in their turn: those with the highest priority first, then those that hold the fewest
+    processors at this site, then the older ones."""
     return sorted(
         bags, key=lambda bag: (-bag.spec.priority, state.held_processors[bag.id, worker.site], bag.id)
     )
 
 
 def lines_of(bags: Iterable[Bag]) -> Iterator[Turn]:
-    """What waits of these bags; of each bag, the class to be served next comes first."""
+    """Lines of waiting tasks of these bags; of each bag, the class to be served next comes first."""
     for bag in bags:
         for line in bag.lines.by_turn(in_file_order=bag.spec.order != "random"):
             yield bag, line
@@ -103,7 +103,7 @@ def keep_for(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now: 
 
 
 def those_for_gpus(state: SchedulingState, worker: Worker, turns: Iterable[Turn], now: float) -> list[Turn]:
-    """Those that a worker with GPUs is kept for: with a waiting task for these. Empty: none has."""
+    """The lines with a waiting task for whose GPUs a worker with GPUs is kept. Empty: there are none."""
     return [
         (bag, line)
         for bag, line in turns

@@ -1,4 +1,4 @@
-"""How many tasks an open bag may still get: its program refills it as its tasks end, or it does not. Pure."""
+"""Tasks that an open bag may still get: its program refills it as its tasks end, or it does not. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ KEEPS_UP = 1 / 2  # it does so on while so large a part of the most tasks at a t
 
 
 class Refilling(msgspec.Struct):
-    """What an open bag got since it last had no unfinished task."""
+    """Counts of the tasks that an open bag got since it last had no unfinished task."""
 
     most: int
     """The most unfinished tasks at a time."""

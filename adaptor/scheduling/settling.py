@@ -33,16 +33,16 @@ _WITHOUT_NODES = 64  # where no node is known, a task gets at most this multiple
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """What follows from an end for lack of memory."""
+    """Consequence of an end for lack of memory."""
 
     text: str
-    """What happened, and what follows."""
+    """The event and its consequence, in a sentence."""
     memory: int | None = None
     """Bytes with which the task is tried again; None: it is not tried with more."""
 
 
 def growth_of(state: SchedulingState, bag: Bag, worker: Worker, result: Result) -> Growth:
-    """What follows from the end of an attempt for lack of memory."""
+    """Consequence of the end of an attempt for lack of memory."""
     task, factor = result.key.task, bag.spec.on_oom
     size = bag.sizes.of(task)
     had = size.memory or result.peak_memory
@@ -99,7 +99,7 @@ _ITS_OWN = (
     AttemptOutcome.REQUEUED,
     AttemptOutcome.OUT_OF_MEMORY,
 )
-"""What the task itself, or the limit that its user has set, has made of an attempt."""
+"""Outcomes that come from the task itself, or from a limit that its user has set."""
 
 _LOSSES = (AttemptOutcome.PREEMPTED, AttemptOutcome.LOST)
 """Of donated nodes; a silent one was most likely taken."""
@@ -258,7 +258,7 @@ def _judge(
 
 
 def _said(bag: Bag, result: Result) -> AttemptOutcome | None:
-    """What the end says of the task itself; None: nothing."""
+    """Outcome that the end shows of the task itself; None: it shows nothing."""
     if result.ending is Ending.OUT_OF_MEMORY:
         return AttemptOutcome.FAILED
     if result.ending is Ending.TIMED_OUT:

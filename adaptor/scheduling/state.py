@@ -138,7 +138,7 @@ class SchedulingState:
         self.touched: dict[int, Bag] = {}  # bags whose counts changed since the last write of the journal
         self.changes = Changes()
         self.orders: dict[str, Orders] = defaultdict(Orders)
-        """Those that the daemon has not sent yet, by worker; it adds bags, and the commands of leases."""
+        """Orders that the daemon has not sent yet, by worker; it adds bags, and the commands of leases."""
 
     def enter(self, bag: Bag) -> None:
         """Enter a bag, which may run after others."""
@@ -173,7 +173,7 @@ class SchedulingState:
                 self.learners[bag.id, site] = self._learner_with(bag.id, site, learner.learned)
 
     def learner_of(self, bag: Bag, site: str, line: Line) -> RuntimeLearner:
-        """What is known of the tasks of a class; before anything is, what is known of the bag."""
+        """Learner of the runtimes of a class; before it knows any, that of the bag."""
         if len(bag.lines) > 1:
             mine = self.class_learners.get((bag.id, site, line.number))
             if mine is not None and mine.knows:
@@ -181,7 +181,7 @@ class SchedulingState:
         return self.learner(bag.id, site)
 
     def _learners_for(self, bag: Bag, site: str, task: int) -> Iterator[RuntimeLearner]:
-        """Those that learn from a task: of its bag, and of its class."""
+        """Learners that learn from a task: those of its bag and of its class."""
         yield self.learner(bag.id, site)
         if len(bag.lines) > 1:
             where = bag.id, site, bag.lines.of(task).number
@@ -255,7 +255,8 @@ class SchedulingState:
         return self.hazards.get(site, UNLEARNED)
 
     def next_start(self, bag: Bag) -> float | None:
-        """When the next request for a bag is predicted to start, at any site; None: none waits to."""
+        """Epoch seconds at which the next request for a bag is predicted to start, at any site; None: none
+        waits."""
         own = bag.id if bag.id in self.alone else None
         starts = [of[own] for site, of in self.starts.items() if own in of and bag.spec.allows(site)]
         return min(starts, default=None)

@@ -110,7 +110,7 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
 
 
 class _Tail:
-    """What runs of a bag, and which of it may be copied where."""
+    """Running tasks of a bag, and the workers to which they may be copied."""
 
     def __init__(
         self,

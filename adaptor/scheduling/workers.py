@@ -126,7 +126,7 @@ class Worker:
 
     @property
     def running(self) -> list[AttemptKey]:
-        """Those that run, or run as soon as their leases arrive."""
+        """Attempts that run, or run as soon as their leases arrive."""
         return [key for key, held in self.held.items() if held.started is not None or held.at_once]
 
     @property

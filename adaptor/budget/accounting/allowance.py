@@ -1,4 +1,4 @@
-"""How large a request may be that a budget still holds."""
+"""Largest request that a budget still holds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adaptor.units import format_duration
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be reserved now for a pilot of these bags at a site."""
+    """Amount that may be reserved now for a pilot of these bags at a site."""
 
     tariff: Tariff
     kind: Allocation

@@ -1,4 +1,4 @@
-"""How the cost of a pilot that has ended is divided among its bags, and what of it was wasted. Pure."""
+"""Division of an ended pilot's cost among its bags, and the wasted part of it. Pure."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _fill(
 
 
 class Use(msgspec.Struct, frozen=True):
-    """What a bag's attempts held of a pilot, in processor-seconds."""
+    """Processor-seconds of a pilot that a bag's attempts held."""
 
     useful: float = 0.0
     """Attempts whose result counts."""

@@ -1,4 +1,4 @@
-"""What a ledger writes down; these entries in their order are enough to rebuild it."""
+"""Entries that a ledger writes down; in their order they are enough to rebuild it."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
 
     @property
     def most(self) -> int:
-        """What the pilot can cost, in millionths of a credit."""
+        """Greatest possible cost of the pilot, in millionths of a credit."""
         return self.charge(self.tr + self.tariff.grace)
 
     def area(self, seconds: float) -> int:
@@ -110,7 +110,7 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
         return self.held * self.tariff.charged_seconds(seconds) + self.freed_area
 
     def charge(self, seconds: float) -> int:
-        """What the pilot costs if it ends after `seconds`, in millionths of a credit."""
+        """Cost of the pilot if it ends after `seconds`, in millionths of a credit."""
         return self.tariff.charge_of_area(self.kind, self.area(seconds))
 
     @property
@@ -125,7 +125,7 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
 
     @property
     def gpus(self) -> float:
-        """That the pilot holds."""
+        """GPUs that the pilot holds."""
         return self.p * self.tariff.gpus
 
 
@@ -146,11 +146,11 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True, tag="settled"):
 
 
 class Recounted(msgspec.Struct, frozen=True, tag="recounted"):
-    """What a settled pilot did turned out to be more or less useful: a result came late."""
+    """New parts of a settled pilot: a result came late, and more or less of its work was useful."""
 
     pilot: int
     parts: tuple[Part, ...]
-    """As they were settled except what was wasted."""
+    """The parts as they were settled, with other wasted amounts."""
     at: float
 
 

@@ -124,15 +124,16 @@ class Ledger(Statements):
         self._key_of[bag] = key
 
     def set_price(self, site: str, tariff: Tariff, now: float) -> Priced:
-        """What is reserved from now on costs this; open pilots keep the prices they were bought at."""
+        """Set the price of later reservations at a site; open pilots keep the prices at which they were
+        bought."""
         return self._written(Priced(site, tariff, now))
 
     def allowance(
         self, site: str, kind: Allocation, shares: Shares, now: float, per: PerProcessor = AS_ASKED
     ) -> Allowance:
-        """What a pilot that these bags share may cost at most.
+        """The most that a pilot that these bags share may cost.
 
-        `per`: what it holds with each processor.
+        `per`: its resources with each processor.
 
         Raises:
             BudgetError: the site has no prices.
@@ -276,7 +277,7 @@ class Ledger(Statements):
     def recount(
         self, pilot: int, uses: Mapping[int, Use], now: float, forgotten: Container[int] = ()
     ) -> Recounted | None:
-        """What a settled pilot did for its bags, by what is known of it now; None: nothing else than before.
+        """Work of a settled pilot for its bags, by what is known of it now; None: as before.
 
         Only what was wasted changes: who paid how much was settled for good. A bag that had no part in the
         charge gets none. Nothing changes for `forgotten` bags, of whose attempts nothing is known any more.
@@ -304,7 +305,8 @@ class Ledger(Statements):
         return [(balance.left, balance.budget.name) for balance in self.budgets_at(site, now)]
 
     def _bag_rooms(self, shares: Shares) -> list[tuple[int, str]]:
-        """How much a shared pilot may cost as a whole for each bag to bear its part, rounding included."""
+        """Most that a shared pilot may cost as a whole if each bag can bear its part, rounding included; with
+        names."""
         rooms = []
         for bag, share in zip(shares, proportions(list(shares.values())), strict=True):
             balance = self.budget_of(bag)

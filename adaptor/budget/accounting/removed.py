@@ -21,11 +21,11 @@ class RemovedPilot(msgspec.Struct, frozen=True, kw_only=True):
     """Millionths of a credit."""
     submitted: float
     started: float | None
-    """As the scheduler said or, where it did not, its workers; None: no start is known."""
+    """Epoch seconds of the start by the scheduler or else by its workers; None: no start is known."""
     last_sign: float | None
     """The last end of an attempt that ran in it; None: none did, or one has no known end."""
     noticed: float
-    """When a daemon first ran without its site, and sent workers of it home."""
+    """Epoch seconds at which a daemon first ran without its site, and dismissed workers of it."""
 
     @property
     def due(self) -> float:

@@ -1,4 +1,4 @@
-"""What a ledger says: where budgets stand, and what bags, sites and calendar periods have cost."""
+"""Statements of a ledger: states of budgets, and the cost of bags, sites and calendar periods."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from adaptor.budget.errors import BudgetError
 
 
 class Balance(msgspec.Struct, frozen=True):
-    """Where a budget stands, in millionths of a credit."""
+    """State of a budget, in millionths of a credit."""
 
     budget: Budget
     used: int
     reserved: int
     """By pilots queued and running, in full."""
     joint: int | None = None
-    """What the joint limit of a bag leaves; None: it has none."""
+    """Amount that the joint limit of a bag leaves; None: it has none."""
 
     @property
     def left(self) -> int:
@@ -47,7 +47,7 @@ class Balance(msgspec.Struct, frozen=True):
 
 
 class JointStanding(msgspec.Struct, frozen=True):
-    """Where a joint limit stands, in millionths of a credit."""
+    """State of a joint limit, in millionths of a credit."""
 
     limit: JointLimit
     used: int = 0
@@ -66,7 +66,7 @@ class JointStanding(msgspec.Struct, frozen=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """What something has cost, in millionths of a credit."""
+    """Cost of a bag or a site, in millionths of a credit."""
 
     used: int
     wasted: int
@@ -86,9 +86,9 @@ class SettledPilot(msgspec.Struct, frozen=True, kw_only=True):
     area: int
     """Processor-seconds that were charged."""
     parts: tuple[Part, ...]
-    """As they were recounted last."""
+    """Parts of its bags, as recounted last."""
     at: float
-    """When its last entry was written."""
+    """Epoch seconds at which its last entry was written."""
 
     @classmethod
     def of(cls, reserved: Reserved, settled: Settled) -> SettledPilot:
@@ -158,11 +158,11 @@ class Statements:
         return pilot in self._closed
 
     def balances(self, now: float) -> list[Balance]:
-        """Where every budget stands."""
+        """State of every budget."""
         return [self._balance(budget, now) for budget in self._budgets.values()]
 
     def budget_of(self, bag: int) -> Balance | None:
-        """Where the budget of a bag stands; None: it has none."""
+        """State of the budget of a bag; None: it has none."""
         budget, joint = self._budgets.get((bag, None, None)), self.joint_of(bag)
         if budget is None:
             return None
@@ -170,25 +170,25 @@ class Statements:
         return balance if joint is None else msgspec.structs.replace(balance, joint=joint.left)
 
     def joint_of(self, bag: int) -> JointStanding | None:
-        """Where the joint limit of a bag stands; None: it has none."""
+        """State of the joint limit of a bag; None: it has none."""
         key = self._key_of.get(bag)
         return None if key is None else self._joint[key]
 
     def joint(self, key: str) -> JointStanding:
-        """Where the limit of a key stands. Raises KeyError: it has none."""
+        """State of the limit of a key. Raises KeyError: it has none."""
         return self._joint[key]
 
     def budgets_at(self, site: str, now: float) -> list[Balance]:
-        """Where the budgets of a site stand."""
+        """State of the budgets of a site."""
         return [self._balance(budget, now) for budget in self._budgets.values() if budget.site == site]
 
     def at_site(self, site: str) -> Standing:
-        """What a site has cost since the journal began."""
+        """Cost of a site since the journal began."""
         sums = (self._used_by_site, self._wasted_by_site, self._reserved_by_site)
         return Standing(*(by_site.get(site, 0) for by_site in sums))
 
     def of_bag(self, bag: int) -> Standing:
-        """What a bag has cost so far."""
+        """Cost of a bag so far."""
         sums = (self._used_by_bag, self._wasted_by_bag, self._reserved_by_bag)
         return Standing(*(by_bag.get(bag, 0) for by_bag in sums))
 
@@ -200,7 +200,7 @@ class Statements:
 
     @property
     def bags_with_open_pilots(self) -> set[int]:
-        """Those that pay a part of a pilot that has not been settled."""
+        """Bags that pay a part of a pilot that has not been settled."""
         return {part.bag for reserved in self.open_pilots.values() for part in reserved.parts}
 
     def open_pilots_of(self, bag: int) -> list[Reserved]:
@@ -214,11 +214,11 @@ class Statements:
 
     @property
     def priced(self) -> set[str]:
-        """Those that have a price; one that the configuration no longer has has none."""
+        """Sites that have a price; a site that the configuration no longer has has none."""
         return set(self._tariffs)
 
     def tariff(self, site: str) -> Tariff:
-        """What is reserved at a site now costs this. Raises BudgetError: it has no prices."""
+        """Price of reservations at a site now. Raises BudgetError: the site has no prices."""
         tariff = self._tariffs.get(site)
         if tariff is None:
             raise BudgetError(f"site {site} has no prices; give it `price` in the configuration")
@@ -259,7 +259,7 @@ class Statements:
         return Balance(budget, used, self._reserved_by_site.get(site, 0))
 
     def _by_period(self, site: str, calendar: Calendar) -> dict[str, int]:
-        """What was used in each period; counted once, then kept up to date."""
+        """Amount used in each period, by its label; counted once, then kept up to date."""
         used = self._used_in.get((site, calendar))
         if used is None:
             used = self._used_in[site, calendar] = defaultdict(int)

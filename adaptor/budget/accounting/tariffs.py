@@ -1,4 +1,4 @@
-"""What a pilot costs: processors × charged time × price, and its GPUs."""
+"""Cost of a pilot: processors × charged time × price, and its GPUs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOUR = 3600  # seconds; the longest charging unit, and the time for which prices
 
 
 class PerProcessor(msgspec.Struct, frozen=True):
-    """What a pilot holds, and pays for, with each processor that it asks for."""
+    """Resources that a pilot holds, and pays for, with each processor that it asks for."""
 
     gpus: float = 0.0
     held: float = 1.0
@@ -121,5 +121,5 @@ def begun_units(seconds: float, unit: float) -> int:
 
 
 def held_seconds(started: float | None, ended: float) -> float:
-    """How long a pilot held its processors: 0 where it never started or the clock was set back."""
+    """Seconds for which a pilot held its processors; 0: it never started, or the clock was set back."""
     return 0.0 if started is None else max(0.0, ended - started)

@@ -1,1 +1,1 @@
-"""How much to buy, and where. Pure."""
+"""Amount and place of the processors to buy. Pure."""

@@ -20,16 +20,16 @@ FINDING_OUT = "the first hosts find out how long the tasks take"
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known when a bag buys hosts."""
+    """Facts on which a bag buys hosts."""
 
     now: float
     tasks: int
-    """Those that have a result or may still have one."""
+    """Tasks that have a result or may still have one."""
     runtimes: RuntimeSums
     told: int = 0
     """Finished tasks among `runtimes` that are none of the bag: for as many a hint counts."""
     hosts: Sequence[Hosts]
-    """Those that are paid now, or asked for."""
+    """Hosts that are paid now, or asked for."""
     terms: HostTerms
     needed: float = 0.0
     """Seconds that the longest task which is known needs; 0: it does not matter."""
@@ -55,7 +55,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Purchase(msgspec.Struct, frozen=True):
-    """What to buy now."""
+    """Purchase to make now."""
 
     advice: Advice
     grows: bool
@@ -82,10 +82,10 @@ def ratio_after(finished: int, preset: Preset) -> float:
 
 
 def hosts_to_buy(seen: Situation, preset: Preset, ratio: float, average: float) -> Purchase:
-    """What to buy now (2011: Figs 3, 5 and 7, §3.6).
+    """The purchase to make now (2011: Figs 3, 5 and 7, §3.6).
 
-    It costs as much as there are groups of hosts, whatever the number of tasks. Tasks must be taken in random
-    order (§3.2).
+    The time for it grows with the groups of hosts, not with the number of tasks. Tasks must be taken in
+    random order (§3.2).
 
     Args:
         ratio: the part to buy of the hosts that seem necessary.

@@ -1,4 +1,4 @@
-"""Which processors to hold on which sites: the least cost for a time, the least time for a cost.
+"""Processors to hold on each site: the least cost for a time, the least time for a cost.
 
 Ricciardi & Hwang, "Cost-Aware Dynamic Resource Allocation in Distributed Computing Infrastructures"
 (2011), §2 and §3. Theirs lets work flow (eq. 1 to 8); ours also knows that the last tasks must end,
@@ -47,7 +47,7 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Allocation(msgspec.Struct, frozen=True, kw_only=True):
-    """What to hold so that the tasks are done."""
+    """Processors to hold until the tasks are done."""
 
     holdings: tuple[Holding, ...]
     seconds: float

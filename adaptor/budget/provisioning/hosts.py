@@ -9,7 +9,7 @@ from adaptor.budget.errors import BudgetError
 
 
 class HostTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """How time is charged; seconds."""
+    """Terms on which time is charged; seconds."""
 
     unit: float
     """The charging unit."""
@@ -52,7 +52,7 @@ class Hosts(msgspec.Struct, frozen=True):
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """What to buy now: the cap on the processor-slots that the site's heuristic may request."""
+    """Purchase for now: the cap on the processor-slots that the site's heuristic may request."""
 
     hosts: int
     reason: str

@@ -1,4 +1,4 @@
-"""What the user chooses from: six lines of the curve of cost against time (BaTS, Budget Estimation). Pure."""
+"""Choices of the user: six lines of the curve of cost against time (BaTS, Budget Estimation). Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How many processor-slots a bag may ask for now, by A²HA and by its deadline. Pure.
+"""Number of processor-slots that a bag may ask for now, by A²HA and by its deadline. Pure.
 
-A²HA decides once for each task that finishes, and every few minutes (Silva et al. 2011, §3.1, §3.4). Who asks
-keeps the `Pace` of a bag from one look to the next. Without one, after a restart, what was learned from n
-finished tasks follows from the running sums of their runtimes and from n.
+A²HA decides once for each task that finishes, and every few minutes (Silva et al. 2011, §3.1, §3.4). The
+caller keeps the `Pace` of a bag from one look to the next. Without one, after a restart, what was learned
+from n finished tasks follows from the running sums of their runtimes and from n.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ LONGER = 2.0  # deviations by which the last task of a host may be longer than t
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a bag stands, and what its user wants."""
+    """State of a bag, and the aims of its user."""
 
     now: float
     tasks: int
-    """Those that have a result or may still have one."""
+    """Tasks that have a result or may still have one."""
     sums: RuntimeSums
     hosts: Sequence[Hosts]
     """Slots that are there or have been asked for, until the end of the unit that is paid."""
@@ -69,7 +69,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     """The same until their requests end, as counts for a deadline; None: as `hosts`."""
     terms: HostTerms
     preset: Preset
-    """How aggressively to buy hosts."""
+    """Preset of how aggressively to buy hosts."""
     slow: bool = False
     """Whether the bag buys no more hosts after the first ones than a deadline needs."""
     whole_units: bool = False
@@ -84,13 +84,13 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     sites: int = 1
     """At which the bag may run."""
     requests_left: float = math.inf
-    """That the site allows now."""
+    """Requests that the site allows now."""
     widest: float = math.inf
     """Hosts of the largest request."""
     oldest: float = 0.0
     """Seconds for which the first of the running tasks has run."""
     newest: float = -math.inf
-    """When the newest request of the bag started; of one that is queued, when it was made."""
+    """Epoch seconds at which the newest request of the bag started, or was made if it is queued."""
 
     @property
     def waiting(self) -> int:
@@ -113,16 +113,16 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):
-    """What the estimator has decided for a bag so far."""
+    """Decisions of the estimator for a bag so far."""
 
     finished: int
     """Tasks that had finished when it last decided."""
     ratio: float
     """The part of the hosts that seem necessary which the next decision buys."""
     next_look: float
-    """When running tasks count again."""
+    """Epoch seconds from which running tasks count again."""
     allowed: Advice
-    """What may still be asked for."""
+    """Hosts that may still be asked for."""
 
     def without(self, hosts: int) -> Pace:
         """After `hosts` more were asked for."""
@@ -173,7 +173,7 @@ def advise(course: Course, pace: Pace | None = None) -> Paced:
 
 
 def _resumed(course: Course) -> Pace:
-    """As if every task that has finished had been answered already."""
+    """Pace after a restart, as if every task that has finished had been answered already."""
     return Pace(
         finished=course.sums.finished,
         ratio=ratio_after(course.sums.finished, course.preset),

@@ -1,4 +1,4 @@
-"""How aggressively to buy hosts before the mean runtime is known well."""
+"""Presets of how aggressively to buy hosts before the mean runtime is known well."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
     increase_ratio: float = 1.0
     """From 0 to 1."""
     willing_to_pay: float = 1.0
-    """As a multiple of the least cost: with 2 each host may be idle for half of its time (2011, §3.1)."""
+    """Multiple of the least cost: with 2 each host may be idle for half of its time (2011, §3.1)."""
     beyond_half: Literal["none", "fill"] = "none"
-    """Where there would be more hosts than half the tasks: no new ones (2011, §3.6), or ours, as many as fill
-    the half."""
+    """Hosts beyond half the number of tasks: no new ones (2011, §3.6), or ours, as many as fill the half."""
     certainty: float | None = None
     """Ours, instead of the ratios (see `adaptor.budget.provisioning.work_bound`); above 0.5 and below 1."""
 
@@ -57,5 +56,5 @@ PREFERENCES: dict[Preference, Preset] = {"cheap": FRUGAL, "balanced": BALANCED}
 
 
 def preset_of(prefer: Preference | None) -> Preset:
-    """How aggressively a bag with this preference buys hosts; without one, as a cheap bag."""
+    """Preset of a bag with this preference; without one, that of a cheap bag."""
     return PREFERENCES.get(prefer or "cheap", FRUGAL)

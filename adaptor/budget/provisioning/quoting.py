@@ -39,7 +39,7 @@ def sample_size(tasks: int, precision: float = 0.4, confidence: float = 0.97) ->
 
 
 class Samples(msgspec.Struct, frozen=True):
-    """Which tasks to run where, by their places in the bag."""
+    """Tasks to run on each site, by their places in the bag."""
 
     everywhere: tuple[int, ...]
     spread: Mapping[str, tuple[int, ...]]
@@ -96,9 +96,9 @@ Seen = Mapping[str, Mapping[int, float]]  # runtimes by site, then by the task's
 
 
 def learn(seen: Seen) -> dict[str, TaskTime]:
-    """What a task takes on each site, from all samples: those of other sites are mapped by regression.
+    """Runtime of a task on each site, from all samples: those of other sites are mapped by regression.
 
-    A task that ran on the site itself counts as it ran there.
+    A task that ran on the site itself counts with its runtime there.
 
     Raises:
         BudgetError: a site has no finished task in common with another, or none at all.
@@ -128,7 +128,7 @@ def _moments(runtimes: Sequence[float]) -> TaskTime:
 
 
 class SiteSample(msgspec.Struct, frozen=True):
-    """What the sample of one site has shown."""
+    """Measurements from the sample of one site."""
 
     runtimes: Mapping[int, float]
     """Seconds of each finished task, by its place in the whole bag."""
@@ -137,7 +137,7 @@ class SiteSample(msgspec.Struct, frozen=True):
 
 
 class SampleTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What a site charges, and how much of it we can hold."""
+    """Prices of a site, and the number of its processors that we can hold."""
 
     price: float
     """Credits per processor-hour."""
@@ -150,7 +150,7 @@ class SampleTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Quote(msgspec.Struct, frozen=True):
-    """What the rest of a bag is offered for."""
+    """Offers for the rest of a bag."""
 
     lines: list[Line]
     rest: list[int]

@@ -1,4 +1,4 @@
-"""What sites offer, as the allocation of tasks to sites sees it."""
+"""Offers of sites, in the form of the allocation of tasks to sites."""
 
 from __future__ import annotations
 

@@ -24,18 +24,19 @@ from adaptor.model import Preference as Preference
 
 
 class Aim(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user wants of a bag."""
+    """Aim of the user for a bag."""
 
     deadline: float | None = None
     """The instant by which all tasks are to be done."""
     budget: float | None = None
     """Credits for the whole bag."""
     prefer: Preference = "balanced"
-    """Which of the allocations that keep both: the least cost, the least time, or the middle of the times."""
+    """Choice among the allocations that keep both: the least cost, the least time, or the middle of the
+    times."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a bag stands."""
+    """Progress of a bag: its waiting tasks and its cost."""
 
     now: float
     waiting: int
@@ -51,7 +52,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What to hold until the next step."""
+    """Processors to hold until the next step."""
 
     allocation: Allocation
     kept: bool

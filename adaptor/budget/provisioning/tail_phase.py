@@ -56,18 +56,18 @@ class Replica(msgspec.Struct, frozen=True):
 
 
 class Expectation(Protocol):
-    """What is expected of a task that runs."""
+    """Expected end of running tasks, and of copies of them."""
 
     @property
     def sites(self) -> set[str]:
-        """Those of which it can say anything."""
+        """Sites for which it knows how long a copy takes."""
 
     def of(self, task: int, attempts: Attempts) -> RunningTask:
-        """When it ends, and how long it would take elsewhere."""
+        """The expected end of a running task, and its expected runtimes elsewhere."""
 
 
 class LateByItsNode:
-    """As the daemon expects it: a late task may be late because of its node (WQR, Paranhos et al. 2003).
+    """The daemon's expectation: a late task may be late because of its node (WQR, Paranhos et al. 2003).
 
     A running attempt ends in a bad case, as a bag ends with its last task. A fresh attempt takes as long as
     any task of its site in a bad case.
@@ -88,7 +88,7 @@ class LateByItsNode:
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """Which copies are made."""
+    """Rule by which copies are made."""
 
     name: str
     exact: bool
@@ -98,7 +98,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DAEMON = Rule(name="daemon", exact=True, copies=1)
-"""What every bag of a user meets, unless it says `replicas`."""
+"""The rule for every bag of a user that does not set `replicas`."""
 
 
 def worthwhile_copies(
@@ -163,13 +163,13 @@ def replicas(
     exact: bool = False,
     allowed: Callable[[int, int], bool] = _anywhere,
 ) -> list[Replica]:
-    """Which tasks to start once more, and where.
+    """Tasks to start once more, and the processors for them.
 
-    The task that is expected to end last comes first, and goes where it ends soonest, if that is sooner
-    than where it runs. First those that are expected to end in the time that is paid; what is idle then
-    is given to others, which may be lucky, unless the expectations are `exact`. A copy is to be stopped
-    when the paid time is over, so it never costs another unit. `allowed` says of a task and a processor
-    whether it may run there at all.
+    The task that is expected to end last comes first, and goes where it ends soonest, if that is sooner than
+    where it runs. Tasks that are expected to end in the time that is paid come first. Processors that are
+    idle then get other tasks, which may be lucky, unless the expectations are `exact`. A copy is to be
+    stopped when the paid time is over, so it never costs another unit. `allowed` says of a task and a
+    processor whether it may run there at all.
     """
     chosen: list[Replica] = []
     left = sorted(running, key=lambda task: -task.left)

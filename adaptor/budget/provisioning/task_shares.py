@@ -21,7 +21,7 @@ INTERVAL = 3.0  # δt: seconds after which what was learned meanwhile is worth a
 
 
 class Caution(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is kept in hand."""
+    """Reserves of a division of tasks, in time and credits."""
 
     name: str
     certainty: float
@@ -34,7 +34,7 @@ DAEMON = Caution(name="daemon", certainty=0.9, reserve=0.1)  # what every bag of
 
 
 class SiteShare(msgspec.Struct, frozen=True, kw_only=True):
-    """What one site is to have of a bag."""
+    """Part of a bag for one site."""
 
     tasks: int
     slots: int
@@ -44,7 +44,7 @@ class SiteShare(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CostSplit(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the waiting tasks of a bag are to run."""
+    """Division of the waiting tasks of a bag among sites."""
 
     by_site: dict[str, SiteShare]
     """By site; those that are left out get none. Their tasks sum up to all that are to be parted."""

@@ -44,7 +44,7 @@ class Way(msgspec.Struct, frozen=True):
 def all_ways(
     offers: Sequence[SiteOffer], deadline: float, tasks: float, confidence: float = CONFIDENCE
 ) -> list[Way]:
-    """Those that may be of use to do the tasks by the deadline, in seconds from now.
+    """Ways that may be of use to do the tasks by the deadline, in seconds from now.
 
     With 0 tasks: of each group of processors the ways that do the most.
     """
@@ -97,14 +97,14 @@ Held = list[tuple[Way, float]]  # processors that are held in a way; parts of on
 
 
 def least_cost(ways: Sequence[Way], offers: Sequence[SiteOffer], tasks: float) -> Held | None:
-    """How many processors to hold in which ways so that the tasks are done at the least cost; None: no way.
+    """Processors to hold in each way to do the tasks at the least cost; None: no way does them.
 
-    Ricciardi & Hwang, §3, choice 1: the least C_prod, in credits. Of equal costs that with fewer processors
-    still to be bought.
+    Ricciardi & Hwang, §3, choice 1: the least C_prod, in credits. Of equal costs, the one with fewer
+    processors still to be bought.
 
     It is a knapsack of alike items: the ways of a group of processors on their convex hull, by credits per
-    further task, are the best except for the last processors. Changes of one or two mend those. Where much
-    more is held than the tasks need, it is tried without the processors that do most.
+    further task, are the best except for the last processors. Changes of one or two mend those. If much more
+    is held than the tasks need, it is tried without the processors that do most.
 
     Processors are paid for as long as the ways say: of those that are charged by the second, a part of one
     may be held, which is one that is held for a part of the time.
@@ -228,7 +228,7 @@ class _Allocated:
         return found
 
     def _part(self, step: _Step, missing: float) -> _Step:
-        """As much of a step as does the missing tasks, with all of its start-up."""
+        """The part of a step that does the missing tasks, with all of its start-up."""
         number = min(1.0, missing / step.tasks)
         cost = step.cost * number + self._ways[step.after].fixed * (1 - number)
         return msgspec.structs.replace(step, tasks=step.tasks * number, cost=cost, number=number)
@@ -250,7 +250,8 @@ class _Allocated:
         return saved
 
     def _leave_parts(self) -> None:
-        """What is charged by the second is held no longer than there is work, the dearest first."""
+        """Hold processors that are charged by the second no longer than there is work, the most expensive
+        first."""
         for place in self._dearest:
             way = self._ways[place]
             if self._left < 0:

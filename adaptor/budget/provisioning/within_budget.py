@@ -1,6 +1,6 @@
-"""How many hosts a budget pays for, and for how long: the most speed within it. Pure.
+"""Number and time of the hosts that a budget pays for: the most speed within it. Pure.
 
-A host loses its start-up, and at its end as long as it idles until the last task of its pilot ends. The
+A host loses its start-up, and at its end the time that it idles until the last task of its pilot ends. The
 budget pays for that with what it leaves after the work. So a bag buys few hosts where the budget leaves
 little, and all that the site has where it leaves enough (Silva et al. 2011, abstract: the most speedup within
 a budget).
@@ -28,7 +28,7 @@ their mean so far, or as long as they do with this certainty: the first to finis
 
 
 class Purse(msgspec.Struct, frozen=True):
-    """What the budget of a bag pays for at a site, in seconds of a host."""
+    """Seconds of a host that the budget of a bag pays for at a site."""
 
     left: float
     reserved: float
