@@ -9,11 +9,11 @@ class Holdoff(msgspec.Struct, frozen=True):
     """State of a `Backoff`."""
 
     failures: int = 0
-    """In a row."""
+    """Failures in a row."""
     until: float = 0.0
     """Epoch seconds before which nothing is tried again."""
     reason: str = ""
-    """Of the last failure."""
+    """Reason of the last failure."""
 
     def waiting(self, now: float) -> bool:
         return now < self.until

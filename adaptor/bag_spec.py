@@ -61,9 +61,9 @@ class Option(msgspec.Struct, frozen=True):
     default: str = ""
     """The default in words; empty: the field's default says it."""
     section: Section = "More"
-    """Of the help page."""
+    """Section of the help page."""
     field: str = ""
-    """Whose option it is, once `bagfile.options` has looked."""
+    """Field of `BagSpec` to which the option belongs, set by `bagfile.options`."""
 
 
 MOST = 1_000_000_000  # of processors, retries or replicas: beyond it is a typing error
@@ -98,7 +98,7 @@ class TaskKind(msgspec.Struct, frozen=True):
     name: str
     """For people, e.g. `fit.py`."""
     tasks: int
-    """Of the bag, about."""
+    """Number of the bag's tasks of this kind, about."""
 
 
 class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -307,7 +307,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     close_idle: float = 0.0
     """Seconds without an unfinished task after which it closes by itself if it is open; 0: never."""
     kinds: tuple[TaskKind, ...] = ()
-    """Of its tasks, the most frequent first; the daemon recognises them."""
+    """Kinds of its tasks, the most frequent first; the daemon recognises them."""
 
     @property
     def task(self) -> TaskSize:
@@ -342,9 +342,9 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         return self.aims and self.prefer != "fast"
 
     def with_order(self, *, budget: bool) -> BagSpec:
-        """With the order that it has where its user names none.
+        """The bag with its usual order, if its user names none.
 
-        Estimates from the first tasks hold for the rest only where these are a random sample (A²HA §3.2).
+        Estimates from the first tasks hold for the rest only if these are a random sample (A²HA §3.2).
         """
         if self.order is not None:
             return self

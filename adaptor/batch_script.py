@@ -42,7 +42,7 @@ class BatchScript(msgspec.Struct, frozen=True, kw_only=True):
     append: bool = False
     """Whether to keep what the files hold; False: each element empties its own at its start."""
     variables: dict[str, str] = {}
-    """On top of the bag's environment."""
+    """Variables on top of the bag's environment."""
     processes: int = 1
     """Number of times that its node stands in $PBS_NODEFILE."""
     jobs: bool = False
@@ -62,7 +62,8 @@ class OwnScript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     body: bytes = b""
     """Empty: that of the bag."""
     place: int | None = None
-    """In its array, from 0: the number of the array is that of its first element; None: there is no array."""
+    """Place in its array, from 0: the number of the array is that of its first element; None: there is no
+    array."""
     submitted: float = 0.0
     """Epoch seconds."""
     cpus: int = 1
@@ -104,13 +105,13 @@ class Element(msgspec.Struct, frozen=True):
     bag: int
     task: int
     index: str | None
-    """In the array; None: there is no array."""
+    """Index in the array; None: there is no array."""
     place: int | None = None
-    """As `OwnScript.place`."""
+    """Place of the task in its array, from 0; None: it is in none."""
 
     @property
     def job(self) -> int:
-        """Its own number."""
+        """Job number of the element itself."""
         return job_number(self.bag, self.task)
 
     @property

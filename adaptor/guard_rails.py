@@ -24,7 +24,7 @@ class TimeLimit(msgspec.Struct, frozen=True):
 
     seconds: float | None = None
     part: Annotated[float, msgspec.Meta(gt=0)] | None = None
-    """Of the time that a task is expected to take (3.0 for 300%)."""
+    """Part of the time that a task is expected to take (3.0 for 300%)."""
 
     def __str__(self) -> str:
         return format_duration(self.seconds) if self.seconds is not None else f"{100 * (self.part or 0):g}%"
@@ -49,7 +49,7 @@ class MostFails(msgspec.Struct, frozen=True):
 
     tasks: Annotated[int, msgspec.Meta(ge=1)] | None = None
     share: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
-    """Of all tasks of the bag (0.05 for 5%)."""
+    """Share of all tasks of the bag (0.05 for 5%)."""
 
     def __str__(self) -> str:
         return f"{100 * self.share:g}%" if self.share is not None else str(self.tasks)

@@ -140,7 +140,7 @@ class PendingJob(msgspec.Struct, frozen=True, gc=False):
     id: str
     processors: int
     tr: float
-    """Its time limit in seconds; `math.inf` where there is none."""
+    """Time limit in seconds; `math.inf`: none."""
     planned_start: float | None = None
     """Start as the scheduler plans it; None: it does not say."""
     parts: tuple[Part, ...] = ()
@@ -156,9 +156,9 @@ class EndedJob(msgspec.Struct, frozen=True):
     """A job of anyone that has ended, as the scheduler remembers it."""
 
     owner: str
-    """Its user; never shown, never written down."""
+    """User of the job; never shown, never written down."""
     limit: float
-    """Its time limit in seconds."""
+    """Time limit in seconds."""
     ran: float
     """Seconds."""
 
@@ -204,7 +204,7 @@ class Allowed(msgspec.Struct, frozen=True, kw_only=True):
     """GPUs of one request."""
     min_memory: Bound = FROM_NOTHING
     min_gpus: Bound = FROM_NOTHING
-    """Of one request at least."""
+    """Least GPUs of one request."""
     min_proc: int = 1
     """Processors of one request at least."""
     min_parts: int = 1
@@ -221,10 +221,10 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     """Processors that the site's requests may use and that are in service, in use or not."""
     running: tuple[RunningJob, ...] = ()
     pending: tuple[PendingJob, ...] = ()
-    """In the order in which the scheduler considers them."""
+    """Waiting jobs in the order in which the scheduler considers them."""
     nodes: tuple[Node, ...] = ()
-    """Of the site, in the order in which the scheduler fills them, those out of service included; empty: not
-    known, and then processors are all that is counted."""
+    """Nodes of the site in the order in which the scheduler fills them, those out of service included; empty:
+    not known, and then only processors are counted."""
     default_memory: int | None = None
     """Bytes for each processor that a request gets whose tasks name no memory; None: it is not counted."""
     partitions: Mapping[str, QueueState] = {}
@@ -264,7 +264,7 @@ class CraftedRequest(msgspec.Struct, frozen=True):
     """Tasks that the request is expected to finish."""
     reason: str
     partition: str = ""
-    """In which it is to run, by its name at the site; empty: the site has only one."""
+    """Partition in which it is to run, by its name at the site; empty: the site has only one."""
 
 
 class PilotState(enum.Enum):
@@ -275,7 +275,7 @@ class PilotState(enum.Enum):
     QUEUED = "queued"
     RUNNING = "running"
     COMPLETED = "completed"
-    """Its workers left by themselves."""
+    """All workers left by themselves."""
     WALLTIME = "walltime"
     PREEMPTED = "preempted"
     CANCELLED = "cancelled"
@@ -369,7 +369,7 @@ class AttemptOutcome(enum.Enum):
     RETURNED = "returned"
     """Handed back by the worker before it was started."""
     LOST = "lost"
-    """Its worker fell silent or died."""
+    """The worker fell silent or died."""
     WALLTIME = "walltime"
     PREEMPTED = "preempted"
     CANCELLED = "cancelled"

@@ -61,7 +61,7 @@ class Remedy(enum.Enum):
 
     SHORTER = "shorter"
     NARROWER = "narrower"
-    """With fewer processors."""
+    """A request with fewer processors."""
     SMALLER = "smaller"
     """Shorter, narrower or both: the scheduler does not say which."""
     OTHER = "other"
@@ -111,7 +111,7 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     limit: float | None = None
     """Seconds that it asks for now; None: not known."""
     partition: str = ""
-    """In which it waits or runs; empty: several, or the scheduler does not say."""
+    """Partition in which it waits or runs; empty: several, or the scheduler does not say."""
     begins: float | None = None
     """The scheduler holds it in its queue until then; None: it does not, or does not say."""
     nodes: tuple[str, ...] = ()

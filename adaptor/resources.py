@@ -95,7 +95,7 @@ class OwnNeeds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gpus: float | None = None
     """0: none."""
     gpu_type: str = ""
-    """Of `gpus`; empty: any."""
+    """Type of the GPUs; empty: any."""
     nodes: int | None = None
     time: float | None = None
     """Seconds that its user expects it to take."""
@@ -142,7 +142,7 @@ class Room(msgspec.Struct, frozen=True):
     gpus: tuple[float, ...] = ()
     """The free part of each GPU."""
     gpu_type: str = ""
-    """Of all of them; empty: not known."""
+    """Type of all its GPUs; empty: not known."""
 
     def holds(self, task: TaskSize) -> bool:
         """True if a task fits, or its part on one of its nodes."""
@@ -195,7 +195,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     may, and the site's profile does not count it."""
 
     def gpus_of(self, type: str) -> int:
-        """Of this type, or of any where it is empty."""
+        """Number of GPUs of this type, or of any type if it is empty."""
         return sum(count for each, count in self.gpus if type in ("", each))
 
     @property
@@ -208,7 +208,7 @@ class Need(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     chunks: int
     processors: int
-    """Of each chunk, as are the memory and the GPUs."""
+    """Processors of each chunk; memory and GPUs are of each chunk too."""
     memory: int = 0
     gpus: int = 0
     gpu_type: str = ""

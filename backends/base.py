@@ -55,7 +55,8 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     """The job's name, never used again: it finds the job again after a crash in the middle of a submit."""
     request: Request
     task: TaskSize
-    """Whose parts must lie on one node; `request.p` is a multiple of its processors, or of whole nodes."""
+    """Size of its tasks, each part on one node; `request.p` is a multiple of its processors, or of whole
+    nodes."""
     directory: Path  # the pilot's own folder (exists, 0700): script, scheduler's log, worker logs
     worker: tuple[str, ...]  # the command that runs on each node of the pilot
     environment: dict[str, str]  # variables for the worker; nothing secret is among them
@@ -165,7 +166,7 @@ class InFront(Backend):
         self.learn(behind)
 
     def queue_state(self) -> QueueState:
-        """See `Backend`. Some learn their traits when they are first asked."""
+        """The state of the queue behind; some backends learn their traits when they are first asked."""
         state = self._behind.queue_state()
         self.learn(self._behind)
         return state

@@ -12,8 +12,8 @@ from adaptor.model import FROM_NOTHING, UNLIMITED, Allowed, Bound, Limits, Share
 POLITE = 4
 """Requests in the system where nothing else is configured: sites allow far more than is neighbourly."""
 SHARE = 0.5
-"""Of a site's processors that all its requests together hold where nothing is configured: a request that
-starts in a free slot delays no job that is planned, but it can keep one waiting that comes later."""
+"""Share of a site's processors that all its requests together hold by default: a request that starts in a
+free slot delays no job that is planned, but it can delay one that comes later."""
 PILOTS = 500
 """Pilots in the system where the scheduler sets no limit on jobs: a twentieth of the 10,000 jobs that Slurm
 holds by default (MaxJobCount), and few enough for one daemon."""
@@ -38,11 +38,11 @@ class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
     work: Bound = UNLIMITED
     """Processors times seconds of a request."""
     work_left: Bound = UNLIMITED
-    """Of all requests that start now."""
+    """Processor-seconds of all requests that start now."""
     memory: Bound = UNLIMITED
     """Bytes of a request."""
     gpus: Bound = UNLIMITED
-    """Of a request."""
+    """GPUs of a request."""
     least_memory: Bound = FROM_NOTHING
     least_gpus: Bound = FROM_NOTHING
 

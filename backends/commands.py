@@ -25,7 +25,7 @@ def commands_run() -> int:
 
 
 ChosenVariables = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""Of all variables of a machine, those with which commands run, and perhaps more."""
+"""Chooses among all variables of a machine those with which commands run, and perhaps more."""
 
 
 class Commands:

@@ -154,7 +154,7 @@ def site_name(queue: str, otherwise: str) -> str:
 
 
 def scalar(text: str) -> str:
-    """As `read_yaml` reads it back: a partition may be called `null` or `1e3`."""
+    """The text in YAML such that `read_yaml` reads it back: a partition may be called `null` or `1e3`."""
     written = str(yaml.safe_dump(text, default_flow_style=True)).split("\n")[0]
     return (
         written if read_yaml(written, "")[1] == text else str(yaml.safe_dump(text, default_style="'")).strip()

@@ -62,7 +62,7 @@ def agent_id(node: str, tag: str) -> str:
 
 
 def node_and_tag(id: str) -> tuple[str, str]:
-    """Of an agent's id."""
+    """Node and tag in an agent's id."""
     node, _, tag = id.removeprefix(_AGENT).partition(":")
     return node, tag
 

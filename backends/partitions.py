@@ -24,7 +24,7 @@ class Partitions(InFront):
         self._each = dict(each)
 
     def queue_state(self) -> QueueState:
-        """Of the largest partition, with the state of each; without those that start no jobs now.
+        """State of the largest partition, with the state of each; without those that start no jobs now.
 
         Raises:
             SchedulerError: no answer.
@@ -43,19 +43,19 @@ class Partitions(InFront):
         return together(states, closed)
 
     def submit(self, order: PilotOrder) -> str:
-        """See `backends.base.Backend`. An order for no partition goes to the first."""
+        """Submit a request in its partition. An order without one goes to the first."""
         return self._each.get(order.partition, self._behind).submit(order)
 
     def submit_array(self, order: PilotOrder) -> list[str]:
-        """See `submit`."""
+        """Submit equal pilots in their partition. An order without one goes to the first."""
         return self._each.get(order.partition, self._behind).submit_array(order)
 
     def reshape(self, id: str, order: PilotOrder) -> None:
-        """See `backends.base.Backend`. The job stays in its partition."""
+        """Change the request of a queued job, which stays in its partition."""
         self._each.get(order.partition, self._behind).reshape(id, order)
 
     def ended_jobs(self) -> list[EndedJob]:
-        """See `backends.base.Backend`: of all partitions, whose records may name the same jobs."""
+        """Jobs of other users that ended lately in all partitions, whose records may name the same jobs."""
         return [job for backend in self._each.values() for job in backend.ended_jobs()]
 
     def advertised_limits(self) -> Limits:
@@ -63,7 +63,7 @@ class Partitions(InFront):
         return most_of({name: backend.advertised_limits() for name, backend in self._each.items()})
 
     def ceilings(self, partition: str = "") -> Ceilings | None:
-        """See `backends.base.Backend`."""
+        """The most that the scheduler lets a request in a partition have."""
         return self._each.get(partition, self._behind).ceilings()
 
 

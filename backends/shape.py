@@ -1,4 +1,4 @@
-"""In which parts nodes are asked for a request, and how many of them they can hold. Pure."""
+"""Parts of nodes for which a request asks, and the number of them that nodes can hold. Pure."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ class Traits(Protocol):
     time_resolution: int = 1  # to which it rounds `tr` up
     slot_margin: int = 60  # by which a request must be shorter than a free slot to be started in it
     shrink_margin: int | None = None
-    """Of a free slot that a request with a least time does not get when it is started there.
+    """Part of a free slot that a request with a least time does not get when it is started there.
 
     None: the scheduler starts no request with less than its tr, or gives it less than the slot holds.
     """

@@ -113,7 +113,8 @@ class BagView(msgspec.Struct, frozen=True, kw_only=True):
     """One failed task of a halted bag; its standard error tells more."""
     jobs: bool = False  # whether its tasks are jobs of `adaptor.shims`
     forecast: ForecastView | None = None
-    """Of a running bag, from the first look at the queue on; its cost, where it pays, a little later."""
+    """Forecast of a running bag, from the first look at the queue on; its cost, if the bag pays, a little
+    later."""
 
 
 class BagCounts(msgspec.Struct, frozen=True):

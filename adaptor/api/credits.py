@@ -16,7 +16,7 @@ class CreditLine(msgspec.Struct, frozen=True, kw_only=True):
     budget: float | None = None  # None: it is only counted
     used: float  # charged for pilots that have ended
     wasted: float | None = None
-    """Of what is used: idle slots, killed attempts, losing replicas. None: not told apart."""
+    """Part of the used credits: idle slots, killed attempts, losing replicas. None: not known apart."""
     reserved: float  # the most that pilots queued and running can cost
     left: float | None = None
 

@@ -49,7 +49,7 @@ def meanings(view: type[msgspec.Struct]) -> dict[str, Meaning]:
 
 
 def _meaning(hint: Any) -> Meaning:
-    """Of a field, which may have None besides its number; of a list, that of its entries."""
+    """The meaning of a field, which may have None besides its number; for a list, that of its entries."""
     if get_origin(hint) is list:
         return _meaning(get_args(hint)[0])
     parts = (hint, *get_args(hint))

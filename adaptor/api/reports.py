@@ -43,7 +43,8 @@ class MeasuredView(msgspec.Struct, frozen=True, kw_only=True):
     cpu: float  # of all results together
     memory: int  # bytes, the largest of all; 0: not known
     first_tr: float | None
-    """Of the first formal request that ran any; None: there was none, or tasks differ in what they need."""
+    """The tr of the first formal request that ran any; None: there was none, or tasks differ in what they
+    need."""
     paid: float  # processor-seconds of its pilots
     used: float
 

@@ -41,7 +41,8 @@ class OwnOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def environment(self) -> dict[str, str] | None:
-        """Its variables besides those of the bag. Raises ValueError: no process can have one of them."""
+        """Variables of the task besides those of the bag. Raises ValueError: no process can have one of
+        them."""
         for key, value in (self.env or {}).items():
             if not key or "=" in key:
                 raise ValueError(f"env: {key!r} is not a name of a variable")

@@ -217,7 +217,7 @@ class _Field(NamedTuple):
 
     text: str
     names: Sequence[str]
-    """Of the parameters whose values it shows, with a space between them."""
+    """Names of the parameters whose values it shows, with a space between them."""
     part: str
     """A key of `_PARTS`, or empty."""
 

@@ -118,9 +118,9 @@ def find_daemon() -> DaemonView | None:
 
 
 def ask_daemon(question: api.Question[A], config: str | None, timeout: float = asking.ANSWER_TIMEOUT) -> A:
-    """As `ask`; where no daemon runs, starts one that stays, and says so.
+    """Ask a question; if no daemon runs, start one that stays, and say so.
 
-    Raises AdaptorError: none could be started, or the question could not be served.
+    Raises AdaptorError: no daemon could be started, or the question could not be served.
     """
     answer, started = ask_starting(question, config, timeout)
     if started:
@@ -264,7 +264,8 @@ def _does_not_end(who: str) -> str:
 
 
 def check_restart() -> None:
-    """Before anything ends: raises AdaptorError if this version or key cannot take the state over."""
+    """Check that a restart can succeed. Raises AdaptorError: this version or key cannot take the state
+    over."""
     asking.check_own_key("restart the daemon")
     from adaptor.daemon.ground.takeover import check_takeover
 

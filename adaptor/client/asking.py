@@ -291,7 +291,7 @@ class DaemonConnection:
 
 
 def _decoded(question: api.Question[A], data: bytes) -> A:
-    """As `decode_answer`. Raises OtherVersionError: the answer is anything else."""
+    """Decode an answer. Raises OtherVersionError: the data is no answer of this version."""
     try:
         return api.decode_answer(question, data)
     except msgspec.DecodeError as error:
@@ -410,7 +410,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 
 
 class Outage:
-    """From the first question without an answer until the daemon answers or patience ends."""
+    """An outage: from the first question without an answer until the daemon answers or patience ends."""
 
     def __init__(
         self,

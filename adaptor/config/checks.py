@@ -117,7 +117,7 @@ def _check_spool(site: SiteConfig, at: str, fail: Fail) -> None:
 
 
 NAME = re.compile(r"[A-Za-z0-9_\[:.][A-Za-z0-9_\[\]:.%-]*")
-"""Of a machine or a user, or an address; no option of a command looks like it."""
+"""Name of a machine or a user, or an address; no option of a command looks like it."""
 _OURS = frozenset(
     {"controlmaster", "controlpath", "controlpersist", "batchmode", "remotecommand", "requesttty"}
 )

@@ -158,7 +158,7 @@ def load_config(path: Path | None, policy: Callable[[], Policy] = read_policy) -
 
 
 def _read(path: Path) -> tuple[str, os.stat_result]:
-    """Its text and its status."""
+    """Text and status of a file."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -172,7 +172,7 @@ def _read(path: Path) -> tuple[str, os.stat_result]:
 
 
 def parse_config(text: str, name: str, policy: Callable[[], Policy] = read_policy) -> Config:
-    """As `load_config`, from text; `name` stands for the file in errors."""
+    """Load a configuration like `load_config`, from text; `name` stands for the file in errors."""
     lines, data = read_yaml(text, name)
     return _checked(data, lines, name, policy)
 
@@ -208,7 +208,7 @@ def _checked(data: Any, lines: KeyLines, name: str, policy: Callable[[], Policy]
 
 
 def digest_of(path: Path) -> str:
-    """Of the content of the configuration's files; empty: none can be read."""
+    """Digest of the content of the configuration's files; empty: none can be read."""
     digest, found = hashlib.sha256(), False
     for each in files_of(path):
         with contextlib.suppress(OSError), each.open("rb") as file:

@@ -52,7 +52,7 @@ class Policy(msgspec.Struct, frozen=True):
     keys: PolicyKeys = PolicyKeys()
     lines: KeyLines = {}
     path: str = ""
-    """Of the file; empty: there is none."""
+    """Path of the file; empty: there is none."""
 
     def at(self, key: str) -> str:
         """`/etc/adaptor/policy.yaml:3`, the line of a key."""

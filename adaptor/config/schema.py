@@ -34,7 +34,7 @@ class SshConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     user: str | None = None
     """The account there; None: ssh's own choice."""
     port: Annotated[int, msgspec.Meta(ge=1, le=65535)] | None = None
-    """Of the server there; None: ssh's own choice."""
+    """Port of the server there; None: ssh's own choice."""
     identity: str | None = None
     """The file of the private key; None: ssh's own choice."""
     options: dict[str, str] = {}
@@ -91,12 +91,12 @@ class PriceConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Credits per hour."""
 
     explicit: Credits = 1.0
-    """Of a processor in formal requests."""
+    """Price of a processor in formal requests."""
     donated: Credits | None = None
-    """Of a processor on donated nodes; None: the same."""
+    """Price of a processor on donated nodes; None: the same."""
     gpu: Credits | None = None
-    """Of a GPU in formal requests, on top of its processors; on donated nodes it is cheaper as these are.
-    None: nothing."""
+    """Price of a GPU in formal requests, on top of its processors; on donated nodes it is cheaper as these
+    are. None: nothing."""
 
 
 class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -131,7 +131,7 @@ class PartitionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     partition: str | None = None
     """The partition of Slurm, the queue of PBS; None: it is called as this entry."""
     account: str | None = None
-    """To which its jobs are charged; None: as the site says."""
+    """Account to which its jobs are charged; None: as the site says."""
     qos: str | None = None
     """The quality of service of its jobs; None: as the site says."""
     limits: LimitsConfig = LimitsConfig()
@@ -153,7 +153,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     partitions: dict[str, PartitionConfig] = {}
     """Instead of `partition`: several, or QOS, by name; each request goes to the one that suits it."""
     account: str | None = None
-    """To which the scheduler charges the jobs; None: its default."""
+    """Account to which the scheduler charges the jobs; None: its default."""
     qos: str | None = None
     """Slurm: the quality of service of the jobs; None: the scheduler's default."""
     constraint: str | None = None
@@ -177,7 +177,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     python: str | None = None
     """The interpreter for the workers; None: that of the daemon, which the nodes must then have."""
     ssh: SshConfig | None = None
-    """Of a remote site: how its login node is reached; None: the scheduler answers on this machine."""
+    """Access to the login node of a remote site; None: the scheduler answers on this machine."""
     environment: dict[str, str] = {}
     """Variables for the scheduler's commands, for instance `SLURM_CONF` or `PATH`."""
     limits: LimitsConfig = LimitsConfig()

@@ -1,4 +1,4 @@
-"""From the queue state to a schedule: the start of each job, and the processors that stay free."""
+"""The schedule of a queue state: the start of each job, and the processors that stay free."""
 
 from __future__ import annotations
 

@@ -74,13 +74,14 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def candidate_within(self, slot: FreeSlot, profile: Profile, least: float = 0.0) -> Candidate | None:
-        """As `candidate`, on the processors that the profile has free during the whole request.
+        """A candidate like that of `candidate`, on processors that the profile has free during the whole
+        request.
 
         Fewer processors may need more rounds and thus more time, in which still fewer may be free: shrink
         until the request fits. Fewer never have more throughput.
 
         Args:
-            least: None, if the throughput is not above this.
+            least: throughput that it must exceed; else None is returned.
         """
         processors = slot.processors
         while (candidate := self.candidate(slot, processors)) and candidate.throughput > least:

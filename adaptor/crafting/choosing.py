@@ -1,4 +1,4 @@
-"""In which partition of a site each request goes: the one where it runs most tasks for its time. Pure."""
+"""Choice of a request's partition at a site: the one where it runs most tasks for its time. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     allowed: int
     """The most requests to craft."""
     limits: Limits
-    """Of the site."""
+    """Limits of the site."""
     pilots: tuple[PilotView, ...] = ()
     """Pilots in the system that serve the demand."""
     elsewhere: Elsewhere | None = {}
@@ -49,7 +49,7 @@ class Made(msgspec.Struct, frozen=True):
 
     crafted: list[CraftedRequest]
     places: list[Place]
-    """With these requests in their queues."""
+    """The places, with these requests in their queues."""
     reason: str = ""
     """Why nothing was."""
     withdrawn: Sequence[Withdraw] = ()

@@ -183,7 +183,7 @@ def _why_too_large(queue: QueueState, task: TaskSize) -> str:
 
 
 def _too_many_gpus(nodes: list[Node], wide: list[Node], task: TaskSize) -> str:
-    """With its processors: the largest number of GPUs, and which types there are."""
+    """A sentence on the largest number of GPUs with the task's processors on one node, and on their types."""
     kind = f"{task.gpu_type} GPU" if task.gpu_type else "GPU"
     need = f"{counted(task.whole_gpus, kind)} on one node with {counted(task.processors, 'processor')}"
     if most := max(node.gpus_of(task.gpu_type) for node in wide):
@@ -342,7 +342,7 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
 
     rules: SiteRules
     site_processors: int
-    """On which such tasks can run at the same time (`placeable`)."""
+    """Processors on which such tasks can run at the same time (`placeable`)."""
     task: TaskSize
     unit: RequestUnit
     chunk: Need | None

@@ -109,8 +109,8 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
 
 
 def _within_work(view: PlanningView, wanted: Iterable[Decision]) -> Iterator[Decision]:
-    """Without requests for which running and queued jobs leave too little of `Allowed.work_left`; where no
-    pilot is there, one waits for it."""
+    """The decisions without requests for which running and queued jobs leave too little of
+    `Allowed.work_left`; if there is no pilot, one waits for it."""
     area = 0
     for decision in wanted:
         if isinstance(decision, Issue):
@@ -202,7 +202,7 @@ def _requests(
 
 
 def _why_none(view: PlanningView, demand: Demand, reason: str) -> str:
-    """Of what bounds a demand and the reason of the heuristic, the one that leaves it without a request."""
+    """The reason that leaves a demand without a request: the heuristic's, or the bound on the demand."""
     if not demand.why_most or demand.most is None:
         return reason
     binds = demand.most < unit_of(view.rules, view.queue, demand.task).processors
@@ -232,7 +232,7 @@ def turns(
 
 
 def withdrawals(view: PlanningView, needless: Container[int]) -> list[Withdraw]:
-    """Of the pilots that `coverage` finds needless, those that have not started."""
+    """Withdrawals of the pilots that `coverage` finds needless and that have not started."""
     return [
         Withdraw(pilot.id, _why_needless(view, pilot))
         for pilot in view.pilots

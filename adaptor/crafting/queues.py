@@ -49,7 +49,7 @@ def queue_in(queue: QueueState, partition: str) -> QueueState:
 
 
 def places_of(view: PlanningView, queue: QueueState) -> list[Place]:
-    """In the order of the configuration, with the requests that the scheduler may not show yet.
+    """Places in the order of the configuration, with the requests that the scheduler may not show yet.
 
     If the scheduler shows one already, it counts twice: planning may then miss a free slot, but never
     requests the same slot twice.

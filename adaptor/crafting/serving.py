@@ -14,11 +14,11 @@ SOONER = 0.7  # expected wait of a queued request relative to the planned one, a
 
 
 def nobodys(view: PlanningView, needless: Collection[int], replanned: Collection[int]) -> set[int]:
-    """Of the queued pilots that no waiting task needs (see `coverage`), those that no demand keeps.
+    """Queued pilots that no waiting task needs (`coverage`) and that no demand keeps.
 
-    A replanned one keeps its pilots while tasks wait, and while tasks run that may be cut when their own
-    pilots end. One that requests hosts one by one keeps its pilots while tasks wait, because its number of
-    hosts includes them all.
+    A replanned demand keeps its pilots while tasks wait, and while tasks run that may be cut when their own
+    pilots end. A demand that requests hosts one by one keeps its pilots while tasks wait, because its number
+    of hosts includes them all.
     """
     if not needless:
         return set()

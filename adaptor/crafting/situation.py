@@ -107,9 +107,9 @@ class TaskTimes(msgspec.Struct, frozen=True, kw_only=True):
 
     finished: int = 0
     mean: float = 0.0
-    """Of the finished tasks."""
+    """Mean runtime of the finished tasks."""
     longest: float = 0.0
-    """Of the finished tasks."""
+    """Longest runtime of the finished tasks."""
     not_enough: float = 0.0
     """The longest time after which a task was still unfinished, when its pilot ended."""
     cut: int = 0
@@ -117,7 +117,7 @@ class TaskTimes(msgspec.Struct, frozen=True, kw_only=True):
     cut_after: float = 0.0
     """The mean of the longest times that these ran."""
     mean_start: float | None = None
-    """Of those that run now, in epoch seconds; None: none does, or it is not known."""
+    """Mean start of the tasks that run now, in epoch seconds; None: none does, or it is not known."""
     first_start: float | None = None
     """The earliest of these starts."""
     told: float | None = None
@@ -166,11 +166,11 @@ class PilotView(msgspec.Struct, frozen=True, kw_only=True):
     bag: int | None = None
     """The only bag that it serves; None: all bags that share pilots."""
     shape: TaskShape | None = None
-    """Of the tasks that it was made for; None: not known."""
+    """Shape of the tasks for which it was made; None: not known."""
     partition: str = ""
-    """Of its site, by name; empty: the site has only one."""
+    """Partition of its site, by name; empty: the site has only one."""
     rooms: tuple[Room, ...] = ()
-    """Of its workers that take tasks, as they are when nothing runs there; empty: not known."""
+    """Resources of its workers that take tasks, as they are when nothing runs there; empty: not known."""
 
     @property
     def queued_as(self) -> str:
@@ -382,7 +382,7 @@ class Reshape(msgspec.Struct, frozen=True):
     crafted: CraftedRequest
     """The request after the change; its reason says why, in one sentence."""
     demand: Demand
-    """Of the shape that the pilot was made for."""
+    """Demand of the shape for which the pilot was made."""
 
 
 class Withhold(msgspec.Struct, frozen=True):
@@ -390,7 +390,7 @@ class Withhold(msgspec.Struct, frozen=True):
 
     reason: str
     demand: Demand | None = None
-    """Whose tasks wait; None: all those at the site."""
+    """Demand whose tasks wait; None: all those at the site."""
 
 
 Decision = Issue | Withdraw | Reshape | Withhold

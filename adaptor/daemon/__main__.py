@@ -24,7 +24,7 @@ def main() -> int:
     pipe: int | None = arguments.ready_fd
 
     def tell(word: bytes) -> None:
-        """To the process that started us, if it waits at the other end of a pipe; once."""
+        """Write a word to the process that started us, if it waits at the other end of a pipe; once."""
         nonlocal pipe
         if pipe is not None:
             with contextlib.suppress(BrokenPipeError):

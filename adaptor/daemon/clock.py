@@ -50,7 +50,7 @@ class SteadyClock:
 
 
 system_clock = SteadyClock()
-"""Of this process; each service of the daemon adopts the time of day when it begins."""
+"""Clock of this process; each service of the daemon adopts the time of day when it begins."""
 
 
 def midnight(now: float) -> float:

@@ -224,7 +224,7 @@ class Core:
             self._acknowledging.start(self._acknowledge(others))
 
     async def _acknowledge(self, drafts: Mapping[str, Orders]) -> None:
-        """In the next turn of the loop, behind the listening clients."""
+        """Send acknowledgements in the next turn of the loop, behind the listening clients."""
         for worker, draft in drafts.items():
             await self.send(worker, self._complete(worker, draft))
 
@@ -268,7 +268,7 @@ class Core:
         self._sent_bags.pop(worker, None)
 
     def _complete(self, worker: str, draft: Orders) -> Orders:
-        """With the bags that the worker does not know, and the commands of its leases."""
+        """The orders with the bags that the worker does not know, and the commands of its leases."""
         known = self._sent_bags.setdefault(worker, set())
         new = {lease.key.bag for lease in draft.leases} - known
         ended = {bag for bag in known if bag not in self.broker.state.bags}

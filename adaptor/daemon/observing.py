@@ -73,7 +73,7 @@ class Found:
                 self._by_tag.setdefault(report.tag, []).append(report)
 
     def of(self, pilot: Pilot) -> JobReport | None:
-        """Of several jobs with the pilot's tag the one of its number, else the last."""
+        """The report with the pilot's tag; of several, the one with its number, else the last."""
         same = self._by_tag.get(pilot.tag, [])
         return next((report for report in same if report.id == pilot.job), same[-1] if same else None)
 
@@ -111,7 +111,7 @@ async def _files_of(site: Site, pilots: Collection[Pilot]) -> dict[int, PilotFil
 
 
 def _news(site: Site, pilot: Pilot, found: Found, left: PilotFiles | None) -> PilotNews | None:
-    """With the files that were read of it; None: they cannot be read."""
+    """News of a pilot, with the files that were read of it; None: they cannot be read."""
     report = found.of(pilot)
     if left is None:
         wanted = _to_read(site, pilot, report)

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 LOG = "daemon.log"
 NAME = "adaptor-daemon"
-"""Of the process, for `ps -C`, `pgrep` and `top`, which otherwise show an interpreter."""
+"""Name of the process, for `ps -C`, `pgrep` and `top`, which otherwise show an interpreter."""
 READY, HELD, VANISHED = b"!", b"=", b"?"
 """First letters of the daemon's word to its starter: it can be asked, and the file that it goes on with
 follows if none was named; another one runs; sites have vanished, as follows. All else says why not."""

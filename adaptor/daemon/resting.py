@@ -11,8 +11,8 @@ from adaptor.model import PilotState
 from adaptor.scheduling.broker import Broker
 
 SHARE = 8.0
-"""Of the time without an event, one part of this number passes before the next look. A free slot that opens
-meanwhile is then seen late by an eighth of the wait at most."""
+"""Divisor of the time without an event that gives the time to the next look. A free slot that opens meanwhile
+is then seen late by an eighth of the wait at most."""
 LONGEST = 60.0
 """The longest pause between two looks, where the site itself does not say a longer one."""
 TIMES = 4.0  # the longest pause in polls: who asks for frequent looks gets them

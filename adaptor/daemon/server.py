@@ -179,7 +179,7 @@ class Port:
             connection.send(data)
 
     def machine_answers(self, identity: bytes) -> bool:
-        """As `Caller` says; False: the peer is not connected."""
+        """Whether the peer's machine has acknowledged something lately; False: the peer is not connected."""
         connection = self._connections.get(identity)
         return connection is not None and connection.machine_answers()
 

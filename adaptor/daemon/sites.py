@@ -59,7 +59,7 @@ def stays_inside(config: SiteConfig) -> bool:
 
 
 def first_limits(config: Config, backends: Mapping[str, Backend]) -> dict[str, Limits]:
-    """Of the sites whose limits are known at the start; the others are asked again (`late_limits`).
+    """Limits of the sites whose limits are known at the start; the others are asked again (`late_limits`).
 
     Raises SchedulerError: no site's limits are known.
     """

@@ -79,7 +79,7 @@ def _by_place(queue: QueueState) -> Iterator[tuple[QueueState, dict[str, Node]]]
 
 
 def gpu_counts(queue: QueueState) -> list[GpuTotals]:
-    """On the nodes in service that requests of the site may use, by type."""
+    """GPUs on the nodes in service that requests of the site may use, by type."""
     nodes: dict[str, dict[str, int]] = {}
     held: Counter[tuple[str, str]] = Counter()
     for place, own in _by_place(queue):

@@ -146,7 +146,7 @@ def _of_request(seen: SiteSeen, partition: str, queue: QueueState, asked: GetSta
 
 
 def _map(seen: SiteSeen, partition: str, queue: QueueState, asked: GetStart) -> StartView:
-    """Of requests of all sizes and walltimes that the place allows."""
+    """Starts of requests of all sizes and walltimes that the place allows."""
     at, ceilings = max(queue.now, asked.at or queue.now), seen.ceilings.get(partition)
     most = queue.processors if ceilings is None else min(queue.processors, ceilings.processors.value)
     view = StartView(
@@ -180,7 +180,7 @@ def _refused(request: StartRequest, ceilings: Ceilings | None) -> str:
 
 
 def _of_job(seen: SiteSeen, asked: str) -> StartView:
-    """Of the first place where it waits."""
+    """Start of a job at the first place where it waits."""
     for partition, queue in seen.places.items():
         job = next((job for job in queue.pending if _means(asked, job.id)), None)
         if job is not None:
@@ -276,7 +276,8 @@ def _choice(each: Alternative) -> StartChoice:
 
 
 def record_of_starts(waits: Iterable[PilotWait], starts: StartsSeen | None = None) -> StartRecord | None:
-    """Of the jobs that were seen to wait and start, else of our earlier requests; None: they are too few."""
+    """Accuracy for jobs that were seen to wait and start, else for our earlier requests; None: they are too
+    few."""
     if starts is not None and starts.starts >= FEWEST:
         return StartRecord(starts=starts.starts, held=starts.held, error=starts.error, right=starts.right)
     errors = [abs(each.started - each.predicted_start) for each in waits if each.started is not None]

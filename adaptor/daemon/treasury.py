@@ -27,7 +27,7 @@ from backends.registry import backend_type
 
 
 class Costs(msgspec.Struct, frozen=True):
-    """Of one site."""
+    """Price and budget of one site."""
 
     tariff: Tariff
     budget: Budget | None = None
@@ -173,7 +173,8 @@ class Treasury:
         write_entry(db, self.ledger.set_budget(Budget(amount=amount, bag=bag), self._clock()))
 
     def set_budget(self, bag: int, amount: int) -> None:
-        """As `give`, in a transaction of its own, as a change by the user. Raises JournalError too."""
+        """Set a budget like `give`, in a transaction of its own, as a change by the user. Raises JournalError
+        too."""
         with self._journal.transaction() as db:
             self.give(db, bag, amount)
             note_user_change(db, bag, "budget changed", self._clock())

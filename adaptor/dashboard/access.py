@@ -79,7 +79,7 @@ class PageGuard:
         key = hashlib.sha256(f"cookie {token}".encode()).hexdigest()
         self._cookie, self._value = f"adaptor-{key[:8]}", key[8:]
         self._place = f"/page-{hashlib.sha256(f'place {token}'.encode()).hexdigest()[:32]}"
-        """Before the paths for browsers."""
+        """Prefix of the paths for browsers."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -139,7 +139,7 @@ class PageGuard:
 
 
 def _host_name(host: str) -> str:
-    """Without the port, in lower case."""
+    """The host without the port, in lower case."""
     if host.startswith("["):
         return host[1:].partition("]")[0].lower()
     return host.partition(":")[0].lower()

@@ -112,7 +112,8 @@ _LONGEST = 107  # bytes of a socket's name that Linux takes
 
 
 def socket_path(directory: Path, runtime: str | None) -> Path:
-    """In the state directory, which is private; where its name is too long, in `$XDG_RUNTIME_DIR`.
+    """Path of the socket: in the state directory, which is private, or in `$XDG_RUNTIME_DIR` if its name is
+    too long.
 
     Raises AdaptorError: neither will do.
     """

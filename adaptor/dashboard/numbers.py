@@ -107,7 +107,7 @@ class NumbersReader:
         )
 
     def _forecast(self, ask: Asker, bag: int) -> api.FirstForecastView | None:
-        """Of a bag that has ended, and so is asked for once."""
+        """First forecast of a bag that has ended; asked for once."""
         if bag not in self._forecasts:
             report = ask(api.GetReport(bag))
             if report.bag.ended is None:  # put back by `retry` since

@@ -384,7 +384,7 @@ def why_tasks_start_anew(snapshot: Snapshot, courses: Courses, site: SiteFacts, 
 
 
 def _going_on(snapshot: Snapshot, course: Course, bag: BagFacts, pilot: Pilot) -> int:
-    """Its running tasks that should go on. `course`: without the pilot."""
+    """Number of its running tasks that should go on. `course`: without the pilot."""
     others = situation_of(course)
     starts = bag.by_pilot.get(pilot.id, ())
     return sum(goes_on(others, course.preset, snapshot.now - start) for start in starts)

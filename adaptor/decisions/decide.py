@@ -39,7 +39,7 @@ class Decision(msgspec.Struct, frozen=True):
     """The result of one step."""
 
     actions: tuple[Action, ...]
-    """In the order in which to carry them out."""
+    """Actions in the order in which to carry them out."""
     memory: Memory
     """Input of the next step of any site."""
 

@@ -143,13 +143,13 @@ class _Donating(msgspec.Struct, frozen=True, kw_only=True):
         return TaskTime(task.mean / finishes, task.deviation / finishes)
 
     def _more(self, coming: float, seconds: float) -> float:
-        """Of the nodes to come, those that replace none that is there now, within the rules."""
+        """Nodes to come that replace none that is there now, within the rules."""
         rules, here = self.donation.rules, len(self.nodes)
         more = coming + self._staying(seconds) - here - rules.reserve_nodes
         return more if rules.max_nodes is None else min(more, rules.max_nodes - here)
 
     def _staying(self, seconds: float) -> float:
-        """Of the nodes that are there, those expected to be idle for that long yet."""
+        """Nodes that are there and expected to be idle for `seconds` more."""
         return sum(self.donation.hazard.survival(self.now - node.since, seconds) for node in self.nodes)
 
 

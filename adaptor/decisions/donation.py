@@ -181,7 +181,7 @@ class _Wanted(msgspec.Struct, frozen=True):
     """Tasks for which one node is used."""
 
     demands: tuple[BagDonationDemand, ...]
-    """Of one bag with pilots of its own, or of all bags that share theirs."""
+    """Demands of one bag with pilots of its own, or of all bags that share theirs."""
     tasks: int
     """Number of tasks that the node can run at the same time."""
 

@@ -46,7 +46,7 @@ class DonationMemory:
         self.asked = False  # whether anybody has asked for the nodes in this step
         self._refusals: dict[str, Backoff] = defaultdict(lambda: Backoff(first=30, most=900))
         self._stuck: dict[str, Backoff] = {}
-        """Of nodes whose pilots were taken by the scheduler and did not start."""
+        """Failures of nodes whose pilots were taken by the scheduler and did not start."""
         self._given_back: dict[str, float] = {}
         """Epoch seconds at which nodes were given back to a local job that may not be seen there yet, by
         node."""
@@ -60,7 +60,7 @@ class DonationMemory:
         self._kept = now
 
     def refusals(self, node: str) -> Backoff:
-        """Of the pilots for a node."""
+        """Refusals of the pilots for a node."""
         return self._refusals[node]
 
     def submitted(self, node: str) -> None:

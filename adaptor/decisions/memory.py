@@ -74,11 +74,12 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     shares_problem: str = ""
     """Why there are none; empty: there are."""
     forecasts: dict[int, MadeForecast] = {}
-    """Of all bags, those that share pilots among them; `take_snapshot` drops those that have ended."""
+    """Forecasts of all bags, those that share pilots among them; `take_snapshot` drops those of ended
+    bags."""
     profiles: dict[str, KnownProfile] = {}
     """By site, so that a queue that was not read again is not planned again."""
     missed: dict[str, float] = {}
-    """Since when other sites have wanted to know the queue of a site."""
+    """Epoch seconds since which other sites have wanted to know the queue of a site."""
     paces: dict[int, Pace] = {}
     """Bags whose hosts A²HA counts: how many they may still ask for."""
     paused: dict[str, dict[int | None, str]] = {}
@@ -86,7 +87,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     share pilots."""
 
     def only_of(self, bags: Container[int]) -> Memory:
-        """Without what is kept of bags that have ended."""
+        """The memory without ended bags."""
         if all(bag in bags for bag in self.paces):
             return self
         paces = {bag: pace for bag, pace in self.paces.items() if bag in bags}

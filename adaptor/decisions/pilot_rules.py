@@ -157,7 +157,7 @@ def _without_worker(pilot: Pilot, now: float) -> str:
 
 
 def _missing_processors(pilot: Pilot) -> int:
-    """Of nodes from which no worker has called."""
+    """Processors of nodes from which no worker has called."""
     came = sum(arrival.processors for arrival in pilot.arrivals.values())
     return max(0, pilot.request.p - came)
 

@@ -100,16 +100,17 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     wait: Wait = TURN
     """Why it waits, by the scheduler's word at the last look; as `JobReport.wait`."""
     limited_since: float | None = None
-    """Since when a limit of its user, account or QOS has kept it waiting; None: none does."""
+    """Epoch seconds since which a limit of its user, account or QOS has kept it waiting; None: none does."""
     held: int | None = None
     """Processors that it has by the scheduler's own count, since it started; None: that is not told."""
     unheard: str | None = None
     """Messages in its folder from workers that never reached the daemon; None: the folder was not read
     yet."""
     wanted_since: float | None = None
-    """Of a donated node: since when a local job has been seen to want it."""
+    """Epoch seconds since which a local job has been seen to want its donated node."""
     without_worker_since: float | None = None
-    """Since when it has run without a worker that reports; None: it has one, or does not run."""
+    """Epoch seconds since which it has run without a worker that reports; None: it has one, or does not
+    run."""
     fell_silent: bool = False
     """Whether a worker of it fell silent: it may report again."""
     told_partition: str = ""

@@ -47,7 +47,7 @@ class Intend(msgspec.Struct, frozen=True):
     submits: tuple[SubmitRequest, ...]
     """For equal pilots."""
     asked: Request
-    """Of each, as the scheduler takes it."""
+    """The request of each, in the form that the scheduler takes."""
 
 
 class IntendChange(msgspec.Struct, frozen=True):
@@ -90,7 +90,7 @@ class PilotChanged(msgspec.Struct, frozen=True):
 
 
 class PilotsChanged(msgspec.Struct, frozen=True):
-    """As `PilotChanged`, for several, none of which has a worker that ended with it."""
+    """Several pilots have changed, none of which has a worker that ended with it."""
 
     pilots: tuple[Pilot, ...]
 
@@ -111,7 +111,7 @@ class LeftBehind(msgspec.Struct, frozen=True, kw_only=True):
     results: Sequence[Result] = []
     """Results that workers wrote down when they left without an acknowledgement."""
     complaints: str = ""
-    """Of workers that could not reach the daemon, one sentence each."""
+    """Complaints of workers that could not reach the daemon, one sentence each."""
     last_words: str = ""
     """The last line of the scheduler's log, which often says why a pilot failed."""
 
@@ -157,12 +157,12 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     pilot: int = 0
     """The number of the first of the pilots whose requests are written down now; the others follow it."""
     tags: tuple[str, ...] = ()
-    """Of those pilots."""
+    """Tags of those pilots."""
     jobs: tuple[str, ...] = ()
     """The scheduler's ids of the pilots that it has taken."""
     answer: Answer = Answer.TAKEN
     remedy: Remedy = Remedy.OTHER
-    """Of a request that was refused: which other one the scheduler might take."""
+    """The change by which the scheduler might take a request that it refused."""
     problem: str = ""
     """Why it was not taken, or of an intent: why a budget does not hold more than is written down."""
 

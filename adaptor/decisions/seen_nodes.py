@@ -51,7 +51,7 @@ class SeenNodes:
         return self._since.keys()
 
     def since(self, node: str) -> float | None:
-        """Since when a node has been idle; None: it is not, or was never seen."""
+        """Epoch seconds since which a node has been idle; None: it is not, or was never seen."""
         return self._since.get(node)
 
     def looked(self, reports: Sequence[NodeReport], now: float) -> list[NodeReport]:

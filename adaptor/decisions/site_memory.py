@@ -95,10 +95,10 @@ class SiteMemory:
         self.sizes = SizeMemory(sizes)  # of formal requests that the scheduler did not take, or never starts
         self._backoffs = (self.refusals, self.stuck, self.fruitless)
         self.submissions = Submissions(settings.rules.max_submissions, submitted)
-        """Of formal requests, in the last hour."""
+        """Submissions of formal requests in the last hour."""
         most = max(WITHDRAWN, WITHDRAWN_EACH * settings.rules.limits.in_system)
         self._withdrawals = Submissions(settings.rules.max_withdrawals or most, withdrawn)
-        """Of queued formal requests, in the last hour."""
+        """Withdrawals of queued formal requests in the last hour."""
         self._submitting: dict[int, SubmitRequest] = {}
         """By `id`: requests that are decided and not yet submitted."""
         self.waits = waits or WaitLearner()
@@ -229,7 +229,7 @@ class SiteMemory:
         return sum(math.ceil(pilots / self.rules.most_in_array) for pilots in arrays)
 
     def _rules_now(self, now: float) -> SiteRules:
-        """With what the scheduler allows now.
+        """The rules with the limits that the scheduler allows now.
 
         Requests are not withdrawn for better ones where one step could withdraw more than are left.
         """

@@ -23,7 +23,7 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     rules: SiteRules
-    """With the configured pad, and the limits as far as they are known at the start."""
+    """Rules with the configured pad, and the limits as far as they are known at the start."""
     heuristic: str
     command_timeout: float = 60.0
     poll: float = 15.0

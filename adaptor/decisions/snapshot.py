@@ -75,7 +75,7 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     donated: tuple[Pilot, ...] = ()
     """The pilots on donated nodes."""
     unsettled: tuple[Pilot, ...] = ()
-    """Of those: without the ones that are `settled`, which no rule on single pilots concerns."""
+    """Those requests without the ones that are `settled`, which no rule on single pilots concerns."""
     submitting: tuple[SubmitRequest, ...] = ()
     """Requests that are decided and not submitted yet."""
     waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
@@ -96,7 +96,7 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     unreachable_because: str = ""
     """A likely reason why its workers do not reach the daemon, as a question to the user; empty: none."""
     problem_since: float | None = None
-    """Since when the scheduler has not answered; None: it does."""
+    """Epoch seconds since which the scheduler has not answered; None: it does."""
     asked_since: float | None = None
     """Epoch seconds of the start of the pending scheduler question; None: none is pending."""
     command_timeout: float = 60.0
@@ -139,7 +139,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     sites: dict[str, SiteFacts]
     """All that serve the same bags, this one among them."""
     queue: QueueState | None = None
-    """Of this site, as read for this step; None: the scheduler does not answer, or nothing waits."""
+    """Queue of this site, as read for this step; None: the scheduler does not answer, or nothing waits."""
     terms: dict[str, SiteTerms]
     demands: tuple[Demand, ...] = ()
     """Tasks for which this site's formal requests are made, by shape of task."""

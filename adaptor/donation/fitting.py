@@ -27,18 +27,19 @@ class NodeSize(Protocol):
 
 
 def least_probability(allocation: Allocation, rules: DonationRules) -> float:
-    """With which a task must finish before its node is taken, to start there; above 1: never, 0: always."""
+    """Probability with which a task must finish before its node is taken, to start there; above 1: never, 0:
+    always."""
     if rules.choose == "all" and allocation != "explicit":
         return 0.0
     return {"explicit": 2.0, "mixed": rules.fit, "transparent": rules.last_fit}[allocation]
 
 
 def release_probability(need: float, wait: float, rules: DonationRules) -> float:
-    """With which a held task must finish on a donated node to be started there anyway.
+    """Probability with which a held task must finish on a donated node to be started there anyway.
 
     Started from scratch until it finishes, at the same odds each time, it takes need / probability seconds at
-    most; a formal request that starts in `wait` seconds has done it after wait + need. It is not tried with
-    less than `last_fit`.
+    most; a formal request that starts in `wait` seconds has done it after wait + need. The result is at least
+    `last_fit`.
     """
     if wait <= 0:
         return 2.0
@@ -46,7 +47,7 @@ def release_probability(need: float, wait: float, rules: DonationRules) -> float
 
 
 def demanded_probability(demand: DonationDemand, rules: DonationRules, now: float) -> float:
-    """With which the shortest task of a demand must finish before its node is taken."""
+    """Probability with which the shortest task of a demand must finish before its node is taken."""
     if demand.held_until is None:
         return least_probability(demand.allocation, rules)
     return release_probability(demand.needs, demand.held_until - now, rules)

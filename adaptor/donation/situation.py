@@ -80,14 +80,14 @@ class DonatedUse(msgspec.Struct, frozen=True, kw_only=True):
 
     since: float
     busy: int = 0
-    """Its processors on which tasks run."""
+    """Processors of it on which tasks run."""
 
 
 class NodeView(NodeReport, frozen=True, kw_only=True):
     """A node as the scheduler shows it now, with what is known of it here."""
 
     since: float = 0.0
-    """Since when it has been idle: free of local jobs."""
+    """Epoch seconds since which it has been idle: free of local jobs."""
     donated: DonatedUse | None = None
     avoided: str = ""
     """Why it is not used although it is idle: what went wrong there lately. It counts as taken then."""

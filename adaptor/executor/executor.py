@@ -261,7 +261,8 @@ class Executor(StandardExecutor):
         submitted: Callable[[int], Iterator[CallFuture[Any]]],
         deadline: float | None,
     ) -> Iterator[Any]:
-        """Of each future in turn, after which the next one is submitted; none stays referred to from here."""
+        """Results of the futures in turn; after each the next one is submitted. No result stays referred to
+        from here."""
         try:
             while pending:
                 yield _first(pending, None if deadline is None else deadline - clock.monotonic())
@@ -307,7 +308,7 @@ def _first(pending: deque[CallFuture[Any]], left: float | None) -> Any:
 
 
 def _popped(values: list[Any]) -> Iterator[Any]:
-    """In their order; they are referred to no longer."""
+    """The values in their order; they are referred to no longer."""
     values.reverse()
     while values:
         yield values.pop()

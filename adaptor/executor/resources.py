@@ -12,7 +12,7 @@ from adaptor.resources import OwnNeeds
 
 
 class Resources(TypedDict, total=False):
-    """Of a call, as for the executor; what is not named is as the executor says."""
+    """Resources of a call, as for the executor; those not named are the executor's."""
 
     cpus: int
     mem: str

@@ -62,7 +62,7 @@ R = TypeVar("R")
 
 
 class CallFuture(Future[R]):
-    """As `concurrent.futures.Future`; `cancel` asks the daemon whether the call has started."""
+    """A `concurrent.futures.Future` whose `cancel` asks the daemon whether the call has started."""
 
     def __init__(self, on_cancel: Callable[[CallFuture[Any]], bool]) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class CallFuture(Future[R]):
                 self.set_running_or_notify_cancel()
 
     def begin(self) -> bool:
-        """Before its result is set. Returns False if it was cancelled."""
+        """Mark the call as running before its result is set. Returns False if it was cancelled."""
         with self._lock:
             if self._notified:
                 return False

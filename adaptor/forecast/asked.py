@@ -21,13 +21,13 @@ class AskedRequest(msgspec.Struct, frozen=True, kw_only=True):
     tr: float
     """Seconds."""
     processors: int | None = None
-    """In all; None: all of the nodes, or one where no nodes are named either."""
+    """Processors in all; None: all of the nodes, or one if no nodes are named either."""
     nodes: int | None = None
-    """On which its processors lie evenly; None: on any number, or on one where memory or GPUs are named."""
+    """Nodes on which its processors lie evenly; None: any number, or one if memory or GPUs are named."""
     memory: int | None = None
     """Bytes of each node; None: as much as the scheduler gives."""
     gpus: int = 0
-    """Of each node."""
+    """GPUs of each node."""
     gpu_type: str = ""
     """Empty: any."""
 

@@ -45,7 +45,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     learners: Mapping[str, RuntimeLearner]
     """By site; the course changes them."""
     sums: RuntimeSums = msgspec.field(default_factory=RuntimeSums)
-    """Of the bag; the course changes them."""
+    """Runtime sums of the bag; the course changes them."""
     most: int
     """Tasks that can run at the same time, at most, by all limits."""
     at_once: int | None = None
@@ -90,11 +90,11 @@ class _Running(NamedTuple):
     since: float
     """Epoch seconds at which it would have started, had it run without a break."""
     takes: float
-    """In all."""
+    """Seconds that it takes in all."""
     tasks: float
     """Tasks that run one after the other; these are in `takes` together."""
     number: int | None
-    """Of a task that was cut before."""
+    """Number of a task that was cut before; None: another task."""
     cut: bool
     """Whether the last of them is cut at the end of the pilot."""
 

@@ -45,7 +45,7 @@ Early raw intervals tell little of which bags are hard to foresee, because long 
 only the rest of the tasks is unknown, they tell it well. Of 0.1, 0.3, 1 and 3, these gave the narrowest
 intervals on traces."""
 _SHARES = (0.025, 0.925)
-"""Of the scores below the low and the high end. What comes late may come very late: with more of the misses
+"""Shares of the scores below the low and the high end. Late ends may be very late: with more of the misses
 above, the interval that holds 90 % is narrower, by a quarter on traces."""
 _LONGEST = 1e9  # seconds beyond which no raw interval reaches
 
@@ -100,7 +100,8 @@ def calibrated(raw: Raw, own: Sequence[float] = (), measured: Sequence[float] | 
 
 
 def _quantile(scores: Sequence[float], share: float) -> float:
-    """With the finite-sample correction: each of n scores and the next one is as likely the k-th of n + 1."""
+    """Quantile with the finite-sample correction: each of n scores and the next one is as likely the k-th of
+    n + 1."""
     place = share * (len(scores) + 1)
     if share < 0.5:
         whole = math.floor(place + 1e-9)

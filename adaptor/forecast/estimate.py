@@ -9,7 +9,7 @@ from adaptor.model import Estimate
 
 CONFIDENCE = 0.9
 _SHARES = ((1 - CONFIDENCE) / 2, 0.5, (1 + CONFIDENCE) / 2)
-"""Of the cases below the low end, the value and the high end of an interval."""
+"""Shares of the cases below the low end, the value and the high end of an interval."""
 
 
 def estimate(figures: Iterable[float]) -> Estimate:

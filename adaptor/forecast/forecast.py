@@ -36,7 +36,7 @@ FIRST = 30  # finished tasks before the cost of a bag is worth its name
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
-    """With an interval in which each figure lies with probability 0.9."""
+    """Forecast of a bag, with an interval in which each figure lies with probability 0.9."""
 
     end: Estimate | None
     """Epoch seconds; None: no end is seen in half of the courses, or nothing is known of where the bag may

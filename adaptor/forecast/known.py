@@ -71,7 +71,7 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
     late: float = 0.0
     """Seconds by which requests were late lately."""
     wait_shares: tuple[float, ...] = ()
-    """Of the newest requests: the real wait as a share of the predicted one."""
+    """Real waits of the newest requests as shares of the predicted ones."""
     run_shares: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
     """Shares of their time limits that local jobs run, in order; equally likely."""
     run_shares_by_job: Mapping[str, tuple[float, ...]] = {}
@@ -79,7 +79,7 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
     seen_since: Mapping[str, float] = {}
     """By running job: when it was first seen."""
     tariff: Tariff | None = None
-    """Of pilots for such tasks; None: the bag does not pay."""
+    """Tariff of pilots for such tasks; None: the bag does not pay."""
     kind: Allocation = "explicit"
     terms: HostTerms | None = None
     """Terms on which time is charged there for a bag with aims; None: it has none."""

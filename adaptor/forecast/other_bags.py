@@ -16,9 +16,9 @@ class OtherBags(msgspec.Struct, frozen=True):
     """The waiting tasks of other bags that get the same slots; those with a lower priority wait."""
 
     first: int = 0
-    """Of all bags with a higher priority."""
+    """Tasks of all bags with a higher priority."""
     older: tuple[int, ...] = ()
-    """Of each older bag of the same priority, the oldest first."""
+    """Tasks of each older bag of the same priority, the oldest first."""
     younger: tuple[int, ...] = ()
 
     def served_before(self, waiting: int, slots: int) -> float:

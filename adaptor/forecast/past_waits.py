@@ -28,7 +28,7 @@ _SIZE, _LIMIT, _GPUS, _WAITED, _AHEAD, _OWNER = 1.0, 1.0, 3.0, 0.25, 0.25, 0.5
 On the same days, doubles of the last three changed the share within a factor of 2 by a point."""
 LEAST = 60.0  # seconds: shorter waits do not differ
 Weights = tuple[float, float, float]
-"""Of the plan, of like jobs, of jobs of the same shape; together 1."""
+"""Weights of the plan, of like jobs, and of jobs of the same shape; together 1."""
 _PARTS = 4
 WEIGHTS: tuple[Weights, ...] = tuple(
     (plan / _PARTS, like / _PARTS, (_PARTS - plan - like) / _PARTS)
@@ -65,9 +65,9 @@ class ByPast(msgspec.Struct, frozen=True):
     """The wait of a job as past ones were, seconds from now."""
 
     like: Estimate
-    """Of the jobs that are nearest to it."""
+    """Estimate by the jobs that are nearest to it."""
     shape: Estimate
-    """Of those of its shape."""
+    """Estimate by the jobs of its shape."""
 
 
 class PastWaits:

@@ -93,9 +93,9 @@ class Share(msgspec.Struct, frozen=True):
 
     held: int
     value: float
-    """Of those that were counted, 0 to 1."""
+    """Share of the counted forecasts that held, 0 to 1."""
     low: float
-    """Of the 95 % confidence interval."""
+    """Low end of the 95 % confidence interval."""
     high: float
 
 

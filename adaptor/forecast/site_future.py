@@ -134,7 +134,7 @@ class SiteFuture:
         )
 
     def _start_of(self, pilot: KnownPilot) -> float:
-        """Of a queued pilot; one that the scheduler did not show yet comes last in its queue."""
+        """Start of a queued pilot; one that the scheduler did not show yet comes last in its queue."""
         start = self._schedule.starts.get(pilot.job) if self._schedule is not None else None
         if start is None and self._others is not None:
             start = self._others.earliest_start(pilot.p, pilot.tr, self._now)

@@ -58,7 +58,7 @@ class KnownQueue(msgspec.Struct, frozen=True, kw_only=True):
     own: Collection[str] = ()
     """Jobs that run as long as they may."""
     wait_shares: tuple[float, ...] = ()
-    """Of the newest requests: the real wait as a share of the predicted one."""
+    """Real waits of the newest requests as shares of the predicted ones."""
     scores: Mapping[Kind, Sequence[float]] = {}
     """By kind of forecast: how far earlier ones were off, the oldest first."""
     past: PastWaits | None = None
@@ -75,7 +75,7 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request that might be made."""
 
     processors: int
-    """In all."""
+    """Processors in all."""
     tr: float
     """Seconds."""
     unit: Need | None = None
@@ -152,8 +152,8 @@ class QueueFutures:
         )
 
     def _certain_start(self, asked: StartRequest, at: float) -> float:
-        """Before which a request cannot start whatever becomes of jobs: reservations and what else is no job
-        keep their time."""
+        """Epoch seconds before which a request cannot start with any ends of jobs: reservations and other
+        holds that are no jobs keep their time."""
         queue = self._queue
         fixed = msgspec.structs.replace(
             queue,
@@ -371,7 +371,7 @@ def unplanned(queue: QueueState) -> QueueState:
 
 
 def _planned_again(queue: QueueState) -> Availability:
-    """On its nodes where that takes little time."""
+    """The availability planned again, on the queue's nodes if that takes little time."""
     few = len(queue.nodes) * len(queue.pending) <= _MOST_ON_NODES
     if queue.nodes and not few and has_numba():
         return Availability(queue, node_schedule(queue, compiled=True))

@@ -25,7 +25,7 @@ class PilotAhead(msgspec.Struct, frozen=True, kw_only=True):
     start: float
     """Epoch seconds at which its slots take their first tasks."""
     end: float
-    """From when on no task runs in it."""
+    """Epoch seconds from which on no task runs in it."""
     elapsed: Sequence[float] = ()
     """Seconds for which the tasks that run in it have run."""
     bounds: Sequence[float] = ()
@@ -59,7 +59,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     longest_cut: Mapping[str, float]
     """By site: what the waiting task needs that was cut latest, seconds; 0: none was cut."""
     sums: RuntimeSums
-    """Of all tasks of the bag."""
+    """Runtime sums of all tasks of the bag."""
     oldest: float | None
     """The first start of a task that runs; None: none does."""
     held: Sequence[PilotAhead] = ()

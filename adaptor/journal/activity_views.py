@@ -213,7 +213,7 @@ def jobs_of_site(db: sqlite3.Connection, site: str, since: float, partition: str
 
 
 def measured(db: sqlite3.Connection, bag: int, totals: Totals) -> MeasuredView:
-    """Of the attempts that became results, except those of tasks with needs of their own.
+    """Measurements of the attempts that became results, except those of tasks with needs of their own.
 
     Raises UsageError: there is no such bag.
     """

@@ -23,7 +23,7 @@ _WAITING, _BLOCKED = TaskState.WAITING.value, TaskState.BLOCKED.value
 
 
 TaskRow = tuple[int, bytes, str | None, str, bytes | None]
-"""Of a task: its number, its packed input, its id, its state, its packed needs."""
+"""Row of a task: its number, its packed input, its id, its state, its packed needs."""
 
 
 class TaskRows(msgspec.Struct, frozen=True):

@@ -30,7 +30,7 @@ def entries(db: sqlite3.Connection) -> list[Entry]:
 
 
 def entries_of_pilot(db: sqlite3.Connection, pilot: int) -> list[Entry]:
-    """In their order."""
+    """Entries of a pilot in their order."""
     rows = db.execute("SELECT entry FROM credit WHERE pilot = ? ORDER BY id", (pilot,))
     return [_unpack.decode(packed) for (packed,) in rows]
 

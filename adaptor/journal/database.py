@@ -265,7 +265,7 @@ def open_for_writing(directory: Path) -> sqlite3.Connection:
 
 
 def set_synchronous(connection: sqlite3.Connection, level: str) -> None:
-    """From the next transaction on."""
+    """Set the level of synchronous writes from the next transaction on."""
     connection.execute(f"PRAGMA synchronous = {level}")
 
 

@@ -118,7 +118,7 @@ class Journal:
         return copy
 
     def _remove_log(self) -> None:
-        """Of a journal that is in a copy now. Raises JournalError."""
+        """Remove the log of a journal that is in a copy now. Raises JournalError."""
         try:
             self._files.remove_log()
         except OSError as error:
@@ -356,7 +356,7 @@ class Journal:
             db.execute("INSERT OR REPLACE INTO starts_seen (site, judged) VALUES (?, ?)", (site, _pack(kept)))
 
     def tried_sizes(self, site: str) -> bytes | None:
-        """As `keep_tried_sizes` got it. Raises JournalError."""
+        """Tried sizes as `keep_tried_sizes` got them; None: none are kept. Raises JournalError."""
         with database.guarded(self.path):
             row = self.connection.execute("SELECT tried FROM tried_sizes WHERE site = ?", (site,)).fetchone()
         return None if row is None else bytes(row[0])

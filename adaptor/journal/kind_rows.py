@@ -19,7 +19,7 @@ from adaptor.option_kinds import AUTO
 from adaptor.units import format_size
 
 MOST_RECORDS = 10_000
-"""Of all kinds: some 5 MB. The oldest go first."""
+"""Most records of all kinds: some 5 MB. The oldest go first."""
 GROWTH = 2.0  # `on-oom` of a bag with `mem=auto` that names none
 _SAMPLE = 400  # ended tasks of a bag that are looked at, evenly over the order in which they ended
 
@@ -44,7 +44,7 @@ class EarlierBags(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(spec, memory=memory, on_oom=spec.on_oom or GROWTH)
 
     def texts(self, given: BagSpec, settled: BagSpec) -> list[str]:
-        """In words, for the user. `given`: the bag before it was settled."""
+        """The facts in words, for the user. `given`: the bag before it was settled."""
         told = list(dict.fromkeys(earlier_text(earlier) for earlier in self.tasks.values()))
         if given.memory == AUTO and isinstance(settled.memory, int):
             told.append(f"mem=auto: {format_size(settled.memory)} for each task, as earlier ones needed")
@@ -126,7 +126,8 @@ def _records(
 def _results(
     db: sqlite3.Connection, bag: int, events: Sequence[int]
 ) -> Iterable[tuple[int, bytes, str, float, int | None]]:
-    """Of the tasks of these events that are done: number, packed input, site, runtime (seconds), peak.
+    """Results of the tasks of these events that are done: number, packed input, site, runtime (seconds),
+    peak.
 
     The query makes SQLite begin with the events: else it reads all attempts of the bag.
     """

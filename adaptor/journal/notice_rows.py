@@ -35,7 +35,7 @@ def add_notice(db: sqlite3.Connection, notice: Notice, now: float) -> None:
 
 
 def due_notices(db: sqlite3.Connection) -> list[Notice]:
-    """In the order of their events."""
+    """Notices to be sent, in the order of their events."""
     return select(db, Notice, "notice WHERE state = 'due' ORDER BY at, bag")
 
 

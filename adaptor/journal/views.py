@@ -81,7 +81,7 @@ class ScriptOutputs:
         return output_files(script_of(self._script, environment), element, node or "")
 
     def job(self, task: int, given: TaskInput) -> api.JobView | None:
-        """Of a task that was submitted as one."""
+        """Job of a task that was submitted as one; None: it was not."""
         own = own_script(given.environment)
         if self._script is None or own is None:
             return None
@@ -97,7 +97,7 @@ class ScriptOutputs:
         )
 
     def as_job(self, task: int, given: TaskInput, submitted: float) -> api.JobView:
-        """Of any other task, which finds itself to be one where it runs."""
+        """Job that any other task finds itself to be where it runs."""
         size = self._spec.task if given.needs is None else given.needs.over(self._spec.task)
         script = self._script
         index = None if script is None else element_of(script, self._bag, task, given.environment).index

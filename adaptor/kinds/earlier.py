@@ -40,7 +40,7 @@ class KindRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     tasks: int
     mean: float
-    """Of the runtimes."""
+    """Mean of the runtimes."""
     runtimes: tuple[float, ...]
     """Evenly spaced quantiles, from the shortest to the longest."""
     memory: int = 0
@@ -157,7 +157,7 @@ def tells_enough(earlier: EarlierTasks) -> bool:
 
 
 def earlier_text(earlier: EarlierTasks) -> str:
-    """In words: `12 earlier tasks of fit.py took 4m to 9m`."""
+    """Sentence on earlier tasks: `12 earlier tasks of fit.py took 4m to 9m`."""
     low, high = format_duration(earlier.low), format_duration(earlier.high)
     took = low if low == high else f"{low} to {high}"
     return f"{counted(earlier.tasks, 'earlier task')} of {earlier.kind} took {took}"

@@ -24,7 +24,7 @@ class RunProgram(msgspec.Struct, frozen=True, kw_only=True):
     program: str
     arguments: Sequence[str] = ()
     how: str = ""
-    """Of a module or of code: the interpreter or its option; empty: a program or a script."""
+    """Interpreter of a module or of code, or its option; empty: a program or a script."""
     is_file: bool = False
     """Whether it is a script that an interpreter was given."""
     line: str | None = None
@@ -253,7 +253,7 @@ def _unquoted(found: re.Match[str]) -> str:
 
 
 def _programs(commands: list[list[str]], folder: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Of each program that does the work: its name for people, and what tells it from others."""
+    """Programs that do the work: the name for people, and what tells each from others."""
     found = [ran for words in commands if (ran := behind_wrappers(words)) is not None]
     work = [ran for ran in found if ran.program not in _ASIDE] or found
     for ran in work:

@@ -86,7 +86,8 @@ class Outputs:
     def find_one(
         self, task: int, attempt: int, stream: Stream, named: str | None = None
     ) -> OutputPlace | None:
-        """As `find`, for one or a few: no folder is listed where the output is a file of its own."""
+        """Place of the output of one or a few tasks: no folder is listed if the output is a file of its
+        own."""
         if named is not None:
             return self.find(task, attempt, stream, named)
         own = self._own(output_name(task, attempt, stream))

@@ -18,12 +18,12 @@ _RUN_MODULE = (
 
 
 def module_command(python: str, module: str, *arguments: str) -> tuple[str, ...]:
-    """As `python -m module`. The module may be found by PYTHONPATH or in the user's own site-packages."""
+    """The command for `python -m module`, which is found by PYTHONPATH or in the user's site-packages too."""
     return (python, "-c", _RUN_MODULE, module, *arguments)
 
 
 def code_command(python: str, code: str, *arguments: str) -> tuple[str, ...]:
-    """As `python -c code`; `code` may have several lines."""
+    """The command for `python -c code`; `code` may have several lines."""
     return (python, "-c", f"{_LIBRARY_FIRST}\n{code}", *arguments)
 
 

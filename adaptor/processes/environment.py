@@ -61,7 +61,7 @@ def capabilities() -> int:
 
 
 def all_processes() -> Iterator[Process]:
-    """Without zombies and threads of the kernel; the youngest first, which may be gone soon."""
+    """All processes without zombies and threads of the kernel; the youngest first, which may be gone soon."""
     names = os.listdir("/proc")  # noqa: PTH208  (a path object for each would take twice as long)
     for name in reversed(names):
         if name.isdigit() and (process := process_of(int(name))) is not None:

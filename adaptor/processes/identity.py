@@ -71,7 +71,7 @@ def _stat_fields(pid: int) -> list[bytes]:
 
 
 def users_of(pid: int) -> frozenset[int]:
-    """Whose process it is: its real, effective and saved user; empty if it is gone or hidden."""
+    """Real, effective and saved user of a process; empty: it is gone or hidden."""
     try:
         text = Path(f"/proc/{pid}/status").read_bytes()
     except OSError:

@@ -19,7 +19,7 @@ from adaptor.protocol.decoding import decoded
 
 CLIENT_ACCESS = "access-client.json"
 KEY_VARIABLE = "ADAPTOR_KEY"
-"""Of the environment: the key of a client in place of the user's, by its name or its access file."""
+"""Environment variable of a client's key in place of the user's, by its name or its access file."""
 RELAYED_ACCESS = "access-worker.json"  # on a remote login node, in the folder of one daemon and site
 
 
@@ -63,7 +63,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Of `tcp://host:port`, as sockets take them. Raises ValueError: the port is no number."""
+    """Host and port of `tcp://host:port`, as sockets take them. Raises ValueError: the port is no number."""
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     return host.strip("[]"), int(port)
 

@@ -242,7 +242,7 @@ class Listener:
     # --- what callers report ---------------------------------------------------------------------
 
     def begun(self, caller: Caller) -> None:
-        """Its first bytes have come."""
+        """Note that the first bytes of a caller have come."""
         if self._silent.pop(caller, None) is not None:
             self._begun[caller] = asyncio.get_running_loop().time()
 
@@ -267,7 +267,7 @@ class Listener:
         task.add_done_callback(self._tasks.discard)
 
     def remark(self, text: str) -> None:
-        """In the log, but not once for each connection."""
+        """Write a remark into the log, but not once for each connection."""
         now = asyncio.get_running_loop().time()
         if now - self._remarked.get(text, -_REMARKS) >= _REMARKS:
             self._remarked[text] = now
@@ -342,7 +342,8 @@ def addresses(host: str | None, port: int, *, loopback: bool) -> tuple[str, ...]
 
 
 def _interface_addresses(family: socket.AddressFamily | None = None) -> list[str]:
-    """Of interfaces that are up, without the loopback; without a `family`, IPv6 only if there is no IPv4."""
+    """Addresses of interfaces that are up, without the loopback; without a `family`, IPv6 only if there is no
+    IPv4."""
     if family is None:
         return _interface_addresses(socket.AF_INET) or _interface_addresses(socket.AF_INET6)
     up = {name for name, stats in psutil.net_if_stats().items() if stats.isup}

@@ -24,13 +24,13 @@ from adaptor.resources import TaskSize
 from adaptor.shortfalls import Shortfall
 
 INLINE, INPUT_FILE = b"v", b"V"
-"""Of a call: the pickle of (function, arguments, keyword arguments), or the name of a file with it in the
-bag's output folder."""
+"""First byte of a call: the pickle of (function, arguments, keyword arguments) follows, or the name of a file
+with it in the bag's output folder."""
 VALUE, ERROR, ERROR_OF_CHILDREN, TEXT, UNPREPARED = b"v", b"e", b"c", b"t", b"i"
-"""Of an answer: the pickle of a value; of an exception; of the exception of a call whose child processes have
-ended, so that it may come from a signal to these; of three texts on an exception that cannot be pickled: its
-class, its first line, its traceback; of the same texts on the exception of the initializer, after which the
-process runs no call."""
+"""First byte of an answer: the pickle of a value follows; of an exception; of the exception of a call whose
+child processes have ended, so that it may come from a signal to these; of three texts on an exception that
+cannot be pickled: its class, its first line, its traceback; of the same texts on the exception of the
+initializer, after which the process runs no call."""
 OWN_ERRORS = (ERROR, ERROR.upper(), TEXT, TEXT.upper(), UNPREPARED)
 """Errors that only the call itself can have caused. A capital letter: the name of a file
 follows, in the bag's output folder, which has the pickle."""
@@ -70,7 +70,7 @@ class BagContext(msgspec.Struct, frozen=True, array_like=True):
     """Seconds after which a task is ended; None: no limit, or one that is not known yet."""
     signal: EarlySignal | None = None  # what a task gets before its pilot's end
     script: BatchScript | None = None
-    """Its tasks run a copy of this, with the arguments behind the first word of their commands."""
+    """Script of which its tasks run a copy, with the arguments behind the first word of their commands."""
     output_files: str = "each"  # `each`, `packed` or `none`, as in `BagSpec`
     interpreter: Interpreter | None = None  # what runs its calls
     limit_memory: bool = False

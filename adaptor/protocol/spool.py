@@ -52,16 +52,16 @@ class Spool:
         pilots: Collection[int] | None = None,
         collect: bool = True,
     ) -> tuple[FilesDone, bool]:
-        """In this order: remove, write, sweep, read.
+        """Do the work on the spool in this order: remove, write, sweep, read.
 
         Args:
             remove: files of workers that the daemon has taken in.
-            pilots: those in the system; connections of all others are removed. None: nothing is swept.
+            pilots: pilots in the system; connections of all others are removed. None: nothing is swept.
             collect: whether to read what workers have written.
 
         Returns:
-            What was not written, and all files of workers, sorted by number, those of earlier calls included;
-            and whether some are left out for the next call.
+            The files that were not written, and all files of workers, sorted by number, earlier calls'
+            included; and whether some are left out for the next call.
         """
         self.locate()
         inbox, outbox = maildir.from_workers(self._folder), self._folder / "out"

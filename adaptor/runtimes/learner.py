@@ -139,7 +139,7 @@ class RuntimeLearner:
             self.forget(task)
 
     def finished_together(self, count: int, total: float, squares: float, longest: float) -> None:
-        """As `finished` for `count` tasks, from the sums of their runtimes and of the squared runtimes."""
+        """Learn from `count` finished tasks, by the sums of their runtimes and of the squared runtimes."""
         self._finished += count
         self._total += total
         self._squares += squares

@@ -56,7 +56,7 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True):
     surety: float
     """Deviation of the logarithm of the guess."""
     tasks: int
-    """Of the bag, for the trend along the file."""
+    """Tasks of the bag, for the trend along the file."""
 
 
 class ParetoTail(msgspec.Struct, frozen=True):
@@ -69,7 +69,7 @@ class ParetoTail(msgspec.Struct, frozen=True):
 
     @property
     def mean(self) -> float:
-        """Of what lies beyond the threshold, seconds."""
+        """Mean time beyond the threshold, seconds."""
         return self.threshold + self.tail.moments(self.survival)[0]
 
     def drawn(self, ran: float, draw: random.Random) -> float:
@@ -96,16 +96,16 @@ class Runtimes(Protocol):
 
     @property
     def mean(self) -> float:
-        """Of a task."""
+        """Mean runtime of a task."""
 
     def one(self, progress: float) -> float:
-        """Of a waiting task; `progress`: the share of the waiting ones that start before it."""
+        """Runtime of a waiting task; `progress`: the share of the waiting tasks that start before it."""
 
     def several(self, count: float, progress: float) -> float:
-        """Of a number of waiting tasks together, one after the other."""
+        """Runtime of a number of waiting tasks together, one after the other."""
 
     def rest(self, ran: float) -> float:
-        """Of what is left of a task that has run for `ran` seconds."""
+        """Time left of a task that has run for `ran` seconds."""
 
 
 class MixedRuntimes:
@@ -157,7 +157,7 @@ class MixedRuntimes:
 
 class _OtherKind(msgspec.Struct, frozen=True):
     share: float
-    """Of all tasks."""
+    """Share of all tasks."""
     takes: float
     """Seconds."""
 

@@ -41,7 +41,7 @@ class RuntimeSums(msgspec.Struct, kw_only=True):
 
     @property
     def mean(self) -> float:
-        """Of the finished tasks; 0 before the first (A²HA Fig. 3, line 4)."""
+        """Mean of the finished tasks; 0 before the first (A²HA Fig. 3, line 4)."""
         return self.total / self.finished if self.finished else 0.0
 
     def running_mean(self, now: float) -> float:
@@ -61,7 +61,7 @@ class RuntimeSums(msgspec.Struct, kw_only=True):
 
     @property
     def deviation(self) -> float:
-        """Of a sample; 0 before the second finished task."""
+        """Standard deviation of a sample; 0 before the second finished task."""
         if self.finished < 2:
             return 0.0
         spread = self.squares - self.total * self.total / self.finished

@@ -25,7 +25,8 @@ _NORMAL = NormalDist()
 SHAPES = (-0.45, -0.3, -0.15, 0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
 """Below 0: no task is longer than some bound; 0: exponential; above: power laws, all with a mean."""
 _SPREAD = 0.5
-"""Of the normal prior of the shape, around the exponential: it decides little but against the extremes."""
+"""Deviation of the normal prior of the shape, around the exponential: it decides little except against
+extremes."""
 _SCALES = tuple(math.exp(step * math.log(6) / 5) for step in range(-5, 6))
 """Around the scale that the mean excess alone would give; all are equally likely beforehand."""
 _ZERO = 1e-9

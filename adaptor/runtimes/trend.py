@@ -32,7 +32,7 @@ class Trend(msgspec.Struct, frozen=True, kw_only=True):
     """Trend of runtimes along the file, in one case."""
 
     slope: float
-    """Of the logarithm of the runtime, by the scale."""
+    """Slope of the logarithm of the runtime, by the scale."""
     intercept: float
     steep: bool
     """Whether the scale is the steep one."""

@@ -15,7 +15,7 @@ class DonatedNode(msgspec.Struct, frozen=True, kw_only=True):
     """The node of a pilot that uses it while it is donated. Epoch seconds."""
 
     since: float
-    """Since when it has been idle, apart from us."""
+    """Epoch seconds since which it has been idle, apart from us."""
     until: float = math.inf
     """Epoch seconds at which a local job is planned there, or the hours of donation end."""
     closes: float = math.inf

@@ -257,6 +257,6 @@ class Lines:
 
 
 def _rounded(seconds: float) -> float:
-    """Of two digits, rounded up: few different times are looked at."""
+    """Seconds rounded up to two digits, so that there are few different times."""
     step = 10.0 ** (math.floor(math.log10(seconds)) - 1)
     return math.ceil(seconds / step - 1e-9) * step

@@ -102,7 +102,7 @@ _ITS_OWN = (
 """Outcomes that come from the task itself, or from a limit that its user has set."""
 
 _LOSSES = (AttemptOutcome.PREEMPTED, AttemptOutcome.LOST)
-"""Of donated nodes; a silent one was most likely taken."""
+"""Losses of donated nodes; a silent node was most likely taken."""
 
 
 def settle(state: SchedulingState, worker: Worker, result: Result, now: float, why: Leaving | None) -> None:

@@ -78,7 +78,7 @@ class PaidCopy(msgspec.Struct, frozen=True):
 
     worker: str
     until: float | None
-    """Its slot is paid until then (epoch seconds); None after a restart, until its pilot has a meter."""
+    """Epoch seconds until which its slot is paid; None after a restart, until its pilot has a meter."""
 
 
 def _new_learner(terms: SiteTerms, learned: LearnedRuntimes | None = None) -> RuntimeLearner:
@@ -101,7 +101,7 @@ class SchedulingState:
         self.workers = WorkerTable()
         self.learners: dict[tuple[int, str], RuntimeLearner] = {}
         self.class_learners: dict[tuple[int, str, int], RuntimeLearner] = {}
-        """Of bags whose tasks have several sizes: by bag, site and class."""
+        """Learners of bags whose tasks have several sizes: by bag, site and class."""
         self.held_processors: dict[tuple[int, str], int] = defaultdict(int)
         """Processors that each bag holds at each site."""
         self.leases: Counter[tuple[int, int, str]] = Counter()

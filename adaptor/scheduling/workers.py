@@ -26,7 +26,7 @@ class HeldLease(msgspec.Struct):
     abort_sent: bool = False
     give_back_sent: bool = False
     group: tuple[str, ...] = ()
-    """Of a task on several nodes: the workers that hold it, the one that runs its command first."""
+    """Workers that hold a task on several nodes, the one that runs its command first."""
     line: int | None = None
     """The class of its size in its bag (see `lines`); None: it is not counted."""
     takes_part: bool = False
@@ -197,7 +197,7 @@ class WorkerTable(dict[str, Worker]):
         return list(self.by_pilot.get(pilot, {}).values())
 
     def processors(self, site: str) -> int:
-        """Of all workers at a site."""
+        """Processors of all workers at a site."""
         return self._processors[site]
 
     def __setitem__(self, id: str, worker: Worker) -> None:

@@ -108,7 +108,7 @@ def fields_of(user: str, uid: int) -> list[Field]:
 
 
 def record(job: Job, *, user: str) -> str:
-    """As `scontrol show job` prints it."""
+    """The record of a job in the form of `scontrol show job`."""
     array = "" if job.array is None else f" ArrayJobId={job.array} ArrayTaskId={job.index}"
     lines = [
         f"JobId={job.number}{array} JobName={job.name}",

@@ -10,14 +10,14 @@ from adaptor.shims.fields import PARTITION
 from adaptor.shims.jobs import Job
 
 Release = tuple[int, int]
-"""Of Slurm: `(22, 5)`, `(24, 11)`."""
+"""Release of Slurm: `(22, 5)`, `(24, 11)`."""
 NEWEST: Release = (24, 11)  # whose shape the answers have where there is no Slurm
 _AS_OBJECTS: Release = (23, 2)  # from here on, numbers that may be missing are objects
 _AS_LISTS: Release = (23, 11)  # from here on, states are lists, and times and exit codes have objects, too
 
 
 def release_of(text: str) -> Release:
-    """Of what `squeue --version` prints: `slurm 24.11.5`, `slurm-wlm 22.05.8`."""
+    """Release in the output of `squeue --version`: `slurm 24.11.5`, `slurm-wlm 22.05.8`."""
     found = re.search(r"(\d+)\.(\d+)", text)
     return NEWEST if found is None else (int(found[1]), int(found[2]))
 

@@ -102,7 +102,8 @@ def _opened(client: Client, small: SmallJob, *, open: bool, **more: Any) -> tupl
 
 
 def _shared(client: Client, small: SmallJob) -> list[int]:
-    """In the open bag of its shape; another bag is opened where that is closed, or has variables too many."""
+    """Append to the open bag of its shape; open another bag if that one is closed, or has too many
+    variables."""
     path = state_directory() / FOLDER / small.shape()
     known = _known(path, small)
     if known is None or (tasks := _appended(client, small, known)) is None:
@@ -185,7 +186,7 @@ def _there(jobs: Jobs, wanted: Sequence[Named]) -> list[Job]:
 
 
 def _after(client: Client, small: SmallJob, awaited: Mapping[str, list[Job]]) -> list[int]:
-    """In the bag of the jobs for which it waits: only there can tasks wait for each other."""
+    """Append to the bag of the jobs for which it waits: only there can tasks wait for each other."""
     bags = {job.bag for some in awaited.values() for job in some}
     still_open = [bag for bag in bags if _is_open(client, bag)]
     if not still_open:

@@ -141,7 +141,7 @@ def _ours(connection: socket.socket) -> bool:
 
 
 def _answer(connection: socket.socket) -> None:
-    """In the child, which ends with it."""
+    """Answer a command in the child, which ends with it."""
     try:
         words = _received(connection)
         connection.sendall(TAKEN)

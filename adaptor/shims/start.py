@@ -24,7 +24,7 @@ LENGTH = 4  # bytes of the request's length before it
 
 
 def socket_name() -> str:
-    """Of this machine: others may see the same folder."""
+    """Name of this machine's socket: other machines may see the same folder."""
     return f".{os.uname().nodename}"
 
 

@@ -25,7 +25,7 @@ _NOT_BINDING = {
     "PRTE_MCA_hwloc_default_binding_policy": "none",
     "I_MPI_PIN": "off",
 }
-"""Of Open MPI 4 and 5 and Intel MPI; MPICH binds nothing by itself."""
+"""Variables by which Open MPI 4 and 5 and Intel MPI bind nothing; MPICH binds nothing by itself."""
 _SCHEDULERS = ("ADAPTOR_", "SLURM_", "SLURMD_", "SRUN_", "PBS_", "PMI_", "PMIX_")
 """Prefixes of variables that are meant for the worker itself."""
 

@@ -18,7 +18,7 @@ _ROUNDING = 1 << 20  # bytes: schedulers count whole MiB or kB, and the kernel w
 
 
 class AskedOfNode(NamedTuple):
-    """Of one node."""
+    """Resources that the pilot asked for on one node."""
 
     processors: int
     memory: int | None  # bytes; None: the pilot asked for none
@@ -75,7 +75,7 @@ def asked_of(environment: Mapping[str, str]) -> AskedOfNode:
 
 
 def bounds_of(environment: Mapping[str, str]) -> NodeBounds:
-    """Of this process. The local site's user says how many processors there are, whatever the affinity."""
+    """Bounds of this process. The local site's user says how many processors there are, with any affinity."""
     free = environment.get("ADAPTOR_AFFINITY") == "ignored"
     return NodeBounds(
         affinity=None if free else affinity(),

@@ -17,7 +17,7 @@ _LONGEST_ROUND = 3
 
 
 def jittered(seconds: float) -> float:
-    """From 0.75 to 1.25 times as long: workers that failed together do not call again together."""
+    """A time from 0.75 to 1.25 times as long: workers that failed together do not call again together."""
     return seconds * (0.75 + 0.5 * os.urandom(1)[0] / 255)
 
 

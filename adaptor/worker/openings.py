@@ -179,16 +179,17 @@ class Openings:
         return opening is not None
 
     def ended(self, held: HeldTask, *, alone: bool) -> None:
-        """See `OutputFolder.ended`."""
+        """Take back the files into which the attempt has written nothing, in the thread of their folder."""
         self._later(held, lambda output: output.ended(held.key, alone=alone))
 
     def name(self, held: HeldTask, names: tuple[str, str]) -> None:
-        """See `OutputFolder.name`. The worker does not wait for it."""
+        """Give unnamed files the names of an attempt, in the thread of their folder; the worker does not wait
+        for it."""
         folder = self._folder(held)
         folder.do(partial(folder.output.name, names, held.key))
 
     def release(self, held: HeldTask, names: tuple[str, str]) -> None:
-        """See `OutputFolder.released`."""
+        """Let go of unnamed files as the output of this attempt, in the thread of their folder."""
         self._later(held, lambda output: output.released(names, held.key))
 
     def tidy(self) -> None:
@@ -214,7 +215,7 @@ class Openings:
         return self._folders[place]
 
     def _open(self, output: Output, opening: Opening) -> None:
-        """In a thread."""
+        """Open the files of an attempt, in a thread."""
         if opening.dropped:
             return
         outcome: TaskFiles | Exception

@@ -42,7 +42,7 @@ class ShortageError(Exception):
 
 
 class _Patience:
-    """With a disk that takes no file: a bag's tasks must not fail as fast as they start."""
+    """Patience with a disk that takes no file: a bag's tasks must not fail as fast as they start."""
 
     def __init__(self) -> None:
         self._refused: float | None = None
@@ -53,7 +53,7 @@ class _Patience:
         self._refused = None
 
     def cannot(self, what: str, error: OSError | ValueError) -> Exception:
-        """As `cannot`, but where the disk is full or broken attempts wait, and after `LONGEST` one fails."""
+        """The error of `cannot`; on a full or broken disk attempts wait, and after `LONGEST` one fails."""
         if not isinstance(error, OSError) or error.errno not in _OF_THE_DISK:
             return cannot(what, error)
         now = time.monotonic()
@@ -253,9 +253,9 @@ class OutputFolder:
 
 
 class ScriptOutput:
-    """In place of an `OutputFolder`. Files that stay empty stay, as those of sbatch do.
+    """The output of a batch script, in place of an `OutputFolder`. Empty files stay, as those of sbatch do.
 
-    Elements that name the same file write behind each other, as slurmstepd lets them in both open modes.
+    Elements that name the same file write behind each other in both open modes, as under slurmstepd.
     """
 
     def __init__(
@@ -300,10 +300,10 @@ class ScriptOutput:
         return TaskFiles(cwd, out_handle, err_handle)
 
     def name(self, names: tuple[str, str], key: AttemptKey) -> None:
-        """Its files have their names from the beginning."""
+        """Does nothing: the files have their names from the beginning."""
 
     def released(self, names: tuple[str, str], key: AttemptKey) -> None:
-        """Its tasks are no calls."""
+        """Does nothing: the tasks are no calls."""
 
     def discarded(self, held: HeldTask) -> None:
         """Remove what was made for it."""

@@ -79,7 +79,7 @@ class Parts:
         self._began[key] = (time.time(), time.monotonic())
 
     def loads(self, now: float) -> list[tuple[AttemptKey, float]]:
-        """With the seconds for which the node has been kept."""
+        """Attempts with the seconds for which the node has been kept."""
         return [(key, now - began) for key, (_, began) in self._began.items()]
 
     def end(self, keys: Iterable[AttemptKey], ending: Ending, kill_at: float) -> None:

@@ -119,7 +119,8 @@ class Runner:
             self._openings.prepare(queue)
 
     def displaces(self, held: HeldTask) -> float | None:
-        """Since when the process waits for calls of another bag that the start of an attempt would end."""
+        """Time since which the process waits for calls of another bag that the start of an attempt would
+        end."""
         return self.warm.would_displace(held, len(self._by_pid))
 
     def warm_on(self, held: HeldTask) -> list[tuple[int, ...]]:

@@ -263,7 +263,7 @@ class Slots:
         return task.processors, task.memory or 0
 
     def _idle_gpus(self) -> Room:
-        """Without processors and memory."""
+        """Idle GPUs, without processors and memory."""
         shares = tuple(1.0 - sum(shares.values()) for shares in self._gpu_shares)
         return Room(gpus=shares, gpu_type=self.whole.gpu_type)
 

@@ -21,7 +21,7 @@ from adaptor.worker.transport import Say, TransportError
 
 
 class SpoolConnector:
-    """See `Connector`. Each connection has a folder of its own, so it reads nothing of the one before."""
+    """Connects by files. Each connection has a folder of its own, so it reads nothing of the one before."""
 
     def __init__(self, identity: str, wakeup: int, say: Say) -> None:
         """`identity`: the worker's name, `<pilot>-…`."""
@@ -52,7 +52,7 @@ class SpoolConnector:
 
 
 class SpoolTransport:
-    """See `Transport`. Times are monotonic seconds."""
+    """A connection by files in a spool. Times are monotonic seconds."""
 
     broken = False
     taken = False  # a folder does not say whether a daemon reads in it

@@ -20,13 +20,13 @@ class Timer:
         self._timers = timers
 
     def set(self, due: float) -> None:
-        """To this time instead of any other; NEVER: it is not due at all."""
+        """Set the timer to this time instead of any other; NEVER: it is not due at all."""
         self.due = due
         if due < self.queued:
             self._timers.push(self)
 
     def advance(self, due: float) -> None:
-        """To this time unless it is due before."""
+        """Set the timer to this time unless it is due before."""
         self.set(min(due, self.due))
 
 

@@ -24,7 +24,7 @@ _TIMEOUT = 30.0  # seconds for the thread that connects
 
 
 class TlsConnector:
-    """See `Connector`."""
+    """Connects to `tcp://` addresses by TLS."""
 
     def __init__(self, identity: str, wakeup: int) -> None:
         self._identity = identity.encode()
@@ -43,7 +43,7 @@ class TlsConnector:
 
 
 class TlsTransport:
-    """See `Transport`. When the connection is lost it is over: the link makes another."""
+    """A connection by TLS. After its loss it is over: the link makes another."""
 
     def __init__(self, party: Party, address: tuple[str, int], identity: bytes, wakeup: int) -> None:
         self.problem = ""

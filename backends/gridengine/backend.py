@@ -32,7 +32,7 @@ _NO_SIZE = (
     *("max_jobs", "max_u_jobs", "limited to", "does not exist", "Unknown option", "access", "not allowed"),
     *("not owner", "unknown queue", "unknown project"),
 )
-"""Of a refusal that no smaller request meets."""
+"""Words of a refusal that no smaller request meets."""
 _GONE = ("does not exist", "already in deletion", "has deleted job", "registered the job")
 
 
@@ -103,7 +103,7 @@ def refused_remedy(said: str) -> Remedy:
 
 
 def _number(output: str) -> str | None:
-    """Of a job; of an array, `qsub -terse` prints `12.1-40:1`."""
+    """Number of a job in the output of `qsub -terse`, which prints `12.1-40:1` for an array."""
     found = last_line_with(r"[0-9]+(\.[0-9]+-[0-9]+:[0-9]+)?")(output)
     return found and found.partition(".")[0]
 
@@ -149,7 +149,7 @@ class GridEngineBackend(BatchBackend[Master]):
         return queue_state(seen, seen.queue(self._site.partition))
 
     def submit(self, order: PilotOrder) -> str:
-        """See `backends.base.Backend`.
+        """Submit a request; return its job id.
 
         Raises:
             SubmitRefused: Grid Engine said no, or would take the request and never start it.
@@ -179,23 +179,23 @@ class GridEngineBackend(BatchBackend[Master]):
         return accepted_id(self._submit(command, script, text))
 
     def submit_array(self, order: PilotOrder) -> list[str]:
-        """See `backends.base.Backend`."""
+        """Submit equal pilots; return the ids of their tasks in the array."""
         id = self.submit(order)
         if order.pilots == 1:
             return [id]
         return [element_id(id, str(task)) for task in range(1, order.pilots + 1)]
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
-        """See `backends.base.Backend`. Records of ended jobs may come some seconds after their end."""
+        """Reports of our jobs. Records of ended jobs may come some seconds after their end."""
         return self._own.reports(ids, tag_prefix)
 
     def cancel(self, jobs: Collection[OwnJob]) -> None:
-        """See `backends.base.Backend`. The queue's `notify` passes from the signal to SIGKILL."""
+        """End these jobs by qdel. The queue's `notify` passes from the signal to SIGKILL."""
         for answer in self._cancel(["qdel"], self._own.living(jobs), nothing_left):
             self._own.deleted.update(deleted_waiting(answer))
 
     def ended_jobs(self) -> list[EndedJob]:
-        """See `backends.base.Backend`: from the records that qacct shows."""
+        """Jobs of other users that ended lately, from the records that qacct shows."""
         found = self._shared.records(time.time() - _LATELY) or []
         return [
             EndedJob(job.owner, job.limit, job.end - job.start)

@@ -35,7 +35,7 @@ class GridJob(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """Of one task of an array its own; of several, the array's."""
+        """Id of a single task of an array; of several tasks, the array's."""
         return element_id(self.number, self.task) if self.task.isdecimal() and self.parts else self.number
 
     def elements(self, most: int) -> list[str]:
@@ -164,7 +164,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 def _explained(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """With an error that shows where the answer is not understood."""
+    """The parser with an error that shows what is not understood in the answer."""
 
     @functools.wraps(parse)
     def wrapped(text: str) -> T:
@@ -185,7 +185,7 @@ def _tree(text: str) -> ElementTree.Element:
 
 @_explained
 def instances(text: str) -> list[Instance]:
-    """Of `qstat -xml -f -F slots,h_vmem`."""
+    """Instances of queues, from `qstat -xml -f -F slots,h_vmem`."""
     return [_instance(element) for element in _tree(text).iter("Queue-List")]
 
 
@@ -208,7 +208,7 @@ def _instance(element: ElementTree.Element) -> Instance:
 
 @_explained
 def jobs(text: str) -> list[GridJob]:
-    """Of `qstat -xml -f -r`: the parts of a job on several hosts are one."""
+    """Jobs, from `qstat -xml -f -r`; the parts of a job on several hosts are one."""
     tree = _tree(text)
     found: dict[tuple[str, str, bool], GridJob] = {}
     for place in tree.iter("Queue-List"):
@@ -257,7 +257,7 @@ def _own(element: ElementTree.Element | None) -> str:
 
 @_explained
 def reservations(text: str) -> list[ReservationRow]:
-    """Of `qrstat -xml -ar ID,…`."""
+    """Reservations, from `qrstat -xml -ar ID,…`."""
     found = []
     for each in _tree(text).iter("ar_summary"):
         held: dict[str, Amounts | None] = {}
@@ -271,7 +271,7 @@ def reservations(text: str) -> list[ReservationRow]:
 
 @_explained
 def queues(text: str) -> list[GridQueue]:
-    """Of `qconf -sq NAME,…`: those that run batch jobs, or parallel ones by their environments."""
+    """Queues, from `qconf -sq NAME,…`: those that run batch jobs, or parallel ones by their environments."""
     found = []
     for values in _blocks(text, "qname"):
         pes = tuple(values.get("pe_list", "NONE").partition(",[")[0].replace("NONE", "").split())
@@ -283,7 +283,7 @@ def queues(text: str) -> list[GridQueue]:
 
 @_explained
 def pe(text: str) -> Pe:
-    """Of `qconf -sp NAME`."""
+    """Parallel environment, from `qconf -sp NAME`."""
     (values,) = _blocks(text, "pe_name")
     return Pe(
         name=values["pe_name"],
@@ -295,21 +295,21 @@ def pe(text: str) -> Pe:
 
 @_explained
 def max_jobs(text: str) -> float:
-    """Of `qconf -sconf`: jobs that one user may have."""
+    """Number of jobs that one user may have, from `qconf -sconf`; `math.inf`: no bound."""
     found = re.search(r"^max_u_jobs\s+(\d+)", text, re.MULTILINE)
     return (count_of(found[1]) if found else 0) or math.inf
 
 
 @_explained
 def default_memory(text: str) -> int | None:
-    """Of `qconf -sc`: bytes of `h_vmem` of a job that names none; None: it is not given as slots are."""
+    """Bytes of `h_vmem` of a job that names none, from `qconf -sc`; None: it is not given as slots are."""
     found = re.search(r"^h_vmem\s+\S+\s+\S+\s+\S+\s+\S+\s+(?:YES|HOST)\s+(\S+)", text, re.MULTILINE)
     return bytes_of(found[1]) if found else None
 
 
 @_explained
 def ended(text: str) -> list[EndedRecord]:
-    """Of `qacct -j`, in its order."""
+    """Records of ended jobs, from `qacct -j`, in its order."""
     found = []
     for values in _blocks(text, "qname"):
         limit = re.search(r"h_rt=([\d:]+)", values.get("category", ""))

@@ -51,9 +51,9 @@ class Master(Reading[GridSeen]):
         )
 
     def own_jobs(self) -> dict[OwnJob, GridJob]:
-        """In the system, and those that have ended lately, as far as the qmaster knows them (state `z`).
+        """Jobs in the system, and those that have ended lately, as far as the qmaster knows them (state `z`).
 
-        Those of an array one by one, each with its own pilot's tag.
+        Tasks of an array are listed one by one, each with its own pilot's tag.
         """
         return {
             own: job
@@ -131,7 +131,7 @@ class Own:
         return [own.id for own in jobs if own in found and "z" not in found[own].state]
 
     def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
-        """See `backends.base.Backend.jobs`. A number that was given out again may be several jobs'."""
+        """Reports of our jobs (`Backend.jobs`). A number that was given out again may be several jobs'."""
         found = self._master.own_jobs().items()
         ours = [(own, job) for own, job in found if own.id in ids or own.tag.startswith(tag_prefix)]
         live = {own: report_of(own, job) for own, job in ours if "z" not in job.state}
@@ -159,13 +159,14 @@ class Own:
 
 
 def own_job(id: str, name: str) -> OwnJob:
-    """With the tag of its pilot, by the name of its job, or of its array: the tasks have numbers from 1."""
+    """The job with its pilot's tag, by the name of its job or of its array; the tasks have numbers from 1."""
     _, _, task = id.partition(".")
     return OwnJob(id, tag_of(name, int(task) - 1) if task else name)
 
 
 def report_of(own: OwnJob, job: GridJob) -> JobReport:
-    """Of a job in the system, or of one that has ended and is not in the records yet: of unknown state."""
+    """Report on a job in the system, or on one that has ended and is not in the records yet: of unknown
+    state."""
     state, asked = state_of(job), None if math.isinf(job.limit) else job.limit
     waits = state == "waiting"
     return JobReport(
@@ -185,7 +186,7 @@ def report_of(own: OwnJob, job: GridJob) -> JobReport:
 
 
 def ended_report(job: EndedRecord) -> JobReport:
-    """Of a record."""
+    """Report on a job by its record."""
     return JobReport(
         id=job.id,
         tag=own_job(job.id, job.name).tag,

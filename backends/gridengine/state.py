@@ -24,7 +24,7 @@ from backends.observed.rows import Amounts, JobRow, ReservationRow
 from backends.observed.site import SiteNode, SiteNodes
 
 _MOST_ELEMENTS = 2000
-"""Of an array: as many may run at once where Grid Engine is as it comes (`max_aj_instances`)."""
+"""Most elements of an array that run at once by Grid Engine's default (`max_aj_instances`)."""
 
 _UNKNOWN = "unknown job state '{}' (qstat): what such jobs hold counts as held until their limit"
 
@@ -159,7 +159,7 @@ def _open_to(job: GridJob, seen: GridSeen) -> tuple[str, ...]:
 
 
 def _wanting(row: JobRow, job: GridJob, seen: GridSeen, site: SiteNodes) -> JobRow:
-    """With what a waiting job needs of each host."""
+    """The row with the needs of a waiting job on each host."""
     if row.state != "waiting":
         return row
     pe = next((pe for name, pe in seen.cell.pes.items() if fnmatchcase(name, job.pe)), None)

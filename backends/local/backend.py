@@ -31,8 +31,8 @@ from backends.scripts import with_prologue
 _log = logging.getLogger(__name__)
 
 _KEPT_JOBS = 200
-"""Of ended jobs at least this number, the newest, and twice as many as may be in the system are remembered,
-whenever they ended: the time of day may have been set since."""
+"""Number of ended jobs that are remembered at least, the newest; twice as many as may be in the system if
+that is more. The times of their ends do not count: the time of day may have been set since."""
 
 
 class LocalBackend(Backend):

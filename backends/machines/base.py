@@ -21,7 +21,7 @@ class CommandAnswer(msgspec.Struct, frozen=True):
 
     status: int
     printed: bytes
-    """On standard output. As text it may need four times the memory: one name of a job is enough for that."""
+    """Standard output. As text it may need four times the memory: one name of a job is enough for that."""
     errors: str
 
     @property
@@ -97,7 +97,8 @@ class Machine(abc.ABC):
     def read_folders(
         self, folders: Sequence[Path], patterns: Sequence[str], most: int
     ) -> dict[Path, dict[str, bytes]]:
-        """As `read_files`, by folder, with as few questions for many folders as for one."""
+        """Read the files that match in several folders, by folder, with as few questions as for one
+        folder."""
         listed = self._do(FileWork(names=[os.fsencode(folder) for folder in folders])).names
         chosen = [
             os.fsencode(folder / name)

@@ -100,7 +100,7 @@ class BatchBackend(Backend, Generic[Shared]):
         self.learn(self._shared)
 
     def queue_state(self) -> QueueState:
-        """See `backends.base.Backend`.
+        """State of the queue, from one look or a second one.
 
         Raises:
             SchedulerError: no answer, no such queue, or no job starts from it at the moment.
@@ -113,21 +113,23 @@ class BatchBackend(Backend, Generic[Shared]):
 
     @abc.abstractmethod
     def _observe(self) -> QueueState:
-        """As `queue_state`, by one look."""
+        """State of the queue, from one look."""
 
     def advertised_limits(self) -> Limits:
-        """See `backends.base.Backend`; the module `limits` or `state` says where each comes from."""
+        """Limits that the scheduler tells; the module `limits` or `state` says where each limit comes
+        from."""
         return limits_of(self._ceilings(), self._site.limits.max_pending_requests)
 
     def ceilings(self, partition: str = "") -> Ceilings:  # noqa: ARG002
-        """See `backends.base.Backend`."""
+        """The most that the scheduler lets a request of the site have."""
         return self._ceilings()
 
     @abc.abstractmethod
     def _ceilings(self) -> Ceilings: ...
 
     def _submit(self, command: Sequence[str], script: Path, text: str) -> CommandAnswer:
-        """As `backends.scripts.submit`."""
+        """Submit a script by a command (`backends.scripts.submit`), after which the next look is a new
+        one."""
         self._shared.look.forget()
         return submit(self._machine, self._shared.submitting, command, script, text)
 

@@ -22,7 +22,7 @@ class Donatable(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     nodes: Collection[str]
-    """Its vnodes, or itself."""
+    """Names of its vnodes, or its own."""
     processors: int
     memory: int | None
     """Bytes; None: not told."""

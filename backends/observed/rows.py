@@ -17,7 +17,7 @@ def as_gpus(counts: Mapping[str, int]) -> Gpus:
 
 
 def named_as(gpus: Gpus, node: Gpus) -> Gpus:
-    """With the type of the node's GPUs where only the number is known and the node has but one type."""
+    """GPUs with the type of the node's GPUs, if only the number is known and the node has but one type."""
     if not gpus or len(node) != 1:
         return gpus
     known = node[0][0]
@@ -102,7 +102,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     end: float = math.inf
     """By its limit; `math.inf`: not known."""
     processors: int
-    """Of each element."""
+    """Processors of each element."""
     node_count: int = 1
     """Nodes that it asks for at least."""
     exclusive: bool = False
@@ -118,7 +118,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     place: tuple[float, ...] = ()
     """Orders waiting jobs: the lowest is considered first."""
     planned_start: float | None = None
-    """Of the first element."""
+    """Planned start of the first element."""
     plan: Mapping[str, Amounts | None] = {}
     """Amounts that the job will then hold, by node; None: unknown, and taken to be all of the node."""
     need: Need | None = None
@@ -143,7 +143,7 @@ class ReservationRow(msgspec.Struct, frozen=True, kw_only=True):
     nodes: Mapping[str, Amounts | None]
     """By node (or vnode); None: all of it."""
     queue: str = ""
-    """Whose jobs run there; empty: not told."""
+    """Queue whose jobs run there; empty: not known."""
     exclusive: bool = False
     """Whether it has its nodes whole, however little of them it asked for."""
     machines: bool = False

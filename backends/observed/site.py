@@ -48,11 +48,11 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes that a partition or queue uses."""
 
     name: str
-    """Of the partition or queue."""
+    """Name of the partition or queue."""
     listed: dict[str, SiteNode]
-    """In service: ours, and those of others that the jobs around us use."""
+    """Nodes in service: ours, and those of others that the jobs around us use."""
     members: dict[str, frozenset[str]]
-    """Of the partitions (or queues) whose jobs may run on these machines, this one included: on which."""
+    """Nodes by partition (or queue), this one included, whose jobs may run on these machines."""
     machines: tuple[Node, ...]
     """All in the order in which the scheduler fills them, those out of service included."""
     hosts: Mapping[str, str] = {}
@@ -101,7 +101,7 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def parts_of(self, held: HeldByNode) -> tuple[Part, ...]:
-        """On machines that are listed and in service; the vnodes of one together."""
+        """Held parts on machines that are listed and in service; the vnodes of a machine together."""
         machines: dict[str, Amounts] = {}
         for name, amounts in held.items():
             if amounts and name in self.listed:

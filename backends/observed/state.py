@@ -41,7 +41,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     memory_step: int = 1
     allowed: Allowed = Allowed()
     unknown: Sequence[str] = ()
-    """See `QueueState`, as the two before."""
+    """Sentences on answers that the backend does not know, as in `QueueState`; so are the two fields
+    before."""
     known: KnownJobs = msgspec.field(default_factory=KnownJobs)
 
 
@@ -111,7 +112,7 @@ class _Reserved(msgspec.Struct, frozen=True):
 
     row: ReservationRow
     rest: HeldByNode
-    """In addition to the jobs of its own queue."""
+    """Amounts in addition to the jobs of its own queue."""
     crowded: frozenset[str]
     """Nodes that have no room for it next to the jobs there: it gets what they leave."""
 
@@ -289,7 +290,7 @@ def _coming_reservations(seen: Observation) -> list[PendingJob]:
 
 
 def _pending(seen: Observation, under: object) -> Iterator[PendingJob]:
-    """In the order in which the scheduler considers them. `under`: as for `_running`."""
+    """Waiting jobs in the order in which the scheduler considers them. `under`: as for `_running`."""
     related = frozenset(seen.site.members)
     usual, most = seen.site.usual_size, seen.site.processors
     waiting = sorted((job for job in seen.jobs if job.waits), key=lambda job: job.place)

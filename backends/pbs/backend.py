@@ -38,7 +38,7 @@ class PbsBackend(BatchBackend[SharedServer]):
         return self._shared.pbs()
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:
-        """See `backends.base.Backend`.
+        """Reports on the nodes for donation.
 
         Raises SchedulerError: no answer, no such queue (the site's or that of `donation`), or no job starts
         from it at the moment.
@@ -48,7 +48,7 @@ class PbsBackend(BatchBackend[SharedServer]):
         return node_reports(seen.now, nodes, seen.jobs, donated, seen.other_reservations)
 
     def submit(self, order: PilotOrder) -> str:
-        """See `backends.base.Backend`.
+        """Submit a request; return its job id.
 
         Raises:
             SubmitRefused: PBS said no, or would take the request and never start it.
@@ -79,12 +79,12 @@ class PbsBackend(BatchBackend[SharedServer]):
         return pbs.accepted_id(self._submit(command, script, text))
 
     def submit_array(self, order: PilotOrder) -> list[str]:
-        """See `backends.base.Backend`."""
+        """Submit equal pilots; return the ids of their jobs in the array."""
         id = self.submit(order)
         return [id] if order.pilots == 1 else [element_id(id, index) for index in range(order.pilots)]
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
-        """See `backends.base.Backend`. A pilot that was put back into its queue to yield is deleted there."""
+        """Reports of our jobs. A pilot that was put back into its queue to yield is deleted there."""
         pbs = self._pbs()
         found = [job for job in pbs.own_jobs(ids) if job.id in ids or job.tag.startswith(tag_prefix)]
         states = [(job, pbs.state_of(job)) for job in found]
@@ -99,12 +99,12 @@ class PbsBackend(BatchBackend[SharedServer]):
         return [*(report_of(job, state) for job, state in states), *gone(unknown)]
 
     def cancel(self, jobs: Collection[OwnJob]) -> None:
-        """See `backends.base.Backend`. PBS tells running workers first and waits `kill_delay` for them."""
+        """End these jobs by qdel. PBS signals running workers first and waits `kill_delay` for them."""
         ours = [job.id for job, state in self._own(jobs) if state.ended is None]
         self._cancel(["qdel"], ours, self._pbs().is_over)
 
     def reshape(self, id: str, order: PilotOrder) -> None:
-        """See `backends.base.Backend`. PBS changes an array as a whole, and none that has begun."""
+        """Change the request of a queued job. PBS changes an array as a whole, and none that has begun."""
         if is_element(id):
             raise ChangeRefused(f"{id}: PBS changes no single job of an array")
         pbs = self._pbs()
@@ -119,9 +119,9 @@ class PbsBackend(BatchBackend[SharedServer]):
         pbs.check_changed(self._shared.commands.run("qalter", *command, id))
 
     def release(self, job: OwnJob, nodes: Collection[str]) -> None:
-        """See `backends.base.Backend`. What still runs there is killed; PBS takes no first node of a job.
+        """Give nodes of a running pilot back. Processes there are killed; PBS takes no first node of a job.
 
-        Raises SchedulerError: it has none of these nodes, or PBS keeps them with it (for now).
+        Raises SchedulerError: the job has none of these nodes, or PBS keeps them with it (for now).
         """
         hosts, leaving = {node.name: node.host for node in self._known_terms().nodes}, set(map(_short, nodes))
         held = [name for found, _ in self._own([job]) for name in found.nodes]
@@ -138,7 +138,7 @@ class PbsBackend(BatchBackend[SharedServer]):
         return [(job, pbs.state_of(job)) for job in found if OwnJob(job.id, job.tag) in wanted]
 
     def ended_jobs(self) -> list[EndedJob]:
-        """See `backends.base.Backend`: from the server's history of jobs, where it keeps one."""
+        """Jobs of other users that ended lately, from the server's history of jobs, if it keeps one."""
         return [
             EndedJob(job.owner, job.limit, job.used)
             for job in self._pbs().ended_jobs()

@@ -17,7 +17,7 @@ from backends.shape import RequestParts
 
 
 class PbsShape(RequestParts, frozen=True, kw_only=True):
-    """Its parts are chunks."""
+    """A shape whose parts are chunks."""
 
     node: str = ""  # the very node of the only chunk, where one is named
     scatter: bool = False  # whether each chunk lies on a node of its own, next to jobs of others

@@ -61,7 +61,7 @@ def node_reports(
     donated: Collection[str],
     reservations: Sequence[ReservationRow] = (),
 ) -> list[NodeReport]:
-    """Of the machines of `donatable`; those without processors are left out."""
+    """Reports on the machines of `donatable`; those without processors are left out."""
     numbers = {number_of(id) for id in donated}
     vnodes: dict[str, list[PbsNode]] = defaultdict(list)
     for node in nodes:

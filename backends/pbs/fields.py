@@ -47,7 +47,7 @@ _SELECTED = re.compile(r"\d+(\[\d*\])?(\.[\w.-]+)?")
 
 
 def selected_ids(text: str) -> list[str]:
-    """Of `qselect`, one a line; what a site prints besides is no id."""
+    """Ids in the output of `qselect`, one a line; other output of a site is no id."""
     return [line.strip() for line in text.splitlines() if _SELECTED.fullmatch(line.strip())]
 
 
@@ -83,7 +83,7 @@ def parse_vnodes(text: str) -> dict[str, Amounts]:
 
 
 def parse_amounts(resources: Iterable[str]) -> Amounts:
-    """Of `ncpus=2`, `mem=1gb`, `ngpus=1` and others, which do not count here.
+    """Amounts in `ncpus=2`, `mem=1gb`, `ngpus=1`; others do not count.
 
     Raises ValueError: a number is no number.
     """
@@ -154,7 +154,7 @@ def record_understood(kind: str, record: PbsRecord, make: Callable[[PbsRecord], 
 
 
 def parse_dsv(text: str, head: str) -> list[PbsRecord]:
-    """Of `-f -F dsv`; `head` is what stands before each id, such as `Job Id: `.
+    """Records in the output with `-f -F dsv`; `head` stands before each id, such as `Job Id: `.
 
     Raises SchedulerError: a line is not a record.
     """
@@ -166,7 +166,7 @@ def parse_dsv(text: str, head: str) -> list[PbsRecord]:
 
 
 def dsv_record(line: str, head: str) -> PbsRecord:
-    """Of one line; see `parse_dsv`."""
+    """The record in one line of `parse_dsv`."""
     if not line.startswith(head):
         raise not_understood("PBS", line)
     rest = line[len(head) :]
@@ -202,12 +202,12 @@ def _plain(value: str) -> str:
 
 
 def parse_long(text: str, head: str, indent: str = " {4,5}") -> list[PbsRecord]:
-    """Of `-f` and, with an empty `head`, of `pbsnodes -a`.
+    """Records in the output with `-f` and, with an empty `head`, of `pbsnodes -a`.
 
     A line that starts with a tab goes on with the value before it. So does, where there is a `head`, any
     other line that is neither a head nor an attribute: a line break within the value.
 
-    `indent`: what stands before attributes, as a regular expression; `pbs_rstat` prints nothing there.
+    `indent`: the text before attributes, as a regular expression; `pbs_rstat` prints nothing there.
 
     Raises SchedulerError: there is text before the first record.
     """
@@ -257,7 +257,7 @@ def is_element(id: str) -> bool:
 
 
 def element_index(id: str) -> int:
-    """Of a job of an array."""
+    """Index of a job in its array."""
     match = _ELEMENT.fullmatch(id)
     assert match is not None
     return whole(match[2])

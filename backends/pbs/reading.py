@@ -104,7 +104,7 @@ def ask(pbs: OpenPbs, *, jobs: bool = False) -> PbsAnswers:
 
 _OPENPBS = re.compile(r"^pbs_version = (\S+)", re.MULTILINE)
 _WRAPPER = "[--man]"
-"""In the usage that Slurm's wrappers of qstat print of themselves; they know no `--version`."""
+"""Word in the usage that Slurm's wrappers of qstat print of themselves; they know no `--version`."""
 
 
 def choose(commands: Commands) -> OpenPbs:

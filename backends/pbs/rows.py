@@ -84,7 +84,7 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     host: str  # the machine; vnodes of one machine share it
     states: frozenset[str]
-    """In lower case: `free`, `job-busy`, `job-exclusive`, `down`, `offline`, …; often several."""
+    """States in lower case: `free`, `job-busy`, `job-exclusive`, `down`, `offline`, …; often several."""
     processors: int
     assigned: Amounts = NOTHING  # what jobs hold, and reservations that are on
     memory: int | None = None  # bytes; None where it is not told
@@ -125,7 +125,7 @@ class PbsLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 class PbsQueue(PbsLimits, frozen=True, kw_only=True):
     routes_to: tuple[str, ...] = ()
-    """Of a routing queue, the queues that it hands its jobs on to; empty: jobs run from here."""
+    """Queues to which a routing queue hands its jobs on; empty: jobs run from here."""
     enabled: bool = True  # takes new jobs
     started: bool = True  # starts (or routes) jobs
     priority: int = 0

@@ -28,10 +28,10 @@ class SlurmTerms(msgspec.Struct, frozen=True, kw_only=True):
 
     partitions: dict[str, Partition]
     associations: list[Association] = []
-    """Of our user; empty where there is no accounting."""
+    """Associations of our user; empty: there is no accounting."""
     qos: dict[str, QosAllowance] = {}
     groups: list[GroupLimits] = []
-    """Of accounts, of our user in them, and of QOS; empty where Slurm keeps to no such limits."""
+    """Limits of accounts, of our user in them, and of QOS; empty: Slurm keeps to no such limits."""
     user: str = ""
     """Ours."""
 
@@ -56,7 +56,7 @@ class Used(msgspec.Struct, frozen=True):
 
 
 class GroupLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Of an account, of a user in an account, or of a QOS."""
+    """Limits of an account, of a user in an account, or of a QOS."""
 
     source: str
     """For people: `account lab`, `QOS normal`."""
@@ -153,7 +153,7 @@ def _group(line: str) -> GroupLimits:
 
 
 def _name(text: str) -> str:
-    """Without the number in brackets."""
+    """The name without the number in brackets."""
     return text.partition("(")[0]
 
 
@@ -201,7 +201,7 @@ def below(groups: Iterable[GroupLimits], account: str) -> frozenset[str]:
 
 
 def minutes_of(name: str) -> tuple[str, str]:
-    """Of what is counted as used: words for people, and the key of sacctmgr."""
+    """Words for people for minutes that are counted as used, and the key of sacctmgr."""
     what = {"cpu": "processor minutes", "wall": "minutes"}.get(name, f"minutes of {name}")
     return what, _SPENT[name][0]
 

@@ -82,7 +82,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         self._known_nodes = Unchanged[KnownNode]()
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:
-        """See `backends.base.Backend`. Asks nothing that `queue_state` has just read, or the reverse.
+        """Reports on the nodes for donation. It and `queue_state` ask once if called one after the other.
 
         Raises:
             SchedulerError: no answer, no such partition (the site's or that of `donation`), or it starts
@@ -98,12 +98,12 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         )
 
     def submit_array(self, order: PilotOrder) -> list[str]:
-        """See `backends.base.Backend`."""
+        """Submit equal pilots; return the ids of their jobs in the array."""
         id = self.submit(order)
         return [id] if order.pilots == 1 else [f"{id}_{index}" for index in range(order.pilots)]
 
     def submit(self, order: PilotOrder) -> str:
-        """See `backends.base.Backend`.
+        """Submit a request; return its job id.
 
         Raises:
             SubmitRefused: Slurm said no.
@@ -134,11 +134,11 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         return accepted_id(self._submit(command, script, text))
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
-        """See `backends.base.Backend`."""
+        """Reports of our jobs."""
         return self._own_jobs.reports(ids, tag_prefix)
 
     def cancel(self, jobs: Collection[OwnJob]) -> None:
-        """See `backends.base.Backend`. Slurm tells running workers first and waits `KillWait` for them.
+        """End these jobs by scancel. Slurm signals running workers first and waits `KillWait` for them.
 
         Raises:
             SchedulerError: scancel failed, or there are many jobs and squeue does not answer.
@@ -149,7 +149,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             self._cancel(command, together(ids), lambda answer: only_says(answer.errors, _IS_OVER))
 
     def reshape(self, id: str, order: PilotOrder) -> None:
-        """See `backends.base.Backend`."""
+        """Change the request of a queued job, which keeps its age."""
         try:
             shape = self._shape(order)
         except SubmitRefused as error:
@@ -162,7 +162,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         check_changed(self._shared.commands.run("scontrol", *command))
 
     def release(self, job: OwnJob, nodes: Collection[str]) -> None:
-        """See `backends.base.Backend`. Whatever still runs on these nodes is killed.
+        """Give nodes of a running pilot back. Processes on them are killed.
 
         Without accounting, Slurm (22.05) lets a job shrink only once.
 
@@ -177,7 +177,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         self._shared.commands.ask("scontrol", "update", *found, f"NodeList={','.join(remaining)}")
 
     def ended_jobs(self) -> list[EndedJob]:
-        """See `backends.base.Backend`: from sacct."""
+        """Jobs of other users that ended lately, from sacct."""
         return self._questions.ended_jobs(self._site.partition)
 
     def _ceilings(self) -> Ceilings:
@@ -271,7 +271,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         return shape
 
     def _gpus_on(self, order: PilotOrder) -> int:
-        """Of the donated node, where the tasks want any."""
+        """GPUs of the donated node, if the tasks want any; else 0."""
         if not order.task.gpus:
             return 0
         there = [node for node in self._known_site().machines if node.name == order.node]

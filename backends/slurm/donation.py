@@ -60,7 +60,8 @@ def node_reports(
     donated: Collection[str],
     reservations: Sequence[ReservationRow] = (),
 ) -> list[NodeReport]:
-    """Of the nodes of `donatable`; a node that is in use by hidden jobs (`PrivateData=jobs`) is taken.
+    """Reports on the nodes of `donatable`; a node that is in use by hidden jobs (`PrivateData=jobs`) is
+    taken.
 
     A pilot that ends while other jobs wait most likely got the order to leave.
     """

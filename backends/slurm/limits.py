@@ -137,7 +137,7 @@ def why_closed(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> str
 
 
 def _why_kept_out(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> str:
-    """Of an account or a QOS whose jobs the partition does not take."""
+    """A sentence on an account or a QOS whose jobs the partition does not take; empty: none."""
     mine, name = find_association(terms.associations, site, partition.name), f"partition {partition.name}"
     if mine is None:
         return ""
@@ -232,7 +232,7 @@ def _run_minutes(groups: Iterable[GroupLimits], billing: float) -> Iterator[Boun
 
 
 def _left(total: Used, set_aside: float = 0.0) -> float:
-    """With `safe`, what running jobs may still take is set aside."""
+    """Amount that is left; with `safe`, the amount that running jobs may still take is set aside."""
     sure = total.left - set_aside
     return sure if sure >= 1 else total.left
 
@@ -275,7 +275,7 @@ def _allowances(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> li
 
 
 def _in_processors(known: QosAllowance, billing: float) -> QosAllowance:
-    """With what is billed as processors. `billing`: of each; 0: not known."""
+    """The allowance with its billing in processors. `billing`: of each processor; 0: not known."""
     if not billing:
         return known
     most = math.inf if math.isinf(known.billing) else max(1, known.billing // billing)

@@ -28,7 +28,7 @@ class MemoryTerms(msgspec.Struct, frozen=True, kw_only=True):
     default: int | None = None
     most: int | None = None
     request: int | None = None
-    """Of one request, however many processors it has."""
+    """Bytes of one request, with any number of processors."""
 
     def default_on(self, nodes: Iterable[Node]) -> int | None:
         """Bytes for each processor of a task that names no memory; None: memory is not counted.
@@ -54,7 +54,7 @@ class NodeTerms(msgspec.Struct, frozen=True, kw_only=True):
     job_processors: float = math.inf
     """Processors that each request may have of a node."""
     least_nodes: int = 1
-    """Of each request."""
+    """Least nodes of each request."""
     job_memory: int | None = None
     """Bytes that each request may have; None: no bound."""
     whole_cores: bool = True
@@ -126,7 +126,7 @@ def gives_whole_nodes(settings: Mapping[str, str]) -> bool:
 
 
 def _bytes(text: str) -> int | None:
-    """Of MiB; 0 and UNLIMITED are no limit."""
+    """Bytes in a number of MiB; None for 0 and UNLIMITED, which are no limit."""
     return int(text[:15]) * MEBIBYTE or None if text.isdigit() else None
 
 
@@ -183,7 +183,7 @@ class PartitionNodes(SiteNodes, frozen=True, kw_only=True):
     threads: Mapping[str, int] = {}
     """By node: what Slurm counts as processors of each processor of ours, where that is more than one."""
     least_nodes: int = 1
-    """Of each request, by its QOS."""
+    """Least nodes of each request, by its QOS."""
     request_memory: int | None = None
     """Bytes that the account or QOS allows one request; None: no bound."""
     memory_shares: int = 1

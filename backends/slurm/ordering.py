@@ -24,15 +24,15 @@ class Ordering(msgspec.Struct, frozen=True, kw_only=True):
     loses_age: bool = True
     """Whether a request that is withdrawn and made again loses what it has gained by waiting."""
     how: str = ""
-    """In words, with the settings."""
+    """The order in words, with the settings."""
     tested: int | None = None
     """Waiting jobs that backfill looks at; None: no backfill, or not known."""
     tested_of_user: int | None = None
-    """Of one user; None: all."""
+    """Jobs of one user; None: all."""
 
 
 def ordering(settings: Mapping[str, str]) -> Ordering:
-    """From `scontrol show config`."""
+    """The order of jobs, from `scontrol show config`."""
     backfills = "backfill" in settings.get("SchedulerType", "")
     parameters = settings.get("SchedulerParameters", "")
     loses, how = _age(settings)

@@ -49,7 +49,7 @@ class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
     account_submitted: float = math.inf
     """The same for all users of one account, as are the processors."""
     user_processors: float = math.inf
-    """Of all jobs of one user that run at the same time."""
+    """Processors of all jobs of one user that run at the same time."""
     account_processors: float = math.inf
     node_processors: float = math.inf
     """Processors that one job may have of a node."""
@@ -60,9 +60,9 @@ class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
     memory: float = math.inf
     """Bytes of one job."""
     gpus: float = math.inf
-    """Of one job."""
+    """GPUs of one job."""
     billing: float = math.inf
-    """Of one job."""
+    """Billing units of one job."""
     least: int = 1
     """Processors of one job at least, as are the next four."""
     least_nodes: int = 1

@@ -147,7 +147,7 @@ class Questions:
         return parse_node_details(printed, self._node_details)
 
     def job_details(self, jobs: Iterable[QueueRow]) -> JobDetails:
-        """Of these jobs, as far as scontrol knows them still."""
+        """Details of these jobs, as far as scontrol still knows them."""
         rows = {row.id: row for row in jobs}
         printed = self._commands.ask_bytes("scontrol", "show", "job", "-a", "-d", "-o")
         details = self._job_records.read(printed, rows)
@@ -190,7 +190,7 @@ class Questions:
         return settings
 
     def associations(self) -> list[Association]:
-        """Of our user, those of the default account first."""
+        """Associations of our user, those of the default account first."""
         user = f"user={self._commands.user()}"
         default = self._sacctmgr("user", "DefaultAccount", "where", user).strip()
         found = parse_associations(self._sacctmgr("assoc", ASSOCIATION_FIELDS, "where", user))
@@ -200,7 +200,7 @@ class Questions:
         return parse_qos(self._sacctmgr("qos", QOS_FIELDS))
 
     def groups(self) -> list[GroupLimits]:
-        """Of all accounts, of our user in them, and of all QOS."""
+        """Limits of all accounts, of our user in them, and of all QOS."""
         answer = self._commands.ask("scontrol", "show", "assoc_mgr", "-o", "flags=assoc,qos")
         return parse_groups(answer, self.user())
 

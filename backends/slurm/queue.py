@@ -39,7 +39,7 @@ class SlurmSeen(msgspec.Struct, frozen=True, kw_only=True):
     """Each partition's tier; those with a higher one are considered first."""
     whole_nodes: bool = False
     details: Mapping[str, JobDetail] = {}
-    """Of jobs, by their ids."""
+    """Details of jobs, by their ids."""
     wanted_licenses: Mapping[str, int] = {}
     """Licences that each request of the site takes, by name."""
     licenses: Mapping[str, License] = {}
@@ -48,7 +48,7 @@ class SlurmSeen(msgspec.Struct, frozen=True, kw_only=True):
     """Ours."""
     allowed: Allowed = Allowed()
     unknown: Sequence[str] = ()
-    """See `backends.slurm.checking`."""
+    """Sentences on answers of Slurm that are not known, as in `QueueState`."""
     known: KnownJobs = msgspec.field(default_factory=KnownJobs)
 
 
@@ -215,7 +215,8 @@ def _all_of(seen: SlurmSeen, id: str, end: float, held: HeldByNode) -> RunningJo
 
 
 def _turn(id: str) -> tuple[int, int]:
-    """Of `12_[3-5]` 12 and 3, of `12` and `12+1` 12 and 0 or 1: of equal priority, those submitted first."""
+    """Key by which jobs of equal priority stand in the order of their submission: 12 and 3 for `12_[3-5]`, 12
+    and 0 or 1 for `12` and `12+1`."""
     if id.isdecimal():
         return int(id[:18]), 0
     job, *element = re.findall("[0-9]{1,18}", id)[:2] or ["0"]

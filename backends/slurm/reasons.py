@@ -49,7 +49,7 @@ HELD_STATES = frozenset({"REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
 
 @lru_cache(maxsize=1000)
 def job_state(text: str) -> JobState:
-    """Of a word as squeue and sacct print it; sacct adds to some: `CANCELLED by 1001`, `CANCELLED+`."""
+    """State of a job by a word of squeue and sacct; sacct adds to some: `CANCELLED by 1001`, `CANCELLED+`."""
     words = text.split()
     return JOB_STATES.get(words[0].rstrip("+"), JobState.UNKNOWN) if words else JobState.UNKNOWN
 

@@ -26,7 +26,7 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     nodes: tuple[str, ...]
     """Empty while it waits."""
     planned_nodes: tuple[str, ...]
-    """Of a waiting job, where it is planned to start; empty where it is not planned."""
+    """Nodes on which a waiting job is planned to start; empty: it is not planned."""
     reason: str
     priority: int
     name: str = ""
@@ -34,7 +34,7 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     account: str = ""
     wckey: str = ""
     comment: str = ""
-    """Of our user's jobs."""
+    """Comment of our user's jobs."""
     gpus_per_job: str = ""
     """The job's GPUs, as Slurm prints generic resources (`backends.slurm.placing.gres`); so do the next
     three."""
@@ -53,7 +53,7 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """`up`, `down`, `drain` or `inact`: the partition's state."""
     node: str
     state: str
-    """In lower case, without the flags."""
+    """State in lower case, without the flags."""
     flags: str
     allocated: int
     idle: int
@@ -108,9 +108,9 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     """Processors that all its jobs together may have of a node."""
     socket_processors: float = math.inf
     min_nodes: int = 1
-    """Of one job."""
+    """Nodes of one job at least."""
     only_accounts: frozenset[str] = frozenset()
-    """Whose jobs it takes, with those of accounts below them; empty: of all."""
+    """Accounts whose jobs it takes, with those of accounts below them; empty: all."""
     only_qos: frozenset[str] = frozenset()
     no_accounts: frozenset[str] = frozenset()
     no_qos: frozenset[str] = frozenset()

@@ -49,7 +49,7 @@ def comment_of(order: PilotOrder) -> str:
 
 
 def tag_in(comment: str) -> str:
-    """Of a comment of ours, the job's name as it was submitted; empty: it is none."""
+    """Name of a job as it was submitted, from our comment; empty: it is none of ours."""
     found = _TAG_IN_COMMENT.search(comment)
     return found[1] if found else ""
 
@@ -130,7 +130,8 @@ def minutes_of(order: PilotOrder) -> int:
 
 
 def least_minutes(order: PilotOrder) -> int:
-    """Of a request that Slurm may start with less than its time limit; 0 of any other."""
+    """Minutes of the least time of a request that Slurm may start with less than its limit; 0: any other
+    request."""
     return math.ceil((order.request.least or 0) / 60)
 
 
@@ -150,7 +151,7 @@ def log_of(order: PilotOrder, *, escapes: bool = True) -> str:
 
 
 OWN_LOG = 'exec >>"$ADAPTOR_DIRECTORY/slurm.out" 2>&1'
-"""In the script of a pilot whose log Slurm cannot write."""
+"""Line in the script of a pilot whose log Slurm cannot write."""
 
 
 def keeps_backslashes(settings: Mapping[str, str]) -> bool:

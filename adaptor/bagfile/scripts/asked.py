@@ -26,7 +26,7 @@ class SiteWish(msgspec.Struct, frozen=True):
     """Something that a site of the configuration says for all its pilots, such as a partition."""
 
     key: str
-    """Of the site's configuration; `NOTIFY`; empty: no site says it for itself."""
+    """Key of the site's configuration; `NOTIFY`; empty: no site says it for itself."""
     given: GivenOption
 
 
@@ -54,7 +54,7 @@ class ScriptOptions(msgspec.Struct, kw_only=True):
     writers: dict[str, GivenOption] = {}
     """By the same keys: which option of the script it is."""
     variables: dict[str, str] = {}
-    """Of all elements."""
+    """Variables of all elements."""
     wishes: list[SiteWish] = []
     array: ArraySpec | None = None
     at_most: int | None = None
@@ -142,7 +142,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """The command of a scheduler that reads a script: what becomes of its options."""
 
     mark: str
-    """With which its lines begin."""
+    """Beginning of its lines in a script."""
     table: OptionTable
     followed: Mapping[str, Follow]
     """By name, the options that can be followed."""
@@ -204,7 +204,7 @@ def of_site(asked: ScriptOptions, given: GivenOption, name: str, shown: str) -> 
 
 
 def usual_dialect(sites: Mapping[str, SiteConfig], chosen: Sequence[str]) -> Dialect:
-    """Of a script without lines of any scheduler: that of the sites, as far as they are of one kind.
+    """Dialect of a script without lines of any scheduler: that of the sites, if they are of one kind.
 
     Args:
         chosen: sites that the user has named; empty: any may run it.

@@ -29,7 +29,7 @@ _USUAL = {"retries": 0, "replicas": 0}
 """Defaults as under sbatch: an element runs once, and never twice at the same time."""
 _ARRAYS = ("array", "J", "t")  # names of the options with an array
 _COMMANDS: Mapping[Dialect, Command] = {"slurm": SBATCH, "pbs": QSUB, "gridengine": GRID_ENGINE}
-"""In the order in which their lines are looked for."""
+"""Commands in the order in which their lines are searched."""
 _MEGABYTE = 1024**2
 SHIM_OFF = "shim=off"  # an `#ADAPTOR` line that is for `adaptor.shims`
 
@@ -38,7 +38,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """Options of the command line that go with a script, and where they were given."""
 
     folder: str
-    """In which it was submitted, absolute."""
+    """Folder in which it was submitted, absolute."""
     user: str
     host: str
     home: str
@@ -51,11 +51,11 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     ignore: Collection[str] = ()
     """Names of options; a name stands for all that begin with it and a dash, too."""
     options: Mapping[str, Any] = {}
-    """Of the bag, by field: they win."""
+    """Options of the bag, by field; they go before those of the script."""
     now: float = 0.0
     """Epoch seconds, for options that take a time from now."""
     sites: Mapping[str, SiteConfig] = {}
-    """Of the configuration."""
+    """Sites of the configuration."""
     notified: bool = False
     """True if the configuration says who gets messages about the end of bags."""
 
@@ -71,7 +71,7 @@ class ScriptBag(msgspec.Struct, frozen=True):
     options: dict[str, Any]
     """By field of `BagSpec`."""
     environment: dict[str, str]
-    """Of all tasks."""
+    """Variables of all tasks."""
     cwd: str
     """Absolute, or below the folder of the submission."""
     sites: tuple[str, ...]

@@ -100,7 +100,7 @@ class ArraySpec(msgspec.Struct, frozen=True):
     at_most: int | None
     """The elements that may run at the same time; None: any number, which `%0` says too."""
     step: int = 1
-    """Of its last range, as Slurm tells it to the elements."""
+    """Step of its last range, as Slurm tells it to the elements."""
 
 
 def parse_array(text: str) -> ArraySpec:

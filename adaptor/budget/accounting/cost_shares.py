@@ -11,7 +11,7 @@ from adaptor.budget.accounting.entries import Part, Reserved
 
 
 def proportions(weights: Sequence[float]) -> list[Fraction]:
-    """Of finite weights, none below 0; their sum is 1. Equal where all weights are 0."""
+    """Shares of finite weights, none below 0; their sum is 1. Equal shares if all weights are 0."""
     exact = [Fraction(weight) for weight in weights]
     whole = sum(exact)
     return [share / whole for share in exact] if whole else [Fraction(1, len(exact))] * len(exact)
@@ -33,10 +33,10 @@ def split(total: int, weights: Sequence[float]) -> list[int]:
 
 
 def split_within(total: int, weights: Sequence[float], room: Sequence[int | None]) -> list[int]:
-    """As `split`, but no part is above its room (None: without end) as long as the rooms together suffice.
+    """Split a total like `split`, with no part above its room (None: no bound) as long as the rooms suffice.
 
-    What is above a room goes to the others: first to those with a weight, in proportion to it, then to
-    those without, in proportion to their room. Only where all rooms are full the rest is put on top.
+    What is above a room goes to the others: first to those with a weight, in proportion to it, then to those
+    without, in proportion to their room. The rest is put on top only where all rooms are full.
     """
     parts = [0] * len(weights)
     users = [index for index, weight in enumerate(weights) if weight > 0]
@@ -123,5 +123,5 @@ def recounted(
 
 
 def _wasted(part: int, amount: int, area: int, use: Use) -> int:
-    """Of a bag's part of a charge: all that did not pay for a useful attempt."""
+    """Wasted part of a bag's part of a charge: all that did not pay for a useful attempt."""
     return part - min(part, round(amount * use.useful / area)) if area else 0

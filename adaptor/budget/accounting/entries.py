@@ -48,7 +48,7 @@ class JointLimit(msgspec.Struct, frozen=True, kw_only=True):
     amount: int
     """Millionths of a credit."""
     processors: int
-    """Of all pilots queued and running."""
+    """Processors of all pilots queued and running."""
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ class Part(msgspec.Struct, frozen=True):
     bag: int
     amount: int
     wasted: int = 0
-    """Of a charge: what paid for idle slots, killed attempts and losing replicas."""
+    """Part of a charge that paid for idle slots, killed attempts and losing replicas."""
 
 
 class Budgeted(msgspec.Struct, frozen=True, tag="budgeted"):
@@ -92,7 +92,7 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
     parts: tuple[Part, ...]
     at: float
     freed: int = 0
-    """Of them, processors that were given back before the end of the pilot."""
+    """Processors among them that were given back before the end of the pilot."""
     freed_area: int = 0
     """Processor-seconds for which those are charged."""
 

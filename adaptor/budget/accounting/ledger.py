@@ -108,7 +108,8 @@ class Ledger(Statements):
         return self._written(Budgeted(budget, now))
 
     def impose(self, budget: Budget, now: float) -> Budgeted:
-        """As `set_budget`, however much is used already: where that is more, nothing more is given."""
+        """Set a budget like `set_budget`, but accept one that is already used up: then nothing more is
+        given."""
         return self._written(Budgeted(budget, now))
 
     def limit_together(self, limit: JointLimit) -> None:

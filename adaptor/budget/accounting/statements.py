@@ -42,7 +42,7 @@ class Balance(msgspec.Struct, frozen=True):
 
     @property
     def own(self) -> int:
-        """As `left`, without the joint limit."""
+        """Millionths of a credit that are left, like `left` but without the joint limit."""
         return self.budget.amount - self.used - self.reserved
 
 
@@ -70,7 +70,7 @@ class Standing(msgspec.Struct, frozen=True):
 
     used: int
     wasted: int
-    """Of what is used: idle slots, killed attempts, losing replicas."""
+    """Part of the used amount: idle slots, killed attempts, losing replicas."""
     reserved: int
 
 

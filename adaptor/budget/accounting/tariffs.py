@@ -72,7 +72,7 @@ class Tariff(msgspec.Struct, frozen=True, kw_only=True):
             raise BudgetError(f"grace must be 0 s or more, not {self.grace} s")
 
     def of_pilots(self, per: PerProcessor) -> Tariff:
-        """Of pilots that hold this with each processor."""
+        """Tariff of pilots that hold these resources with each processor."""
         return msgspec.structs.replace(self, gpus=per.gpus, rounding=per.held)
 
     def price(self, kind: Allocation) -> int:

@@ -63,7 +63,8 @@ class Purchase(msgspec.Struct, frozen=True):
 
 
 def first_hosts(tasks: int, preset: Preset, ratio: float, hint: int | None = None) -> Advice:
-    """With what to begin: one host, or as a hint on the runtimes says, corrected by the ratio (2011, §6).
+    """Hosts with which to begin: one, or the number by a hint on the runtimes, corrected by the ratio (2011,
+    §6).
 
     Args:
         hint: hosts that would be necessary if the tasks took as long as the user, or a sample, says.

@@ -51,7 +51,7 @@ class Allocation(msgspec.Struct, frozen=True, kw_only=True):
 
     holdings: tuple[Holding, ...]
     seconds: float
-    """From now until the last task has ended."""
+    """Seconds from now until the last task has ended."""
     cost: float
 
     def processors(self, site: str) -> int:
@@ -159,7 +159,7 @@ def _ample(tasks: int, offers: Sequence[SiteOffer], confidence: float) -> list[f
 
 
 def _without_idle_end(plan: Allocation, offers: Sequence[SiteOffer], confidence: float) -> Allocation:
-    """With the end of the last tasks in the place of an ample deadline."""
+    """The plan with the end of the last tasks in the place of an ample deadline."""
     used = [(offer, held) for offer in offers for held in plan.holdings if held.site == offer.name]
     ends = [
         held.seconds + offer.task.last_end(held.processors, confidence ** (1 / len(offers)))

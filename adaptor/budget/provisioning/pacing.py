@@ -214,7 +214,7 @@ def _decided(course: Course, pace: Pace) -> Pace:
 
 
 def _first(course: Course) -> Advice:
-    """With what to begin: not more than half the tasks, so that each host runs two at least."""
+    """Hosts with which to begin: at most half the number of tasks, so that each host runs two at least."""
     preset, terms = course.preset, course.terms
     if course.hint is None:
         found = first_hosts(course.tasks, preset, preset.creation_ratio)

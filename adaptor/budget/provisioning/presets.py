@@ -20,9 +20,9 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     creation_ratio: float = 1.0
-    """From 0 to 1."""
+    """Part of the necessary hosts to buy at the start, from 0 to 1."""
     increase_ratio: float = 1.0
-    """From 0 to 1."""
+    """Part of the ratio's distance to 1 by which each finished task raises it, from 0 to 1."""
     willing_to_pay: float = 1.0
     """Multiple of the least cost: with 2 each host may be idle for half of its time (2011, §3.1)."""
     beyond_half: Literal["none", "fill"] = "none"

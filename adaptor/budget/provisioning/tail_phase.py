@@ -94,7 +94,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     exact: bool
     """Whether only those that are expected to end in the time that is paid."""
     copies: int | None
-    """Of one task at the same time, at most; None: as many as help."""
+    """Copies of one task at the same time, at most; None: as many as help."""
 
 
 DAEMON = Rule(name="daemon", exact=True, copies=1)

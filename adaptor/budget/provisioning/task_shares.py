@@ -27,7 +27,7 @@ class Caution(msgspec.Struct, frozen=True, kw_only=True):
     certainty: float
     """The probability with which the tasks are to be done by the deadline."""
     reserve: float
-    """Of what is left of a budget: requests waste some of what they cost, at their ends and in idle slots."""
+    """Share of the rest of a budget: requests waste some of their cost, at their ends and in idle slots."""
 
 
 DAEMON = Caution(name="daemon", certainty=0.9, reserve=0.1)  # what every bag of a user is divided by
@@ -49,7 +49,7 @@ class CostSplit(msgspec.Struct, frozen=True, kw_only=True):
     by_site: dict[str, SiteShare]
     """By site; those that are left out get none. Their tasks sum up to all that are to be parted."""
     seconds: float
-    """From now until all of them are expected to be done; may be `math.inf`."""
+    """Seconds from now until all of them are expected to be done; may be `math.inf`."""
     urgent: bool
     """Whether no share keeps the deadline: then all of each is requested at once."""
     reason: str
@@ -63,7 +63,7 @@ class CostSplit(msgspec.Struct, frozen=True, kw_only=True):
         return 0 if share is None else share.slots
 
     def slots_at_less(self, site: str) -> int:
-        """To be bought at sites where a task costs less."""
+        """Slots to be bought at sites where a task costs less."""
         here = self.by_site.get(site)
         if here is None:
             return 0
@@ -109,7 +109,7 @@ def split_tasks(
 
 
 def _with_a_reserve(aim: Aim, progress: Progress, offers: Sequence[SiteOffer], caution: Caution) -> Step:
-    """As `steer`, that keeps some of the budget back unless the tasks or the deadline need all of it."""
+    """The step of `steer` with a part of the budget kept back, unless the tasks or the deadline need all."""
     if aim.budget is not None:
         kept_back = progress.committed + caution.reserve * max(0.0, progress.left_of(aim.budget))
         with contextlib.suppress(InfeasibleError):

@@ -17,7 +17,8 @@ do all tasks."""
 
 EQUAL = 1e-9  # relative: what differs by less is equal
 CONFIDENCE = 0.6
-"""With which all tasks that run at the last start have ended by the deadline: a little better than even."""
+"""Confidence that all tasks that run at the last start have ended by the deadline: a little above one
+half."""
 
 
 PART = 1e-6  # of a processor: what is less is rounding
@@ -173,7 +174,8 @@ class _Allocated:
                 return
 
     def _hull(self, group: tuple[int, int]) -> Iterator[_Step]:
-        """From the way of the least credits per task on, each next at the least credits per further task."""
+        """Steps on the convex hull, from the way of the least credits per task on; each next one has the
+        least credits per further task."""
         at = -1
         while True:
             steps = [
@@ -263,7 +265,8 @@ class _Allocated:
         return (way.cost - way.fixed) / way.tasks
 
     def _steps(self) -> Iterator[_Step]:
-        """Of each processor that is held or free; of one of which a part is held, that it is held no more."""
+        """Possible changes of each processor that is held or free; a processor of which a part is held may
+        only be given up."""
         for group, places in self._groups.items():
             for before in (-1, *places):
                 there = self._held(group, before)

@@ -297,7 +297,8 @@ def bag_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def open_bag_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """As `bag_options`, and `--open` (the parameter `opened`) for a bag that may begin without tasks."""
+    """The options of `bag_options`, and `--open` (the parameter `opened`) for a bag that may begin without
+    tasks."""
     help = "Leave the bag open: more tasks come by `adaptor append`."
     return bag_options(sectioned("Tasks", "--open", "opened", is_flag=True, help=help)(command))
 
@@ -355,7 +356,7 @@ def _option(option: Option) -> Callable[[Any], Any]:
 
 
 def _number(bag: str) -> str:
-    """Of the last bag, if that is meant."""
+    """The number of the last bag for `last`; else the text itself."""
     from adaptor.cli.options import BagReader
 
     return str(BagReader().bag(bag.strip()).id) if bag.strip() == "last" else bag

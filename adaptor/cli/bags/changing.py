@@ -61,7 +61,7 @@ def resume(selector: str, config: str | None, as_json: bool) -> None:
 
 
 _mem_option = bag_option("mem", kind=MEMORY, help="memory of each task, such as 4G")
-"""Without `auto`, which is for bags."""
+"""Option of a task's memory, without `auto`, which is for bags."""
 
 
 def _option_changes(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -81,7 +81,7 @@ def _row(number: int, line: Line) -> tuple[str, ...]:
 
 
 def places_of(line: Line) -> NumberCell:
-    """Its slots at each site, for a table."""
+    """The line's slots at each site, for a table."""
     return NumberCell(", ".join(f"{count} at {site}" for site, count in line.processors.items()))
 
 

@@ -124,7 +124,7 @@ def _print_pilots(as_json: bool, *, ended: bool) -> None:
 
 
 def _print_sites(config: str | None, as_json: bool) -> None:
-    """Without a daemon: those of the configuration."""
+    """Print the sites; without a daemon, those of the configuration."""
     from adaptor.cli.bags.site_lines import configured_sites, site_lines  # loads the configuration's schema
 
     try:

@@ -40,7 +40,7 @@ class ServiceUnit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def service_name() -> str:
-    """Of the unit for this state directory."""
+    """Name of the systemd unit for this state directory."""
     if os.environ.get("ADAPTOR_DIR"):  # one of several
         return f"adaptor-{hashlib.sha256(str(state_directory()).encode()).hexdigest()[:8]}"
     return "adaptor"

@@ -160,7 +160,7 @@ def findings(site: SiteConfig) -> list[Finding]:
     kind = backend_type(site.backend)
 
     def check(site: SiteConfig, machine: Machine) -> list[Finding]:
-        """Of each partition; what is the same everywhere is shown once."""
+        """Findings on each partition; a finding that is the same everywhere is shown once."""
         found: dict[Finding, list[str]] = {}
         each = sites_of(site)
         for partition, alone in each.items():

@@ -12,7 +12,7 @@ from adaptor.crafting.situation import SiteRules, TaskTimes
 ALIKE = 1.02  # runtimes within this factor are alike
 MANY = 64  # finished tasks that speak for the others, however many still run
 _SHARE = 1 / 3
-"""Of the started tasks, those that must have finished before their runtimes speak for the others."""
+"""Share of the started tasks that must have finished before their runtimes speak for the others."""
 _LEAST_FACTOR = 2.0
 """The factor within which a predicted mean is expected at best: one standard deviation of its logarithm."""
 _UNIFORM = 0.07

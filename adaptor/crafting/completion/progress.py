@@ -32,7 +32,7 @@ class Progress:
     """The tasks that members finish by one belief."""
 
     def __init__(self, belief: Belief, tasks: int, pad: float, pace: float) -> None:
-        """Of so many `tasks`, those that run included, in requests of which `pad` seconds are without tasks.
+        """`tasks`: number of tasks, running ones included; `pad`: seconds of each request without tasks.
 
         `pace`: the speed of requests made later, in parts of that of the same requests made now.
         """

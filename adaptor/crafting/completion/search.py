@@ -81,7 +81,7 @@ class Search:
         self.rules = max(
             (place.rules for place in self.places if place.usable), key=lambda rules: rules.limits.max_tr
         )
-        """Of the usable place with the longest requests."""
+        """Rules of the usable place with the longest requests."""
         self.pilots = wanted.pilots
         self._elsewhere = list((wanted.elsewhere or {}).values())
         self.tasks = self.demand.running + self.demand.waiting  # those that there are; a request is no wider

@@ -279,9 +279,8 @@ class Look:
         return left
 
     def _paid(self, place: Place, units: int) -> tuple[int, float]:
-        """Of this number of units, those for which the funds last, and what the scheduler lets running jobs
-        take, and their longest walltime then: all is divided among them, as each gives back what it does not
-        use."""
+        """Units among these for which the funds last, and the bound of the scheduler on running jobs, and
+        their longest walltime then: all is divided among them, as each gives back what it does not use."""
         shape, found, longest = self._shapes[place.name], units, math.inf
         bounds = [each for each in (self._funds, self._work[place.name]) if not each.endless]
         for funds in bounds:
@@ -383,7 +382,7 @@ class Look:
 
 
 def _in_pilots(shape: RequestShape) -> RequestShape:
-    """In units of the narrowest pilot that the scheduler takes."""
+    """The shape in units of the narrowest pilot that the scheduler takes."""
     unit = shape.unit
     count = math.ceil(shape.least / unit.processors)
     wide = RequestUnit(count * unit.processors, count * unit.tasks, unit.each)

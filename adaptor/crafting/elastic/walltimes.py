@@ -30,7 +30,7 @@ class Needed(msgspec.Struct, frozen=True, kw_only=True):
     top: float
     """The longest time for which a task has run; 0: none has run."""
     mean: float
-    """Of the tasks that have finished; 0: none has, and nothing else is known."""
+    """Mean seconds of the tasks that have finished; 0: none has, and nothing else is known."""
     hole: float
     """The least with which a pilot that starts now is of use."""
     queued: float

@@ -77,7 +77,7 @@ def is_job(id: str) -> bool:
 
 
 def fitting(profile: Profile, queue: QueueState, task: TaskSize) -> Profile:
-    """Of what is free in a future, what tasks of a size can use: the share of the empty nodes that they can.
+    """Processors of a future's profile that tasks of a size can use, by their share of the empty nodes.
 
     Single nodes are not followed into the future; a task never spans two of them.
     """
@@ -85,7 +85,7 @@ def fitting(profile: Profile, queue: QueueState, task: TaskSize) -> Profile:
 
 
 def scaled(profile: Profile, queue: QueueState, most: int) -> Profile:
-    """As `fitting`, for what can use `most` processors of the empty nodes."""
+    """The profile for requests that can use `most` processors of the empty nodes, scaled in proportion."""
     if most >= queue.processors:
         return profile
     steps: list[tuple[float, int]] = []

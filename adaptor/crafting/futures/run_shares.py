@@ -35,7 +35,7 @@ class Ran(msgspec.Struct, frozen=True):
     limit: int
     """Seconds; 0: not known."""
     share: float
-    """Of the limit that it ran, from 0 to 1."""
+    """Share of its limit that the job ran, from 0 to 1."""
 
 
 class _Followed(msgspec.Struct, frozen=True):

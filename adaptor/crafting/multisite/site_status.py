@@ -65,7 +65,7 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A site at the instant of the division."""
 
     view: PlanningView
-    """With the queue as last read; the division ignores its demands."""
+    """The site's view, with the queue as last read; the division ignores its demands."""
     free: Availability | None = None
     """Processors that all jobs leave free, own pilots included; None: unknown."""
     waits: WaitLearner = msgspec.field(default_factory=WaitLearner)

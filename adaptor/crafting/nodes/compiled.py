@@ -15,7 +15,7 @@ _SPARE = 8  # steps for which a node has room from the beginning, in addition to
 
 
 class CompiledTimelines:
-    """See `timelines.Timelines`, which it equals call by call."""
+    """Free amounts on the nodes over time; equals `timelines.Timelines` call by call."""
 
     def __init__(self, start: float, space: Space) -> None:
         self._start = start
@@ -94,7 +94,7 @@ class CompiledTimelines:
         )
 
     def _with_rows(self, rows: int) -> State:
-        """Before any opening is known, with room for those of this number of shapes."""
+        """The state before any opening is known, with room for the openings of this number of shapes."""
         nodes = len(self._capacity)
         return self._state._replace(
             openings=np.zeros((rows, nodes), np.uint16),
@@ -114,7 +114,7 @@ class CompiledTimelines:
         )
 
     def _summed(self, state: State) -> State:
-        """With all instants, and room for as many again."""
+        """The state with all instants, and room for as many again."""
         there = np.arange(state.times.shape[1]) < state.lengths[:, None]
         changes = np.diff(state.free[:, :, 0], axis=1, prepend=0)[there]
         found, place = np.unique(state.times[there], return_inverse=True)

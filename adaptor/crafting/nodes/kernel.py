@@ -148,7 +148,7 @@ def hold_all(state: State, nodes: Ints, spans: Floats, held: Ints) -> None:
 
 @kernel
 def chunks_on(least: Ints, capacity: Ints, each: Ints, terms: Ints) -> int:
-    """As `space.chunks_on`."""
+    """Compiled form of `space.chunks_on`: chunks that a node holds in addition."""
     count, gpus = NOTHING_WANTED, 0
     for dimension in range(least.shape[0]):
         if terms[WHOLE] and least[dimension] != capacity[dimension]:
@@ -179,7 +179,7 @@ def has_room(free: Ints, capacity: Ints, each: Ints, terms: Ints) -> bool:
 
 @kernel
 def taken_by(chunks: int, least: Ints, capacity: Ints, each: Ints, terms: Ints, out: Ints) -> None:
-    """As `space.taken_by`."""
+    """Compiled form of `space.taken_by`: amounts that the chunks take of a node, written into `out`."""
     left = chunks * terms[ANY_GPUS]
     for dimension in range(least.shape[0]):
         out[dimension] = capacity[dimension] if terms[WHOLE] else chunks * each[dimension]
@@ -269,7 +269,7 @@ def find_openings(
 
 @kernel
 def blocks(terms: Ints) -> int:
-    """Of the list of nodes of an ask."""
+    """Number of blocks of the list of nodes of an ask."""
     return int((terms[LAST] - terms[FIRST] + BLOCK - 1) // BLOCK)
 
 

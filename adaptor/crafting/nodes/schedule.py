@@ -1,4 +1,4 @@
-"""From a queue with nodes to a schedule, and which nodes a further request most likely gets. Pure."""
+"""The schedule of a queue with nodes, and the nodes that a further request most likely gets. Pure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class NodeSchedule(msgspec.Struct, frozen=True):
     starts: dict[str, float]
     """By id: the planned start of each waiting job (epoch seconds); `math.inf`: it never starts."""
     until: float = math.inf
-    """From then on (epoch seconds) the steps are not known, only what is left of all processors together."""
+    """Epoch seconds from which on the steps are not known, only what is left of all processors together."""
     noted: dict[str, tuple[Part, ...]] = {}
     """By id: what noted jobs without a known start get."""
     rest: Profile | None = None

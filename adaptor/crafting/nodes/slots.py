@@ -58,7 +58,7 @@ class _Nodes:
         self._staying: dict[float, _Staying] = {}
 
     def staying(self, duration: float) -> _Staying:
-        """Of all nodes. Heuristics try few durations, but often."""
+        """Windows of all nodes that stay free for a duration. Heuristics try few durations, but often."""
         if duration not in self._staying:
             if len(self._staying) == DURATIONS:
                 self._staying.clear()
@@ -199,7 +199,7 @@ class SlotProfile(Profile):
         return self._staying
 
     def free_slots(self) -> list[FreeSlot]:
-        """See `Profile.free_slots`; and the widest slot from each instant on at which a node comes free.
+        """Free slots of the profile, and the widest slot from each instant on at which a node comes free.
 
         A request that starts there may stay on its nodes, where one from an earlier start could not.
         """

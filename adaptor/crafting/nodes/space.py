@@ -21,7 +21,7 @@ class Ask(msgspec.Struct, frozen=True):
 
     chunks: int
     each: Vector
-    """Of each chunk; GPUs of any type are not in it."""
+    """Amounts of each chunk; GPUs of any type are not in it."""
     any_gpus: int
     """GPUs of each chunk whose type does not matter."""
     scatter: bool

@@ -56,7 +56,7 @@ class Timeline:
 
 
 class Timelines:
-    """Of all nodes of a space."""
+    """Free amounts of all nodes of a space over time."""
 
     def __init__(self, start: float, space: Space) -> None:
         self._start = start

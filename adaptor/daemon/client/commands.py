@@ -28,7 +28,7 @@ from adaptor.journal.views import Live
 from adaptor.scheduling.demand import waiting_shapes
 
 HANDLING = (bags, credits, keys, pictures, plans, site_views, starts, steering)
-"""Whose functions answer what the journal does not."""
+"""Modules whose functions answer what the journal does not."""
 _LARGE = 250_000  # bytes that take some 10 ms to decode
 _AT_ONCE = 8  # questions of one key with a grant that are answered at a time, at most
 USER = ClientIdentity()
@@ -113,7 +113,7 @@ class LiveDaemon(Live):
         )
 
     def task(self, view: api.TaskView) -> api.TaskView:
-        """As `bag`."""
+        """The view of a task, with facts that only the daemon knows while the task runs."""
         if view.state != "running":
             return view
         if view.bag not in self._started:
@@ -138,7 +138,7 @@ class LiveDaemon(Live):
 
 @answers(api.GetAdvice)
 async def _advice(running: RunningDaemon, question: api.GetAdvice) -> api.AdviceView:
-    """With the free slots of the queues as they were last read."""
+    """Advice by the free slots of the queues as they were last read."""
     told = _read(running, question)
     queues = [
         SeenQueue(site.memory.rules, site.memory.seen)

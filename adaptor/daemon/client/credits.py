@@ -66,9 +66,9 @@ def change_budget(core: Core, bag: int, credits: float) -> None:
 
 
 def forecast_view(core: Core, bag: BagView) -> ForecastView | None:
-    """Of a running bag, as last made in a step; None: there is none, or it is too old.
+    """The forecast of a running bag, as last made in a step; None: there is none, or it is too old.
 
-    It has no end once the whole interval has passed: what was forecast did not come.
+    The forecast has no end once the whole interval has passed without the bag's end.
     """
     known, made, now = core.broker.state.bags.get(bag.id), core.decided.forecasts.get(bag.id), core.now()
     if bag.state != "running" or known is None or made is None:

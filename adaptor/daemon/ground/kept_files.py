@@ -19,7 +19,7 @@ class KeptFiles:
         self._seen: dict[Path, _Seen | None] = {}  # what told that the content is as it was
 
     def keep(self, path: Path) -> None:
-        """From now on, as it is now. Raises OSError."""
+        """Keep a file in its present state. Raises OSError."""
         self._content[path], self._seen[path] = path.read_bytes(), _seen(path)
 
     def drop(self, path: Path) -> None:

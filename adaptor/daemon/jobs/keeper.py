@@ -211,7 +211,7 @@ def environment_of(given: Mapping[str, str], jobs: DaemonJobs, directory: Path, 
 
 
 def start_daemon(directory: Path, jobs: DaemonJobs, name: str) -> subprocess.Popen[bytes]:
-    """Its complaints go into the log of this job."""
+    """Start the daemon; its complaints go into the log of this job."""
     words = ("--config", jobs.config) if jobs.config else ()
     return subprocess.Popen(
         module_command(sys.executable, "adaptor.daemon", "--state", str(directory), *words),

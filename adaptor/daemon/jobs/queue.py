@@ -108,7 +108,7 @@ class DaemonJobQueue:
         return {number: each for each in reports if (number := jobs.number_of(each.tag))}
 
     def cancel(self, reports: Collection[JobReport]) -> None:
-        """Of the jobs reported those that wait or run."""
+        """Cancel the jobs among these reports that wait or run."""
         alive = [each.own for each in reports if each.state.ended is None]
         if alive:
             self._backend.cancel(alive)
@@ -126,7 +126,7 @@ class DaemonJobQueue:
 
 
 def remove_old_folders(directory: Path, jobs: DaemonJobs, alive: Mapping[int, JobReport]) -> None:
-    """Of ended jobs and of earlier series; the newest stay."""
+    """Remove folders of ended jobs and of earlier series; the newest stay."""
     with suppress(OSError):
         above = jobs.folder(directory, 0).parent
         kept = {jobs.folder(directory, number).name for number in alive}

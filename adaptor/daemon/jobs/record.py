@@ -24,9 +24,9 @@ from backends.base import DAEMON_TAG
 
 FILE = "daemon-job.json"
 FOLDERS = "daemon-jobs"
-"""In the state directory: a folder for each job, with its script and its log."""
+"""Folder in the state directory with a folder for each job, with its script and its log."""
 JOB_VARIABLE = "ADAPTOR_DAEMON_JOB"
-"""Of a daemon's environment: which job runs it."""
+"""Variable in a daemon's environment that names the job that runs it."""
 FORMAT = 1
 _LARGEST = 65536  # bytes
 
@@ -104,7 +104,7 @@ def write_jobs(directory: Path, jobs: DaemonJobs) -> None:
 
 
 def forget_jobs(directory: Path) -> None:
-    """From now on no job runs the daemon: those that do end by themselves. Raises AdaptorError."""
+    """Record that no job runs the daemon; jobs that do so end by themselves. Raises AdaptorError."""
     try:
         (directory / FILE).unlink(missing_ok=True)
     except OSError as error:

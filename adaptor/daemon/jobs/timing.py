@@ -9,7 +9,7 @@ _MARGIN = 1.5
 
 
 def pad(walltime: float) -> float:
-    """Before the end of its time at which a job ends its daemon itself."""
+    """Seconds before the end of its time at which a job ends its daemon itself."""
     return min(_PAD, walltime / 10)
 
 
@@ -20,11 +20,11 @@ def looks_apart(walltime: float) -> float:
 
 
 def lead(walltime: float, wait: float | None) -> float:
-    """Before the end of its time at which a job has another one in the queue that may start at once.
+    """Seconds before its end at which a job has another one in the queue that may start at once.
 
     Args:
-        walltime: of the job.
-        wait: of the other one, as the forecast has it at worst; None: there is no forecast.
+        walltime: seconds of the job.
+        wait: longest forecast wait of the other job, seconds; None: there is no forecast.
     """
     least = 2 * looks_apart(walltime) + pad(walltime)
     return min(walltime / 2, least + _MARGIN * (walltime / 6 if wait is None else wait))

@@ -68,7 +68,7 @@ class Tunnel(Route):
         self.caveat = ""
 
     async def open(self, folder: Path) -> tuple[str, ...]:
-        """See `Route`. Raises SchedulerError: the machine cannot be reached, or refuses the tunnel."""
+        """Open the tunnel. Raises SchedulerError: the machine cannot be reached, or refuses the tunnel."""
         opened = await asyncio.to_thread(self._open, folder)
         self.caveat = (
             f"do the nodes reach {opened[0].removeprefix('tcp://')} on their login node? "

@@ -21,7 +21,7 @@ class ShapeHoldoffs(msgspec.Struct, frozen=True, kw_only=True):
     """State of `ShapeBackoffs`."""
 
     of_all: Holdoff = Holdoff()
-    """Of whatever task."""
+    """Pause of all shapes of tasks."""
     by_shape: Mapping[ShapeAt, Holdoff] = {}
 
     def of(self, shape: ShapeAt) -> Holdoff:

@@ -73,7 +73,7 @@ class TriedSizes(msgspec.Struct, frozen=True):
         return TriedSizes(failures, (*within, (p, tr)) if failures else ())
 
     def at(self, now: float) -> TriedSizes:
-        """Without what counts no longer."""
+        """The sizes without failures that count no longer."""
         failures = tuple(each for each in self.failures if each.until > now)
         if len(failures) == len(self.failures):
             return self

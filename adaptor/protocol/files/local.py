@@ -83,7 +83,7 @@ class Files(Protocol):
 
 
 class LocalFiles:
-    """See `Files`; the files of this machine."""
+    """Work on private files of this machine."""
 
     def run(self, work: FileWork) -> FilesDone:
         made = [_make(path) for path in work.make]

@@ -141,7 +141,8 @@ _reply: msgspec.msgpack.Decoder[FilesReply] = msgspec.msgpack.Decoder(FilesReply
 
 
 class RemoteFiles:
-    """See `Files`. A process that has ended or hangs is replaced when work comes next."""
+    """Work on private files by a process elsewhere. One that has ended or hangs is replaced when work comes
+    next."""
 
     def __init__(self, start: Callable[[], Talk], timeout: float) -> None:
         """

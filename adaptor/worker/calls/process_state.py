@@ -29,7 +29,8 @@ class CallFiles:
         self._came: list[Any] = []
 
     def take(self, handles: list[int], names: list[str]) -> None:
-        """From now on these. `names`: of the output files until a call has used them; none: of no file."""
+        """Take these files from now on. `names`: of the output files until a call has used them; none: of no
+        file."""
         self._close()
         self._handles, self._names = handles, names
         self._came = [_state(handle) for handle in handles[1:3]]

@@ -26,10 +26,11 @@ if TYPE_CHECKING:  # there, its source is run before this one
 
 CALL = struct.Struct("!II")  # before each message to this process: the lengths of its JSON and of the payload
 ANSWER = struct.Struct("!?IIdQ???")
-"""Before each answer: refused, the lengths of the error and of the value, CPU seconds, peak bytes, alone,
+"""Head of each answer: refused, the lengths of the error and of the value, CPU seconds, peak bytes, alone,
 reaped, kept."""
 _MOST_FILES = 4
-"""With a call: its folder, standard output and error, the folder of these two if they have no names yet."""
+"""File descriptors with a call: its folder, standard output and error, the folder of these two if they have
+no names yet."""
 INLINE, FILE = b"v", b"V"
 """First byte of a payload: what follows is the pickle, or the name of a file in the output folder with it."""
 VALUE, ERROR, ERROR_OF_CHILDREN, TEXT, UNPREPARED = b"v", b"e", b"c", b"t", b"i"

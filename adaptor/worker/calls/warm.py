@@ -46,7 +46,8 @@ class CallPlace(msgspec.Struct, frozen=True):
 
     bag: int
     size: TaskSize
-    """Of its calls: it keeps what they have left in memory, and the threads that its variables name."""
+    """Size of its calls: the process keeps what they have left in memory, and the threads that its variables
+    name."""
     cpus: tuple[int, ...]
     gpus: tuple[int, ...]
 
@@ -73,7 +74,7 @@ class KeptFiles(msgspec.Struct, frozen=True):
 
     cwd: str
     names: tuple[str, str] | None
-    """Of the output files until one call has them for good; None: the output is dropped."""
+    """Names of the output files until one call has them for good; None: the output is dropped."""
 
 
 class WarmProcess:

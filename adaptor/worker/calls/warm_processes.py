@@ -105,7 +105,7 @@ class WarmProcesses:
             return None
 
     def names(self, pid: int) -> tuple[str, str] | None:
-        """Of the output files that a busy process has kept, if these have names."""
+        """Names of the output files that a busy process has kept, if these have names."""
         kept = self._busy[pid].kept
         return None if kept is None else kept.names
 
@@ -168,7 +168,7 @@ class WarmProcesses:
         self._ending.pop(pid, None)
 
     def make_room(self, now: float, running: int, gpus: Iterable[int] = ()) -> None:
-        """Before a start: end idle processes that would be too many with the attempts that run then, and
+        """Before a start, end idle processes that would be too many with the attempts that run then, and
         those that hold memory of its GPUs."""
         taken = set(gpus)
         for pid, (_, process) in list(self._idle.items()):
@@ -182,9 +182,9 @@ class WarmProcesses:
         return [process.place.cpus for _, process in self._idle.values() if process.place.bag == bag]
 
     def would_displace(self, held: HeldTask, running: int) -> float | None:
-        """Since when the process waits that the start of a call, in addition to these attempts, would end.
+        """Seconds of the clock since which the process waits that the start of a call would end.
 
-        None: it would end none, or there is one of its own bag.
+        None: the start would end none, or there is one of its own bag. `running`: attempts that run.
         """
         if not self._idle or held.lease.call is None:
             return None

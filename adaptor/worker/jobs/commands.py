@@ -20,7 +20,7 @@ _SHIM = Path(__file__).parents[2] / "shims" / "start.py"
 
 
 class NodeCommands:
-    """In a folder that is first in the PATH of tasks; written when the first task needs them."""
+    """Commands in a folder that is first in the PATH of tasks; written when the first task needs them."""
 
     def __init__(self, folder: Path, worker: Mapping[str, str], state: Path) -> None:
         """

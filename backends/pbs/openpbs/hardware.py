@@ -39,7 +39,7 @@ _HISTORY = "336:00:00"
 
 
 def nodes_of(records: Iterable[PbsRecord]) -> list[PbsNode]:
-    """Of `pbsnodes -a -v`: vnodes one by one."""
+    """Vnodes one by one, from `pbsnodes -a -v`."""
     return [record_understood("node", record, _node) for record in records]
 
 
@@ -52,7 +52,7 @@ def shown_nodes(printed: bytes, known: Remembered[list[PbsNode]]) -> list[PbsNod
 def queues_of(
     records: Iterable[PbsRecord], user: str, groups: Collection[str] | None = None
 ) -> list[PbsQueue]:
-    """Of `qstat -Q -f`, with the limits for this user.
+    """Queues, from `qstat -Q -f`, with the limits for this user.
 
     `groups`: all of the user's; None: not known, and not judged.
     """
@@ -60,7 +60,7 @@ def queues_of(
 
 
 def preemption_of(record: PbsRecord) -> Preemption | None:
-    """Of `list sched` of qmgr; None where it says nothing of preemption."""
+    """Settings of preemption, from `list sched` of qmgr; None: it says nothing of preemption."""
     values = record.values
     if "preempt_order" not in values:
         return None
@@ -75,12 +75,12 @@ def preemption_of(record: PbsRecord) -> Preemption | None:
 
 
 def server_of(record: PbsRecord, user: str, groups: Collection[str] | None = None) -> PbsServer:
-    """Of `qstat -B -f`, with the limits for this user."""
+    """The server, from `qstat -B -f`, with the limits for this user."""
     return record_understood("server", record, lambda each: _server(each, user, groups))
 
 
 def reservations_of(records: Iterable[PbsRecord]) -> list[ReservationRow]:
-    """Of `pbs_rstat -f`; those that hold no nodes (yet, or any more) are left out."""
+    """Reservations, from `pbs_rstat -f`; those that hold no nodes (yet, or any more) are left out."""
     found = [record_understood("reservation", record, _reservation) for record in records]
     return [reservation for reservation in found if reservation.nodes]
 

@@ -65,7 +65,8 @@ def _traits(resources: list[str]) -> tuple[tuple[str, str], ...]:
 
 
 def placing(place: str) -> Literal["free", "pack", "scatter"]:
-    """Of `free`, `pack:excl`, `scatter`, `vscatter:shared`, …; vnodes of one machine are no machines."""
+    """Placing by `free`, `pack:excl`, `scatter`, `vscatter:shared`, …; vnodes of one machine are no
+    machines."""
     words = place.split(":")
     if "pack" in words:
         return "pack"
@@ -73,7 +74,7 @@ def placing(place: str) -> Literal["free", "pack", "scatter"]:
 
 
 def gpu_type(resources: Mapping[str, str]) -> str:
-    """Of a node's GPUs; of several that it names, the first."""
+    """Type of a node's GPUs; of several types, the first."""
     named = next((resources[name] for name in GPU_TYPES if name in resources), "")
     return named.split(",")[0].strip("\"' ")
 
@@ -91,7 +92,7 @@ def own_job(record: PbsRecord) -> PbsJob:
 
 
 def own_element(record: PbsRecord) -> PbsJob:
-    """Of an array, with its own pilot's tag. Raises SchedulerError: it is not what PBS prints of a job."""
+    """A job of an array, with its own pilot's tag. Raises SchedulerError: the record is not one of a job."""
     job = own_job(record)
     ended_unrecorded = job.state in _ENDED and not job.hosts
     return msgspec.structs.replace(

@@ -60,14 +60,14 @@ LETTERS = {
 _ENDED = frozenset("FX")
 _TERMINATED = 91  # substate of a job that was deleted
 _BY_SCHEDULER = "terminated by Scheduler@"
-"""In the comment of a job that was deleted to make room for another."""
+"""Part of the comment of a job that was deleted to make room for another."""
 _NEGATIVE = {
     -11: JobState.PREEMPTED,  # put back to run again
     -14: JobState.NODE_FAILED,  # a sister node was lost
     -20: JobState.NODE_FAILED,  # the first node was lost
     -29: JobState.WALLTIME,
 }
-"""Of a status below 0 PBS itself ended the job, or never could start it."""
+"""State by an exit status below 0: PBS itself ended the job, or never could start it."""
 
 
 def was_put_back(job: PbsJob) -> bool:
@@ -115,9 +115,9 @@ class OwnPbsJobs:
         self._history = True
         self._foreign: frozenset[str] = frozenset()  # ids of our user's jobs that were seen to have no tag
         self.unknown: set[str] = set()
-        """Of the ids of the last question, those that the server does not know."""
+        """Ids of the last question that the server does not know."""
         self._unstarted: frozenset[str] = frozenset()
-        """Of arrays: the ids of jobs that waited at the last answer, or were deleted before they started."""
+        """Ids of arrays' jobs that waited at the last answer, or were deleted before they started."""
 
     def jobs(self, ids: Collection[str]) -> list[PbsJob]:
         """The jobs with these ids, and all with a tag. Raises SchedulerError: PBS does not answer."""
@@ -240,7 +240,7 @@ class OpenPbs(Traits):
         return self._own.jobs(ids)
 
     def unknown_ids(self) -> frozenset[str]:
-        """Of the ids of the last `own_jobs`, those of which the server said that it has no such job."""
+        """Ids of the last `own_jobs` of which the server said that it has no such job."""
         return frozenset(self._own.unknown)
 
     def ended_jobs(self) -> list[PbsJob]:

@@ -124,7 +124,8 @@ def _place(shape: PbsShape) -> str:
 
 
 def _from_to(least: int, most: int) -> list[str]:
-    """With a walltime too, or PBS holds its default against the bounds of the queue, and refuses the job."""
+    """Options of a request that may shrink. They have a walltime too, or PBS holds its default against the
+    bounds of the queue, and refuses the job."""
     return [f"min_walltime={least}", f"max_walltime={most}", f"walltime={most}"]
 
 

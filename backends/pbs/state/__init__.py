@@ -1,1 +1,1 @@
-"""From the rows of jobs, nodes and reservations to the state of a site's queue."""
+"""The state of a site's queue, made of the rows of jobs, nodes and reservations."""

@@ -28,7 +28,7 @@ _Places = frozenset[str] | None
 
 
 class PbsNeeds:
-    """Of the jobs at one site. Jobs that may run on the same machines share one set of them."""
+    """Needs of the jobs at one site. Jobs that may run on the same machines share one set of them."""
 
     def __init__(self, site: QueueNodes, *, whole_nodes: bool = False) -> None:
         """`whole_nodes`: whether a node that is partly in use counts as wholly so."""
@@ -148,7 +148,7 @@ def _is_timeless(job: PbsJob) -> bool:
 
 
 def job_row(job: PbsJob, now: float, queues: Mapping[str, PbsQueue] = {}) -> JobRow:
-    """Of a job that is suspended, what it had is free for others, until it wants that again."""
+    """The row of a job. The amounts of a suspended job are free for others, until it wants them again."""
     state = _STATES.get(job.state, "unknown")
     start = job.start if job.start is not None else now - (job.used or 0.0)
     # PBS leaves a plan standing that it has dropped; one for a time that is past is certainly stale.
@@ -175,7 +175,8 @@ def job_row(job: PbsJob, now: float, queues: Mapping[str, PbsQueue] = {}) -> Job
 
 
 def _wanting(row: JobRow, job: PbsJob, needs: PbsNeeds) -> JobRow:
-    """With what a waiting job needs; one that may only come to nodes of others wants nothing of ours."""
+    """The row with the needs of a waiting job; one that may only come to nodes of others wants nothing of
+    ours."""
     if row.state != "waiting" or (need := needs.of(job)) is None:
         return row
     if not needs.concern_us(need):

@@ -21,7 +21,7 @@ _EXCLUSIVE = {"NO": NOTHING}
 
 
 def of_job(values: Mapping[str, str]) -> str:
-    """From the fields of `scontrol show job`."""
+    """Unit that a job does not share, from the fields of `scontrol show job`."""
     word = values.get("Exclusive")
     if word is not None:
         return _EXCLUSIVE.get(word, word)
@@ -30,7 +30,7 @@ def of_job(values: Mapping[str, str]) -> str:
 
 
 def of_partition(values: Mapping[str, str]) -> str:
-    """From the fields of `scontrol show partition`."""
+    """Unit that a partition's jobs do not share, from the fields of `scontrol show partition`."""
     word = values.get("Exclusive")
     if word is not None:
         return _EXCLUSIVE.get(word, word)
@@ -41,6 +41,7 @@ def of_partition(values: Mapping[str, str]) -> str:
 
 
 def jobs_on_a_processor(values: Mapping[str, str]) -> int:
-    """Of a partition: from `OverSubscribe=FORCE:4`; with `YES:4` only jobs that ask for it share."""
+    """Jobs on a processor of a partition, from `OverSubscribe=FORCE:4`; with `YES:4` only jobs that ask for
+    it share."""
     found = re.fullmatch(r"FORCE(?::([0-9]{1,5}))?", values.get("OverSubscribe", ""))
     return int(found[1] or 4) if found else 1

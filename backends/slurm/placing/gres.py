@@ -45,10 +45,11 @@ def free_from(
     there: Mapping[str, License],
     held: Iterable[tuple[float, Mapping[str, int]]],
 ) -> dict[str, float]:
-    """From when there are enough of each licence that is scarce now; `math.inf`: no end of a job will do.
+    """Epoch seconds from which there are enough of each licence that is scarce now; `math.inf`: no end of a
+    job will do.
 
     Args:
-        held: of each running job its end and what it takes.
+        held: by running job, its end and its licences.
     """
     ends = sorted(held, key=lambda job: job[0])
     late = {name: _from(name, count, there, ends) for name, count in wanted.items()}
@@ -154,9 +155,9 @@ class NodeDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     gpus_used: Gpus
     features: frozenset[str]
     weight: int
-    """Of two nodes Slurm fills the one with the lower weight first."""
+    """Weight of the node: Slurm fills the nodes with lower weights first."""
     place: int
-    """Of nodes of the same weight, in the order of slurm.conf."""
+    """Place among nodes of the same weight, in the order of slurm.conf."""
     core: int = 1
     """Processors of a core: its threads, where each counts."""
     sockets: int = 1
@@ -205,7 +206,8 @@ def _lasting_lines(printed: bytes, names: list[str]) -> Iterator[list[bytes]]:
 
 
 def _lasting(line: bytes) -> bytes:
-    """Without the load, the free memory, and the times from the boot on: they change, and are not read."""
+    """The line without the load, the free memory, and the times from the boot on: they change, and are not
+    read."""
     load, free = line.find(b" CPULoad="), line.find(b" FreeMem=")
     features, sockets, boot = line.find(b" Av", load), line.find(b" So", free), line.find(b" BootTime=")
     cores, held, all_held = (line.find(key) for key in (b" CoresPerSocket=", b" CPUAlloc=", b" CPUEfctv="))

@@ -47,9 +47,9 @@ class JobWish(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 class JobDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     parts: tuple[Part, ...] = ()
-    """Of a running or suspended job."""
+    """Parts of a running or suspended job."""
     wish: JobWish | None = None
-    """Of a waiting job."""
+    """Wish of a waiting job."""
     exclusive: str = NOTHING
     """Units that the job does not share with others (`NODE`, … of `backends.slurm.placing.exclusivity`)."""
     licenses: str = ""
@@ -96,13 +96,14 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     """The row's."""
     detail: JobDetail | None
     word: bytes = b""
-    """With which it begins, behind `JobId=`; empty: those of other looks are not compared with it."""
+    """Word with which the record begins, behind `JobId=`; empty: records of other looks are not compared with
+    it."""
     head: int = 0
     """Bytes up to the state."""
     fields: int = 0
     """Bytes of what is read of the rest."""
     hash: int = 0
-    """Of both."""
+    """Hash of both parts."""
 
     def stands_in(self, piece: bytes) -> bool:
         """Whether all that was read stands there still; the times between head and fields may be others."""
@@ -118,7 +119,8 @@ BETWEEN = b"\n" + BEGINS
 def read_record(
     piece: bytes, rows: Mapping[str, QueueRow], with_more: Callable[[int], str]
 ) -> tuple[Record | None, int]:
-    """As `_record`; None: no job of `rows` has it, too."""
+    """Contents of the record with which the piece begins, and the number of separators in it. None: it is no
+    record of a job of `rows`."""
     text = decoded(piece)
     head = _HEAD.match(text)
     row = rows.get(_id(head)) if head is not None else None
@@ -216,7 +218,7 @@ _NO_TEXT = ("(null)", "", None)
 
 
 def _state_of(text: str, start: int, row: QueueRow) -> _State | None:
-    """Of a record in which the job's name ends at `start`; None: it has another form."""
+    """State in a record in which the job's name ends at `start`; None: it has another form."""
     owner = _NAME_TO_ACCOUNT.match(text, start)
     account = _past(text, owner.end(), row.account) if owner is not None else None
     qos = _ACCOUNT_TO_WCKEY.match(text, account) if account is not None else None

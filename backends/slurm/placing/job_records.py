@@ -30,10 +30,10 @@ class JobRecords:
         self._last: dict[bytes, Record] = {}  # by the word with which the record begins
 
     def read(self, printed: bytes, rows: Mapping[str, QueueRow]) -> JobDetails:
-        """Of the jobs that squeue shows: `rows`, by their ids.
+        """Details of the jobs that squeue shows: `rows`, by their ids.
 
         Raises:
-            SchedulerError: there is text, and it does not begin as what that command prints.
+            SchedulerError: the text does not begin as the output of that command.
         """
         begin = 0 if printed.startswith(BEGINS) else printed.find(BETWEEN) + 1
         if begin == 0 and not printed.startswith(BEGINS):
@@ -57,7 +57,7 @@ class JobRecords:
     def _records(
         self, pieces: list[bytes], blocks: Iterator[list[bytes]], rows: Mapping[str, QueueRow]
     ) -> list[Record]:
-        """Of a block, and of those behind it into which the texts of a job reach."""
+        """Records of a block, and of those behind it into which the texts of a job reach."""
         same, last, current = self._same, self._last, rows.get
         hashes, begin = [*map(hash, pieces)], 0
         found = [

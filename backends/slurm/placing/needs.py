@@ -21,7 +21,7 @@ NOWHERE: _Nodes = frozenset()
 
 
 class SlurmNeeds:
-    """Of the jobs that wait at one site; jobs with the same answer share it."""
+    """Needs of the jobs that wait at one site; jobs with the same needs share one object."""
 
     def __init__(self, site: PartitionNodes, *, whole_nodes: bool) -> None:
         self._site = site

@@ -1,4 +1,4 @@
-"""On which nodes the requests of a site may run: its keys, and the same among its `extra_args`. Pure."""
+"""Nodes on which the requests of a site may run: by its keys, and the same among its `extra_args`. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which parts Slurm is asked for a request, and whether its nodes can ever hold them. Pure."""
+"""Parts for which a request asks Slurm, and whether its nodes can ever hold them. Pure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ class SlurmShape(RequestParts, frozen=True, kw_only=True):
         return options + ([f"--gpus-per-task={gpus_option(part)}"] if part.gpus else [])
 
     def _of_nodes(self) -> list[str]:
-        """With `--mem` a node must have this, and the request gets no more; 0: all that there is."""
+        """Options for whole nodes. With `--mem` a node must have this, and the request gets no more; 0:
+        all."""
         part = self.part
         memory = "0" if part.memory is None else f"{part.memory // MEBIBYTE}M"
         options = [f"--nodes={self.count}", "--exclusive", f"--mem={memory}"]
@@ -94,7 +95,8 @@ def _in_tasks(order: PilotOrder, site: SiteNodes) -> SlurmShape:
 
 
 def _in_nodes(count: int, task: TaskSize, nodes: Sequence[Node]) -> SlurmShape:
-    """Of memory and GPUs, what all nodes have that hold a task: then each of these nodes will do."""
+    """Shape on whole nodes, with memory and GPUs that all nodes have that hold a task: each of these will
+    do."""
     holding = [node for node in nodes if node.ours and tasks_on(node, task)]
     memory, gpus = task.memory, task.whole_gpus
     if memory is not None:
