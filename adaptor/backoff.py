@@ -59,7 +59,7 @@ class Backoff:
 
 
 class Pace:
-    """At most `burst` looks at once, and one every `every` seconds in the long run (a token bucket)."""
+    """Limit of `burst` looks at once, and of one every `every` seconds in the long run (a token bucket)."""
 
     def __init__(self, burst: int, every: float) -> None:
         self._ahead = burst * every

@@ -83,7 +83,7 @@ class Interpreter(msgspec.Struct, frozen=True):
     command: tuple[str, ...]
     """The interpreter's path, and its options."""
     version: str
-    """Such as 3.12: calls that were pickled by one version are read by the same."""
+    """Version of Python, such as 3.12: calls that were pickled by one version are read by the same."""
     path: tuple[str, ...] = ()
     """Folders in which it finds modules (`sys.path`)."""
     initializer: bytes = b""
@@ -96,7 +96,7 @@ class TaskKind(msgspec.Struct, frozen=True):
     key: str
     """The same for tasks of the same kind in any bag."""
     name: str
-    """For people, e.g. `fit.py`."""
+    """Name for people, e.g. `fit.py`."""
     tasks: int
     """Number of the bag's tasks of this kind, about."""
 

@@ -60,7 +60,7 @@ class OwnScript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str = ""
     append: bool = False
     body: bytes = b""
-    """Empty: that of the bag."""
+    """Text of the script; empty: that of the bag."""
     place: int | None = None
     """Place in its array, from 0: the number of the array is that of its first element; None: there is no
     array."""

@@ -20,7 +20,7 @@ KNOWN_FROM = 10  # tasks that must have finished before a time-out in parts of t
 
 
 class TimeLimit(msgspec.Struct, frozen=True):
-    """After how long the worker ends a task: one of both is given."""
+    """Time after which the worker ends a task: one of both is given."""
 
     seconds: float | None = None
     part: Annotated[float, msgspec.Meta(gt=0)] | None = None
@@ -63,9 +63,9 @@ class EarlySignal(msgspec.Struct, frozen=True):
     """The signal that a task gets before the end of its pilot, or before its time-out."""
 
     name: str
-    """Such as SIGUSR1."""
+    """Name of the signal, such as SIGUSR1."""
     seconds: float
-    """Between the signal and that end."""
+    """Seconds between the signal and that end."""
 
     def due_at(self, began: float, ends: float) -> float:
         """Time of the signal for a task that began at `began` and that its worker ends at `ends`."""

@@ -147,7 +147,7 @@ class PendingJob(msgspec.Struct, frozen=True, gc=False):
     """Amounts that the job will hold of each node from its planned start on; empty: the scheduler does not
     say."""
     need: Need | None = None
-    """None: the processors may be on any nodes."""
+    """Resources of the job by node; None: the processors may be on any nodes."""
     new: bool = False
     """Whether it is a request of ours that the scheduler may not show yet."""
 
@@ -172,7 +172,7 @@ class SharedBound(msgspec.Struct, frozen=True, kw_only=True):
     waiting: frozenset[str] = frozenset()
     """Ids of the jobs that count once they start; new requests of the site count in addition."""
     source: str = ""
-    """For people: `GrpTRES of account lab`."""
+    """Source for people: `GrpTRES of account lab`."""
 
 
 class Bound(msgspec.Struct, frozen=True, order=True):
@@ -259,7 +259,7 @@ class CraftedRequest(msgspec.Struct, frozen=True):
 
     request: Request
     predicted_start: float | None
-    """None where the heuristic does not look at the queue."""
+    """Predicted start, epoch seconds; None: the heuristic does not look at the queue."""
     tasks: int
     """Tasks that the request is expected to finish."""
     reason: str
@@ -329,12 +329,12 @@ class TaskState(enum.Enum):
 
     WAITING = "waiting"
     LEASED = "leased"
-    """At least one attempt is held by a worker."""
+    """A worker holds at least one attempt."""
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
     BLOCKED = "blocked"
-    """It waits for other tasks or bags to end."""
+    """The task waits for other tasks or bags to end."""
 
     @property
     def ended(self) -> bool:
@@ -365,7 +365,7 @@ class AttemptOutcome(enum.Enum):
     REQUEUED = "requeued"
     """The task said that it has checkpointed, and goes on in its next attempt."""
     OUT_OF_MEMORY = "out_of_memory"
-    """It ran out of memory, and is tried again with more."""
+    """The task ran out of memory, and is tried again with more."""
     RETURNED = "returned"
     """Handed back by the worker before it was started."""
     LOST = "lost"

@@ -108,7 +108,7 @@ _GPUS = re.compile(
 
 
 def _gpus(text: str, _now: float) -> TaskGpus | None:
-    """None: no GPU, as if the option were not there."""
+    """GPUs of a task; None: no GPU, as if the option were not there."""
     found = _GPUS.fullmatch(text)
     if found is None:
         raise ValueError(f"{shortened(text)} is not a number of GPUs; write 2, 0.5 or a100:1")

@@ -27,7 +27,7 @@ class TaskGpus(msgspec.Struct, frozen=True):
     count: Annotated[float, msgspec.Meta(gt=0, le=MOST_GPUS)]
     """A fraction of at most 1/2 where several tasks share a GPU, else a whole number."""
     type: Annotated[str, msgspec.Meta(max_length=MOST_LETTERS)] = ""
-    """Empty: any."""
+    """Type of the GPUs; empty: any."""
 
     def __post_init__(self) -> None:
         """Raises ValueError: it is neither a whole number nor a share that several tasks can have."""
@@ -43,17 +43,17 @@ class TaskSize(msgspec.Struct, frozen=True, kw_only=True):
 
     processors: int = 1
     memory: int | None = None
-    """None: not counted."""
+    """Bytes of memory; None: not counted."""
     gpus: float = 0
     """A fraction of at most 1/2 where several tasks share a GPU, else a whole number."""
     gpu_type: str = ""
-    """Empty: any."""
+    """Type of the GPUs; empty: any."""
     nodes: int = 1
-    """More than one: a task takes whole nodes of one pilot."""
+    """Number of nodes; more than one: a task takes whole nodes of one pilot."""
 
     @property
     def total_processors(self) -> int:
-        """At least, on all its nodes together."""
+        """Processors on all its nodes together, at least."""
         return self.processors * self.nodes
 
     @property
@@ -93,7 +93,7 @@ class OwnNeeds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cpus: int | None = None
     memory: int | None = None
     gpus: float | None = None
-    """0: none."""
+    """GPUs of the task; 0: none."""
     gpu_type: str = ""
     """Type of the GPUs; empty: any."""
     nodes: int | None = None
@@ -101,7 +101,7 @@ class OwnNeeds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Seconds that its user expects it to take."""
 
     def before(self, earlier: OwnNeeds) -> OwnNeeds:
-        """These needs, and the earlier ones of which these say nothing."""
+        """These needs, completed by the earlier ones."""
         fields = ("cpus", "memory", "nodes", "time")
         mine = {name: value for name in fields if (value := getattr(self, name)) is not None}
         if self.gpus is not None:
@@ -187,7 +187,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     processors: int
     memory: int | None = None
-    """None: the scheduler does not count memory."""
+    """Bytes of memory; None: the scheduler does not count memory."""
     gpus: Gpus = ()
     in_service: bool = True
     ours: bool = True
@@ -212,7 +212,7 @@ class Need(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     memory: int = 0
     gpus: int = 0
     gpu_type: str = ""
-    """Empty: any."""
+    """Type of the GPUs; empty: any."""
     scatter: bool = False
     """True if each chunk goes to a node of its own."""
     whole_nodes: bool = False

@@ -79,9 +79,9 @@ class BackendType(Traits, abc.ABC):
         return 90.0
 
     def describe_sites(self) -> str | None:
-        """For `adaptor site init`: the YAML text of a configuration for the cluster here.
+        """The YAML text of a configuration for the cluster here, for `adaptor site init`.
 
-        None where the type cannot describe its clusters.
+        None: the type cannot describe its clusters.
 
         Raises SchedulerError: no scheduler of this type answers here.
         """
@@ -100,7 +100,8 @@ class BackendType(Traits, abc.ABC):
             return False
 
     def check_site(self, site: SiteConfig, machine: Machine) -> list[Finding]:  # noqa: ARG002
-        """For `adaptor site check`: the configuration against the live scheduler. Submits nothing."""
+        """Check the configuration of a site against the live scheduler, for `adaptor site check`. Submits
+        nothing."""
         return []
 
 

@@ -117,5 +117,5 @@ def site_rules(config: SiteConfig, traits: Traits, limits: Limits, pad: float) -
 
 
 def _least(*bounds: int | None) -> int | None:
-    """None: none of them bounds anything."""
+    """The least of the bounds; None: none of them bounds anything."""
     return min((bound for bound in bounds if bound is not None), default=None)

@@ -62,7 +62,7 @@ class Submit(Question[Submitted], frozen=True):
 
 
 class Close(Question[list[int]], frozen=True):
-    """These bags take no more tasks."""
+    """Close these bags: they take no more tasks."""
 
     writes = True
 

@@ -123,7 +123,7 @@ class StartView(msgspec.Struct, frozen=True, kw_only=True):
     standing: JobStanding | None = None  # of that job
     started: Time | None = None  # of a job that runs or has ended; None: not known
     planned: Time | None = None
-    """If all jobs run to their limits, and none that comes later starts before it; None: never."""
+    """Start if all jobs run to their limits, and none that comes later starts before it; None: never."""
     start: TimeInterval | None = None  # None: no start can be foreseen
     scheduler: Time | None = None  # the scheduler's own estimate of a job's start; None: it has none
     reason: str = ""  # why it starts then, one sentence

@@ -59,7 +59,7 @@ class GrantKey(Question[str], frozen=True):
 
 
 class RevokeKey(Question[None], frozen=True):
-    """Nothing more is answered to this key; its bags go on."""
+    """Revoke a key: it gets no more answers; its bags go on."""
 
     writes = True
 

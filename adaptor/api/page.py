@@ -37,7 +37,7 @@ class QueuePicture(msgspec.Struct, frozen=True, kw_only=True):
     site: str
     partition: str = ""  # by its name at the site, where requests choose one; empty: the site has only one
     observed: float | None
-    """None: it was never read. It is read while tasks wait."""
+    """Epoch seconds of the reading; None: it was never read. The queue is read while tasks wait."""
     processors: int
     steps: list[QueueStep]  # from `observed` on; the last step has no end
     starts: list[OwnStart]

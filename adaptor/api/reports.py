@@ -58,7 +58,7 @@ class BagReport(msgspec.Struct, frozen=True, kw_only=True):
     credits: CreditLine | None = None  # None: it has cost nothing yet and has no budget
     donation: DonationView | None = None  # None: none of its tasks ever ran on a donated node
     first_forecast: FirstForecastView | None = None
-    """None: none was made, as for all bags that share their pilots."""
+    """First forecast of the bag; None: none was made, as for all bags that share their pilots."""
     forecast_record: Record | None = None  # of all bags; None: this one has no forecast
     advice: list[str] = []  # what would have been better to ask for, where that was asked
 

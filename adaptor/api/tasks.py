@@ -59,7 +59,7 @@ class Appended(msgspec.Struct, frozen=True):
 
 
 class Append(Question[Appended], frozen=True):
-    """More tasks of an open bag; the same answer if they were appended before."""
+    """Append tasks to an open bag; the same answer if they were appended before."""
 
     writes = True
 
@@ -69,10 +69,10 @@ class Append(Question[Appended], frozen=True):
 
 
 class AppendCalls(Question[None], frozen=True):
-    """More calls of the program that alone appends to a bag, and so numbers its tasks itself.
+    """Append calls of the program that alone appends to a bag, and so numbers its tasks itself.
 
-    They may start before they are on the disk, for no other task can get their numbers. The answer waits for
-    the disk.
+    The calls may start before they are on the disk, as no other task can get their numbers. The answer waits
+    for the disk.
     """
 
     writes = True

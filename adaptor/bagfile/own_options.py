@@ -19,7 +19,7 @@ Number = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class OwnOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """None: as the bag says."""
+    """Options of one task; None: as the bag says."""
 
     cpus: AtLeast1 | None = None
     mem: str | Number | None = None

@@ -291,7 +291,7 @@ def _literal_or_field(template: str, names: Sequence[str], as_parallel: bool) ->
 
 
 def _field(text: str, names: Sequence[str]) -> _Field | None:
-    """None: it names no parameter."""
+    """The field in braces; None: it names no parameter."""
     if text in names:
         return _Field(text, [text], "")
     part = next((suffix for suffix in _PARTS if text.endswith(suffix)), "")

@@ -21,7 +21,8 @@ BROKEN_PIPE = 1  # as in click
 
 
 def exit_code(bags: Sequence[api.BagView]) -> int:
-    """0: all tasks done; 3: some failed or were cancelled; 4: a bag has paused by itself."""
+    """Exit code for bags: 0: all tasks done; 3: some failed or were cancelled; 4: a bag has paused by
+    itself."""
     if any(bag.halted for bag in bags):
         return HALTED
     return SOME_TASKS_FAILED if any(bag.failed or bag.cancelled for bag in bags) else 0

@@ -112,7 +112,7 @@ def size_options(command: F) -> F:
 def chosen_task(
     *, cpus: int | None, mem: int | None, gpus: TaskGpus | None, nodes: int | None
 ) -> TaskSize | None:
-    """None where no option was given, or only `--gpus 0`."""
+    """Size of a task by the options; None: no option was given, or only `--gpus 0`."""
     if (cpus, mem, gpus, nodes) == (None, None, None, None):
         return None
     wanted = gpus or TaskGpus(1)

@@ -140,7 +140,7 @@ LINES = 5
 
 
 def pause_lines(bag: api.BagView) -> list[str]:
-    """Nothing for a bag that is not paused."""
+    """Lines on the pause of a bag; empty: it is not paused."""
     if not bag.paused:
         return []
     told, shown = "", bag.evidence
@@ -161,12 +161,12 @@ def bags_words(bags: Sequence[int]) -> str:
 
 
 def waits_lines(bag: api.BagView) -> list[str]:
-    """Nothing for a bag that waits for no other."""
+    """Line on the bags for which a bag waits; empty: it waits for none."""
     return [f"bag {bag.id} waits for {bags_words(bag.awaits)}"] if bag.awaits else []
 
 
 def held_off_lines(bags: Iterable[api.BagView]) -> list[str]:
-    """Nothing for bags whose requests do not fail; the same reason of several is one line."""
+    """Lines on failing requests of bags; empty: none fails. The same reason of several bags is one line."""
     reasons = shared("bag", ((bag.id, bag.held_off) for bag in bags))
     return [f"{subject}: {printable(reason)}" for subject, reason in reasons]
 
@@ -220,7 +220,8 @@ def pilot_notes(pilots: Sequence[api.PilotRecord]) -> list[str]:
 
 
 def shared(noun: str, remarks: Iterable[tuple[int, str]]) -> list[tuple[str, str]]:
-    """Each remark (not an empty one) once, after all the numbers that it is of: `("bags 3-5", "…")`."""
+    """Pairs of the numbers of a remark and its text, each text once: `("bags 3-5", "…")`. Empty texts are
+    left out."""
     numbers: dict[str, list[int]] = {}
     for number, remark in remarks:
         if remark:

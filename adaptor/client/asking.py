@@ -337,7 +337,7 @@ def _is_readable(connected: socket.socket) -> bool:
 
 
 def _connected(address: str) -> socket.socket | None:
-    """None: nothing listens there."""
+    """Open a connection to an address; None: nothing listens there."""
     try:
         connected = socket.create_connection(host_and_port(address), timeout=CONNECT_TIMEOUT)
     except (OSError, ValueError):

@@ -62,7 +62,7 @@ class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     last_fit: PositiveFraction = 0.1
     """The same for tasks that may only run on donated nodes."""
     patience: PositiveCount = 3
-    """After this many preemptions a task waits for a pilot of a formal request."""
+    """Number of preemptions after which a task waits for a pilot of a formal request."""
 
     @property
     def grace(self) -> float:

@@ -74,7 +74,7 @@ def _problem(data: Any) -> str:
 
 
 def _located(message: str, data: Any, lines: KeyLines, name: str, kind: type) -> ConfigError:
-    """For a message of msgspec, whose path is at its end."""
+    """The error for a message of msgspec, whose path is at its end."""
     at = _AT.search(message)
     problem, path = (message[: at.start()], at["path"]) if at else (message, "$")
     if at and at["key"]:

@@ -151,7 +151,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     partition: str | None = None
     """The partition of Slurm, the queue of PBS; None: the scheduler's default."""
     partitions: dict[str, PartitionConfig] = {}
-    """Instead of `partition`: several, or QOS, by name; each request goes to the one that suits it."""
+    """Partitions, or QOS, by name, instead of `partition`; each request goes to the one that suits it."""
     account: str | None = None
     """Account to which the scheduler charges the jobs; None: its default."""
     qos: str | None = None

@@ -15,7 +15,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """A possible request in a free slot."""
 
     work: Work
-    """For which it is made."""
+    """Work for which it is made."""
     slot: FreeSlot
     request: Request
     slots: int
@@ -106,7 +106,8 @@ def optimize(chosen: list[Candidate], work: Work) -> list[Candidate]:
 
 
 def _fewer_processors(chosen: list[Candidate], work: Work) -> list[Candidate]:
-    """At most one slot per remaining task (rounded up to whole nodes where the site allocates those)."""
+    """The candidates with at most one slot per remaining task (rounded up to whole nodes if the site gives
+    those)."""
     excess = sum(candidate.slots for candidate in chosen) - work.remaining
     kept: list[Candidate] = []
     for candidate in sorted(chosen, key=lambda candidate: candidate.merit):

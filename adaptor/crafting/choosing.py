@@ -122,11 +122,11 @@ def opened(view: PlanningView, places: Sequence[Place], demand: Demand) -> tuple
 
 
 def one_by_one(heuristic: Heuristic, places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made:
-    """For heuristics that look at no other request, the static one among them.
+    """Craft requests one by one, for heuristics that look at no other request, the static one among them.
 
-    Each partition proposes the requests that it would get alone. The one with the most throughput is made,
-    of equal ones that which starts first, then that of the partition listed first. Then the partitions
-    propose again, with it in place.
+    Each partition proposes the requests that it would get alone. The request with the most throughput is
+    made; of equal ones the one that starts first, then that of the partition listed first. Then the
+    partitions propose again, with it in place.
     """
     crafted: list[CraftedRequest] = []
     while len(crafted) < wanted.allowed and wanted.remaining > 0:

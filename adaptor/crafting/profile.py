@@ -183,8 +183,8 @@ class Profile:
 
 
 def rectangles(steps: Iterable[tuple[float, int]]) -> Iterator[tuple[float, float, int, int]]:
-    """Each maximal rectangle under `(time, processors from then on)`: its begin, its end, its processors, and
-    how many of these are in longer ones.
+    """Maximal rectangles under `(time, processors from then on)`: begin, end, processors, and the number of
+    these that are in longer ones.
 
     One sweep over the steps with a stack of open rectangles, O(n).
     """

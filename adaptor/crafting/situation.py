@@ -236,7 +236,7 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     running: int = 0
     """Tasks that a worker holds, at any site."""
     coming: int = 0
-    """More tasks that programs are expected to append, as these end."""
+    """Number of further tasks that programs are expected to append, as these end."""
     runtime: float
     """The estimated runtime in seconds of the longest of the waiting tasks."""
     shortest: float = 0.0
@@ -291,7 +291,7 @@ class Member(NamedTuple):
     """A request that runs, waits or may be made."""
 
     start: float
-    """0: it runs, or starts now."""
+    """Seconds from now to its start; 0: it runs, or starts now."""
     length: float
     """Seconds that are left of it."""
     slots: float
@@ -317,7 +317,7 @@ class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
 
     now: float
     queue: QueueState | None
-    """None while the scheduler does not answer: the step then issues no request."""
+    """The queue; None: the scheduler does not answer, and the step issues no request."""
     rules: SiteRules
     heuristic: str
     """A key of `adaptor.crafting.heuristics.HEURISTICS`."""

@@ -105,7 +105,7 @@ class Core:
             self.treasury.settle(self.ledger.open_pilots)  # those that ended unnoticed
             self.forecast_kept = self.journal.read(bags_with_forecast)  # bags whose first forecast is kept
             self._scores: dict[Kind, list[float]] | None = self.journal.read(past_scores)
-            """None: bags have ended since they were read."""
+            """Scores of earlier forecasts; None: bags have ended since they were read."""
 
     @property
     def ledger(self) -> Ledger:
@@ -264,7 +264,7 @@ class Core:
         await self.server.send_worker(worker.encode(), encode(message))
 
     def forget_worker(self, worker: str) -> None:
-        """It has left, or says Hello again: it knows no bag any more."""
+        """Forget the bags that a worker knows: it has left, or says Hello again."""
         self._sent_bags.pop(worker, None)
 
     def _complete(self, worker: str, draft: Orders) -> Orders:

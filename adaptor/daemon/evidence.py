@@ -41,7 +41,8 @@ class PilotFiles(LeftBehind, frozen=True, kw_only=True):
     """Files that one pilot has left, decoded."""
 
     own_end: OwnEnd | None = None
-    """None: the script was killed, or its scheduler's template writes no such note."""
+    """The end as the script wrote it; None: it was killed, or its scheduler's template writes no such
+    note."""
 
 
 NOTHING = PilotFiles()

@@ -220,7 +220,7 @@ def _last_words(errors: Path, problem: str) -> str:
 
 
 class _PrivateLog(RotatingFileHandler):
-    """Each new file is 0600, as the first one. Lines that cannot be written are counted."""
+    """Log whose files are all 0600. Lines that cannot be written are counted."""
 
     _lost = 0
     _why = ""

@@ -91,7 +91,8 @@ class Server:
         """
         interface = interface_of(loopback=loopback)
         self.other_transports: list[Callable[[bytes, bytes], bool]] = []
-        """For workers that do not use the port: each returns whether it takes a message to this worker."""
+        """Transports of workers that do not use the port: each returns whether it takes a message to this
+        worker."""
         workers = Party(keys.server, keys.worker.certificate, server=True)
         clients = Party(keys.server, keys.client.certificate, server=True, protocol=PROTOCOL)
         self.workers = Port(

@@ -342,7 +342,7 @@ class Service:
         self.stalled, self._damaged = str(error), self._damaged or isinstance(error, DamagedJournalError)
 
     async def _try_journal(self) -> None:
-        """After a failure: begin again from what the journal has, as after a restart.
+        """Try the journal after a failure; begin again from what it has, as after a restart.
 
         A journal that is damaged stays so; one that was removed is written again.
         """
@@ -370,7 +370,7 @@ class Service:
         self.wake_sites()
 
     def _leave(self, error: ReplacedJournalError) -> None:
-        """Another file has the place of the journal, so this daemon can keep nothing there: it ends."""
+        """End the daemon, as it can keep nothing: another file has the place of the journal."""
         try:
             kept = f"what this daemon has written is in {self.core.journal.keep_copy(self.core.now())}"
         except JournalError as failed:
@@ -412,7 +412,7 @@ class Service:
         self._last_busy = time.monotonic()
 
     async def _watch_folder(self) -> None:
-        """Until its folder is gone, or another folder or another daemon has its place, which ends the daemon.
+        """End the daemon once its folder is gone, or another folder or another daemon has its place.
 
         A thread looks: the file system may hang. A look that fails tells nothing, and is tried again.
         """

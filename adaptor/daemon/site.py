@@ -79,10 +79,10 @@ class Site:
         limits_known: bool = True,
         poll: float = 1.0,
     ) -> None:
-        """It becomes one of the sites of `core`.
+        """Make a site, as one of the sites of `core`.
 
         Args:
-            limits_known: False where `limits` only stand for some that could not be asked yet.
+            limits_known: False: `limits` stand for some that could not be asked yet.
             poll: seconds between two looks at the queue.
 
         Raises JournalError: what was learned before cannot be read.

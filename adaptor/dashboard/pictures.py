@@ -50,7 +50,7 @@ def _misfits(placed: Sequence[PilotBox]) -> int:
 def _hung(
     order: Sequence[PilotBox], times: Sequence[float], held: Sequence[tuple[float, int]], processors: int
 ) -> list[PilotBox]:
-    """Each box as high as the ones before it let it be."""
+    """Boxes, each as high as the ones before it allow."""
     placed: list[PilotBox] = []
     for box in order:
         first = max(0, bisect_right(times, box.start) - 1)

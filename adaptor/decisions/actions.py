@@ -40,7 +40,7 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> Allocation:
-        """At which of a site's prices it is paid."""
+        """Kind of price at which it is paid."""
         return "donated" if self.node else "explicit"
 
     @property
@@ -70,7 +70,7 @@ class GiveUp(msgspec.Struct, frozen=True):
     bag: int
     reason: str
     task: TaskSize | None = None
-    """None: all of them."""
+    """Tasks to give up; None: all."""
 
 
 class End(msgspec.Struct, frozen=True):
@@ -86,7 +86,7 @@ class WithholdNodes(msgspec.Struct, frozen=True):
     """No more donated nodes are used for now."""
 
     reason: str
-    """Empty: nothing stands in the way, or nothing waits."""
+    """The reason in a sentence; empty: nothing stands in the way, or nothing waits."""
 
 
 class Explain(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ class Explain(msgspec.Struct, frozen=True):
     kind: ExplanationKind
     text: str
     pilot: int | None = None
-    """None: it is of the bags, or of the site."""
+    """Pilot that the explanation concerns; None: it concerns the bags, or the site."""
     bags: tuple[int, ...] = ()
     """Bags that the explanation concerns; empty: its pilot, or all of the site."""
 
@@ -105,7 +105,7 @@ class Remark(msgspec.Struct, frozen=True):
 
     pilot: int
     text: str
-    """Empty: it is no longer so."""
+    """The remark in a sentence; empty: it holds no longer."""
     about: str = ""
     """A node, NODES for those without a worker, or WAITS; empty: the pilot, until its first worker calls."""
 

@@ -149,7 +149,7 @@ def _funds(snapshot: Snapshot, bag: BagFacts, purse: Purse) -> Funds:
 
 
 def _for_a_unit(snapshot: Snapshot, demand: Demand) -> Demand:
-    """Each request lasts for a charging unit at least, which is paid anyway."""
+    """The demand with requests of at least a charging unit, which is paid anyway."""
     site = snapshot.here
     if not charges_whole_units(snapshot.ledger, site):
         return demand
@@ -159,9 +159,9 @@ def _for_a_unit(snapshot: Snapshot, demand: Demand) -> Demand:
 
 
 def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: Paced) -> Demand:
-    """Each request lasts for a charging unit at least, which is paid anyway.
+    """The demand with requests of at least a charging unit, which is paid anyway.
 
-    Where pilots end with units, for those that the estimator says.
+    If pilots end with units, the requests last for the units of the estimator.
     """
     site, ledger = snapshot.here, snapshot.ledger
     if not charges_whole_units(ledger, site):
@@ -196,9 +196,9 @@ def _hint(site: SiteFacts, bag: BagFacts) -> float | None:
 
 
 def _within_share(memory: Memory, site: SiteFacts, bag: BagFacts, hosts: int) -> int:
-    """At most the share of the site by cost and time, behind those of sites that cost less.
+    """Hosts within the share of the site by cost and time, after those of sites that cost less.
 
-    All of it if no share keeps the deadline.
+    All hosts of the share count if no share keeps the deadline.
     """
     shares = shares_of(memory, bag.id)
     if shares is None:

@@ -49,7 +49,8 @@ def donated_places(
 
 
 def _donating(snapshot: Snapshot, name: str, bag: BagFacts, demand: Demand) -> _Donating | None:
-    """None: donated time is not cheaper there, or none of the tasks may run on donated nodes."""
+    """Offer of donated nodes to a bag; None: donated time is not cheaper there, or none of its tasks may run
+    on them."""
     site, tariff = snapshot.sites[name], tariff_for(snapshot.ledger, snapshot.sites[name], demand.task)
     cheaper = tariff.price("donated") < tariff.price("explicit")
     if site.donation is None or not cheaper or bag.spec.allocation != "mixed":

@@ -221,7 +221,7 @@ class _Choice:
                 yield found
 
     def _submit(self, node: NodeView, decision: UseNodes, nodes: int) -> SubmitRequest | None:
-        """None: no payable task is left that is likely to finish on the node.
+        """The request of a pilot on a node; None: no payable task is left that is likely to finish there.
 
         `nodes`: this one and those that come after it.
         """

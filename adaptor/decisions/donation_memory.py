@@ -91,7 +91,7 @@ class DonationMemory:
         )
 
     def closes(self, now: float, midnight: float) -> float:
-        """Until when nodes may be used by the hours of the day."""
+        """Epoch seconds until which nodes may be used by the hours of the day."""
         return closes(self.rules.hours, now, midnight)
 
     def observe(

@@ -37,7 +37,7 @@ def compared(snapshot: Snapshot) -> set[int]:
 
 
 def questions_of(snapshot: Snapshot, statuses: Mapping[str, SiteStatus]) -> list[Question]:
-    """For each bag that has pilots of its own, a choice of places, and uncovered tasks.
+    """Questions for each bag that has pilots of its own, a choice of places, and uncovered tasks.
 
     The places are sites, and their donated nodes, in addition to their formal requests.
     """
@@ -97,7 +97,7 @@ def _as_if_it_answered(status: SiteStatus) -> SiteStatus:
 def _question(
     snapshot: Snapshot, statuses: Mapping[str, SiteStatus], bag: BagFacts, group: TaskGroup, uncovered: int
 ) -> Question | None:
-    """None: there is no choice of places, or none that can take a task of it."""
+    """The question of a bag; None: it has no choice of places, or none can take a task of it."""
     at = {name: demand for name, demand in group.at.items() if name in snapshot.sites}
     times = {name: task_time(bag, name, snapshot.now) for name in at}
     formal = {

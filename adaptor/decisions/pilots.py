@@ -92,7 +92,7 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     notes: Mapping[str, str] = {}
     """Problems of the pilot, as reported: by node, by NODES, or by "" for the pilot itself."""
     nodes: tuple[str, ...] = ()
-    """While it runs, as the scheduler names them; empty: not known."""
+    """Nodes while it runs, as the scheduler names them; empty: not known."""
     arrivals: Mapping[str, Arrival] = {}
     """By node: the workers that have called since this daemon started, those that have left among them."""
     never: str = ""
@@ -213,7 +213,7 @@ class Pilot(PilotView, frozen=True, kw_only=True):
         return pilot.but(state=PilotState.RUNNING, started=now if self.started is None else self.started)
 
     def over(self, state: PilotState, at: float, reason: str) -> Pilot:
-        """It has ended."""
+        """The pilot after its end."""
         return self.but(state=state, ended=at, end_reason=reason)
 
 

@@ -45,7 +45,7 @@ class Intend(msgspec.Struct, frozen=True):
     """
 
     submits: tuple[SubmitRequest, ...]
-    """For equal pilots."""
+    """Submissions of equal pilots."""
     asked: Request
     """The request of each, in the form that the scheduler takes."""
 
@@ -121,11 +121,11 @@ class PilotNews(msgspec.Struct, frozen=True, kw_only=True):
 
     pilot: int
     report: JobReport | None
-    """None: the scheduler does not name it."""
+    """The scheduler's report; None: it does not name the pilot."""
     absence: Absence = LEFT_OUT
     """The scheduler's answer about a pilot that it does not name."""
     left: LeftBehind | None = None
-    """None: its folder was not read."""
+    """Files from its folder; None: the folder was not read."""
 
 
 class Answer(enum.Enum):
@@ -151,7 +151,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs with tags of this site that are no pilots of which anything is known."""
     nodes: Sequence[NodeReport] | None = None
     midnight: float = 0.0
-    """Some local midnight, of an answer with nodes."""
+    """Epoch seconds of some local midnight, in an answer with nodes."""
     queue: QueueState | None = None
     decision: Decision | None = None
     pilot: int = 0

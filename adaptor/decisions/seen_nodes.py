@@ -21,7 +21,7 @@ class _Period(msgspec.Struct):
     """Nodes that have been idle since the same instant."""
 
     told: float
-    """Up to which age the learner knows of them."""
+    """Age in seconds up to which the learner knows of them."""
     nodes: int = 0
 
 
@@ -90,7 +90,7 @@ class SeenNodes:
             self._periods.setdefault(since, _Period(now - since)).nodes += 1
 
     def begin_anew(self) -> None:
-        """After a long time without a look: what is idle at the next look counts from then on."""
+        """Begin again after a long time without a look: nodes idle at the next look count from then on."""
         self.reports, self.by_name, self._at = (), {}, None
         self._since.clear()
         self._periods.clear()

@@ -105,7 +105,7 @@ class SiteMemory:
         self.jobs = RunShares() if jobs is None else jobs  # which shares of their time limits local jobs run
         donation = settings.donation
         self.donation = DonationMemory(donation.rules, nodes or SeenNodes(), now) if donation else None
-        """None: the site donates no nodes."""
+        """Memory of the donation; None: the site donates no nodes."""
 
     @property
     def limits(self) -> Limits:
@@ -143,7 +143,7 @@ class SiteMemory:
         return tuple(self._submitting.values())
 
     def submits(self, submits: Iterable[SubmitRequest]) -> None:
-        """These requests are decided, and no others are left of earlier steps."""
+        """Note that these requests are decided, and that none of earlier steps is left."""
         self._submitting = {id(submit): submit for submit in submits}
 
     @property
@@ -302,7 +302,7 @@ class SiteMemory:
         return any(min(each.max_work, each.work_left.value) < math.inf for each in allowed)
 
     def not_submitting(self, submits: Iterable[SubmitRequest]) -> None:
-        """These requests have pilots from now on, or will have none."""
+        """Note that these requests have pilots from now on, or will have none."""
         for submit in submits:
             self._submitting.pop(id(submit), None)
 
@@ -325,7 +325,7 @@ class SiteMemory:
             self.rules = msgspec.structs.replace(self.rules, held_each=held)
 
     def know_pilots(self, pilots: Iterable[Pilot]) -> None:
-        """These are in the system."""
+        """Take these pilots as those in the system."""
         self.pilots = PilotTable()
         for pilot in pilots:
             self.pilots[pilot.id] = pilot

@@ -49,7 +49,7 @@ class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[NodeView, ...] | None
     """Nodes that are idle or used; None: the scheduler does not answer."""
     midnight: float
-    """Some local midnight."""
+    """Epoch seconds of some local midnight."""
     fruitless: Holdoff
     """Donated nodes in a row on which no task ran."""
     failing: Holdoff
@@ -103,7 +103,7 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     poll: float = 15.0
     """Seconds between two looks at its queue."""
     donation: DonationFacts | None = None
-    """None: it donates no nodes."""
+    """Facts on donation; None: the site donates no nodes."""
 
     @property
     def pilots(self) -> tuple[Pilot, ...]:

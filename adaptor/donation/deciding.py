@@ -155,7 +155,7 @@ class _Step:
         return taken
 
     def _has_memory(self, node: NodeView) -> bool:
-        """For a task at least, be it of another kind than those that fit into its time."""
+        """Whether the node has the memory of any task, also of one that does not fit into its time."""
         return node.memory is None or any(
             (demand.task.memory or 0) <= node.memory for demand in self._demands
         )

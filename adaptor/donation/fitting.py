@@ -145,7 +145,7 @@ DAY = 86400.0
 
 
 def closes(hours: Sequence[Hours], now: float, midnight: float) -> float:
-    """Until when nodes may be used from `now` on: `math.inf` where always, `now` where they may not."""
+    """Epoch seconds until which nodes may be used from `now` on: `math.inf`: always; `now`: not at all."""
     if not hours:
         return math.inf
     end = now

@@ -114,11 +114,11 @@ class DonationState(msgspec.Struct, frozen=True, kw_only=True):
 
     now: float
     nodes: tuple[NodeView, ...] | None
-    """None while the scheduler does not answer: no node is taken into use then, and none is left."""
+    """The nodes; None: the scheduler does not answer, so no node is taken into use, and none is left."""
     rules: DonationRules
     demands: tuple[DonationDemand, ...] = ()
     midnight: float = 0.0
-    """Some local midnight; the hours of the day are counted from it."""
+    """Epoch seconds of some local midnight, from which the hours of the day are counted."""
 
 
 class UseNodes(msgspec.Struct, frozen=True):

@@ -32,7 +32,7 @@ def remove(folder: Path, name: str) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """If nothing is left in it."""
+    """Remove a folder if nothing is left in it."""
     try:
         folder.rmdir()
     except OSError:

@@ -78,7 +78,7 @@ class AdaptorBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mi
         return out.result()
 
     def abort_everything(self, ensure_ready: bool = True) -> None:  # noqa: ARG002 (the next call is ready)
-        """After a time-out, an exception or Ctrl-C: end the calls, also those that run."""
+        """End the calls, also those that run, after a time-out, an exception or Ctrl-C."""
         executor, pending = self._executor, list(self._pending)
         if isinstance(executor, Executor):
             executor.abort(future for future in pending if isinstance(future, CallFuture))

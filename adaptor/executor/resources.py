@@ -28,7 +28,8 @@ class CallTerms(msgspec.Struct, frozen=True):
     environment: dict[str, str] = {}
 
     def but(self, resources: Mapping[str, Any]) -> CallTerms:
-        """These terms with what is named in its place. Raises ValueError: a key or a value cannot be."""
+        """These terms with the named resources in their place. Raises ValueError: a key or a value cannot
+        be."""
         try:
             own = msgspec.convert(resources, OwnOptions)
             needs, environment = own.needs, own.environment or {}

@@ -99,7 +99,7 @@ _LOOK = 1.0  # seconds between two looks whether the program has come to its end
 
 
 class Session:
-    """It ends once no call can join it and all have results."""
+    """Session of an open bag, which ends once no call can join it and all have results."""
 
     def __init__(
         self, connect: Callable[[], Client], bag: int, folder: Path, initializer: bytes = b""
@@ -185,7 +185,7 @@ class Session:
             self._news.notify_all()
 
     def wait(self) -> None:
-        """Until all calls have ended."""
+        """Wait until all calls have ended."""
         for thread in self._threads:
             thread.join()
 
@@ -291,7 +291,7 @@ class Session:
                 self._break(outcome.error)
 
     def _break(self, error: BaseException) -> None:
-        """Nothing more can come: all futures say why."""
+        """Fail all futures with the error, as no more results can come."""
         with self._news:
             self._broken, self._closing = error, True
             futures = self._open_futures()

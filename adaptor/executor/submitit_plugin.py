@@ -101,7 +101,7 @@ class AdaptorExecutor(core.PicklingExecutor):
 
     @classmethod
     def affinity(cls) -> int:
-        """Only where it is asked for by name."""
+        """Affinity to this executor: 0, so it is used only if named."""
         return 0
 
     def _internal_update_parameters(self, **parameters: Any) -> None:

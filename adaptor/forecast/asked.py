@@ -29,7 +29,7 @@ class AskedRequest(msgspec.Struct, frozen=True, kw_only=True):
     gpus: int = 0
     """GPUs of each node."""
     gpu_type: str = ""
-    """Empty: any."""
+    """Type of the GPUs; empty: any."""
 
     def check(self) -> None:
         """Raises UsageError: no request is like this."""

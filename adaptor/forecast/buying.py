@@ -57,7 +57,7 @@ class Buyer:
         return Bounds(slots=paced.advice.hosts, least_tr=least, longest=least if ends else longest)
 
     def bought(self, slots: int) -> None:
-        """This many slots were asked for."""
+        """Note that this number of slots was requested."""
         if self._pace is not None:
             self._pace = self._pace.without(slots)
 

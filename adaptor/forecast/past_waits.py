@@ -84,7 +84,7 @@ class PastWaits:
         return len(self._known)
 
     def of(self, job: Waiting) -> ByPast | None:
-        """None: too few waits are known."""
+        """Estimates of a job's wait by past ones; None: too few waits are known."""
         shape = self._shapes.like(job.processors, job.limit, job.gpus)
         if len(self._known) < FEWEST or shape is None:
             return None

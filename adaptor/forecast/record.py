@@ -41,7 +41,7 @@ class FirstForecast(msgspec.Struct, frozen=True, kw_only=True):
     tasks: int
     """Tasks that had a result by then, or could still get one."""
     cost: Estimate | None
-    """None: the bag does not pay."""
+    """Forecast cost in credits; None: the bag does not pay."""
     end: Estimate
 
 
@@ -49,9 +49,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Outcome of a bag. Times are epoch seconds, costs credits."""
 
     cost: float | None
-    """None while a pilot of it is not settled."""
+    """Cost in credits; None: a pilot of the bag is not settled."""
     end: float | None
-    """None while it runs."""
+    """Epoch seconds of the end; None: the bag runs."""
     change: UserChange | None
     """Last change by its user between its submission and its end; None: none."""
     changed: float | None

@@ -99,7 +99,7 @@ class Before(msgspec.Struct, frozen=True, kw_only=True):
     runs: bool = False
     """Whether `job` runs by now."""
     hole: float | None = None
-    """Until when as many processors as it asks for are free now; None: they are not."""
+    """Epoch seconds until which its processors are free from now on; None: they are not free."""
     then: str = ""
     """Job or reservation that takes them then; empty: not known."""
 
@@ -108,11 +108,11 @@ class StartForecast(msgspec.Struct, frozen=True, kw_only=True):
     """Forecast of a start; epoch seconds."""
 
     planned: float
-    """If all jobs run to their limits and none comes before it; `math.inf`: it never starts."""
+    """Start if all jobs run to their limits and none comes before it; `math.inf`: it never starts."""
     start: Estimate | None
-    """None: no start can be foreseen."""
+    """The start with its interval; None: no start can be foreseen."""
     before: Before | None
-    """None: it starts at once."""
+    """Causes of the wait; None: it starts at once."""
     raw: Raw | None = None
     """The interval from which `start` was calibrated; None: there is none."""
     alone: Weights | None = None
@@ -328,7 +328,7 @@ class QueueFutures:
         return msgspec.structs.replace(found, hole=hole, then=name)
 
     def _hole(self, asked: StartRequest) -> float | None:
-        """Until when its processors are free from now on; None: they are not."""
+        """Epoch seconds until which its processors are free from now on; None: they are not free."""
         free = self.plan.profile(asked.unit)
         times = [time for time, _ in free.steps() if time > self._now]
         short = bisect_left(times, True, key=lambda time: free.minimum(self._now, time) < asked.processors)

@@ -33,10 +33,10 @@ class PilotAhead(msgspec.Struct, frozen=True, kw_only=True):
     useful: float = 0.0
     """Seconds of a slot for tasks, as planned."""
     tariff: Tariff | None = None
-    """None: it is not charged to the bag."""
+    """Tariff of its pilots; None: they are not charged to the bag."""
     kind: Allocation = "explicit"
     unit: float = math.inf
-    """It may end with each of these, seconds."""
+    """Seconds of a unit, at each end of which it may end."""
     lead: float = 0.0
     """Seconds before the end of a unit at which that is decided."""
 

@@ -42,7 +42,7 @@ def has_served(path: Path) -> bool:
 
 
 def lost(path: Path) -> DamagedJournalError:
-    """For a journal without content."""
+    """The error for a journal without content."""
     state, found = "empty" if path.exists() else "gone", ", ".join(_found(path))
     return DamagedJournalError(
         f"{path}: the journal is {state}, though a daemon has worked here (found: {found}). Bags, results and"
@@ -54,7 +54,7 @@ def lost(path: Path) -> DamagedJournalError:
 
 
 def damaged(path: Path, error: Exception) -> DamagedJournalError:
-    """For a journal of which something cannot be read."""
+    """The error for a journal that cannot be read in part."""
     said = f"{error}" if isinstance(error, sqlite3.Error) else f"{type(error).__name__}: {error}"
     aside = path.parent / "damaged"
     return DamagedJournalError(

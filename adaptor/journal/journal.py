@@ -87,9 +87,10 @@ class Journal:
             self._files.check(self.connection)
 
     def put_back(self) -> bool:
-        """If the journal was removed: write it again, with all that was ever written into it; whether it was.
+        """Write a removed journal again, with all that was ever written into it; returns whether it was
+        removed.
 
-        Raises JournalError: it cannot be written, or as `check_files`.
+        Raises JournalError: the journal cannot be written, or `check_files` raises it.
         """
         try:
             self.check_files()

@@ -105,7 +105,7 @@ def write_copy(db: sqlite3.Connection, target: Path) -> Path:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """None: there is no such file. Raises OSError: it cannot be looked at."""
+    """Device and inode of a file; None: there is no such file. Raises OSError: it cannot be looked at."""
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):

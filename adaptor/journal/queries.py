@@ -141,7 +141,8 @@ _USEFUL = ",".join(f"'{outcome.value}'" for outcome in USEFUL)
 
 @reads(api.GetReport)
 def _report(reading: QueryContext, question: api.GetReport | api.GetAdvice) -> api.BagReport:
-    """Each request that ran tasks of the bag, or was made while it was unfinished and ran nothing."""
+    """Report with each request that ran tasks of the bag, or was made while it was unfinished and ran
+    nothing."""
     db, ledger = reading.db, reading.ledger
     (bag,) = bags(db, str(question.bag), reading.live)
     requests = pilots(db, REQUESTS_OF, of_bag(bag), reading.now, reading.live)

@@ -391,7 +391,7 @@ assert "output" in BagSpec.__struct_fields__
 
 
 def _tasks(db: sqlite3.Connection, bag: int, since: int, most: int) -> list[TaskEvent]:
-    """At most `most` tasks, and little more than `_MOST_BYTES` of answers."""
+    """Events of at most `most` tasks, with little more than `_MOST_BYTES` of answers."""
     rows = db.execute(
         "SELECT t.number, t.event, t.state, COALESCE(a.number, 0), a.exit_code, a.signal,"
         " COALESCE(t.error, a.error), a.started, a.wall, a.node, a.answer"

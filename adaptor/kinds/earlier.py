@@ -112,7 +112,8 @@ def _earlier(name: str, records: Sequence[KindRecord]) -> EarlierTasks:
 
 
 def _factor(logs: Sequence[float]) -> float:
-    """Within which a new bag is expected, from how far each bag was from the one before it; at least 2."""
+    """Factor within which a new bag is expected, by the distance of each bag from the one before it; at least
+    2."""
     steps = [abs(newer - older) for newer, older in itertools.pairwise(logs)]
     weights = [_DECAY ** (age / 2) for age in range(len(steps))]
     squares = _USUAL_WEIGHT * _USUAL**2 + sum(

@@ -69,9 +69,9 @@ class Outputs:
         return float(told.stdout) or None if told.stdout.strip().isdecimal() else None
 
     def find(self, task: int, attempt: int, stream: Stream, named: str | None = None) -> OutputPlace | None:
-        """None: the attempt has written nothing, or nothing of it is left.
+        """Place of an attempt's output; None: the attempt has written nothing, or nothing of it is left.
 
-        `named`: where it writes, if a batch script says so.
+        `named`: the file of the output, if a batch script names it.
         """
         if named is not None:
             return OutputPlace(named) if named != os.devnull and os.path.lexists(named) else None

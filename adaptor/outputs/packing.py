@@ -159,7 +159,7 @@ class Packer:
 
 
 def _read(name: str, folder: int) -> _Output | None:
-    """None: it is empty, too large, or no plain file of ours."""
+    """Content of an output file; None: it is empty, too large, or no plain file of ours."""
     try:
         handle = open_ours(name, folder=folder)
     except OSError:

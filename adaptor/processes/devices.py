@@ -60,7 +60,7 @@ def _unnamed(ids: tuple[str, ...]) -> Devices:
 
 
 def ids_of(text: str) -> tuple[str, ...]:
-    """Each once: a GPU that is named twice is still one."""
+    """Ids of GPUs in a list, each once: a GPU that is named twice is still one."""
     if text.strip() in _NONE:
         return ()
     found: dict[str, None] = {}

@@ -32,9 +32,9 @@ def carries(pid: int, marker: str) -> bool:
 
 
 def unknown_processes(since: int) -> list[Process]:
-    """This user's processes of which no environment can be read, so that any of them may be marked.
+    """Processes of this user whose environment cannot be read, so that any of them may be marked.
 
-    Not those above this process, and not those that were started before `since` (ticks since boot).
+    Processes above this one, and those that were started before `since` (ticks since boot), are left out.
     """
     above = set(_own_line())
     found = [process for process in all_processes() if process.ticks >= since and process.pid not in above]
@@ -79,7 +79,7 @@ def _is_own(pid: int) -> bool:
 
 
 def _environment(pid: int) -> bytes | None:
-    """None: it may not be read. Empty: there is none, or no such process."""
+    """Environment of a process; None: it may not be read. Empty: there is none, or no such process."""
     data = _read(f"/proc/{pid}/environ")
     if data != b"":
         return data
@@ -92,7 +92,7 @@ def _environment(pid: int) -> bytes | None:
 
 
 def _read(path: str) -> bytes | None:
-    """None: it may not be read. Empty: it is gone."""
+    """Content of a file; None: it may not be read. Empty: it is gone."""
     try:
         return Path(path).read_bytes()
     except PermissionError:
@@ -102,7 +102,7 @@ def _read(path: str) -> bytes | None:
 
 
 def _own_line() -> Iterator[int]:
-    """This process and those above it."""
+    """Ids of this process and those above it."""
     pid = os.getpid()
     while pid:
         yield pid

@@ -203,7 +203,7 @@ def _fresh(marker: str, roots: Collection[int], known: Collection[int]) -> list[
 
 
 def _below(ahead: list[int], children: dict[int, list[int]]) -> dict[int, None]:
-    """These processes and all below them, parents first."""
+    """Ids of these processes and all below them, parents first."""
     found = dict.fromkeys(ahead)
     ahead = list(found)
     for pid in ahead:  # grows while it is read

@@ -129,7 +129,7 @@ class Listener:
         return int(self._listening.getsockname()[1])
 
     async def serve(self) -> None:
-        """Until cancelled."""
+        """Serve connections until cancelled."""
         self._listening.setblocking(False)
         loop = asyncio.get_running_loop()
         watching = loop.create_task(self._watch())
@@ -247,7 +247,7 @@ class Listener:
             self._begun[caller] = asyncio.get_running_loop().time()
 
     def proven(self, caller: Caller) -> None:
-        """It has proved who it is."""
+        """Note that a caller has proved who it is."""
         self.left(caller)
         self._proven.add(caller)
 

@@ -50,7 +50,7 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True):
     """The places in the file of those tasks; empty where the order is random."""
     every: int = 1
     running: Sequence[float] = ()
-    """For how long the running tasks have run."""
+    """Seconds for which the running tasks have run."""
     guess: float
     """Guessed runtime of a task before anything is known."""
     surety: float
@@ -86,7 +86,8 @@ class Atom(msgspec.Struct, frozen=True):
     value: float
     weight: float
     beyond: float = 0.0
-    """If above 0: it stands for tasks of which only this is known, that they take longer."""
+    """Seconds beyond which the runtime lies, for tasks of which no more is known; 0: the runtime is
+    `value`."""
     tail: ParetoTail | None = None
     """Distribution of the time beyond; None: by the log-normal tail of the case."""
 

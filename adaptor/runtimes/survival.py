@@ -23,7 +23,7 @@ class Survival:
         """
         self._finished, ages = finished.ordered, sorted(running)
         self.longest = max([finished.longest, *ages[-1:]])
-        """For which a task has run, finished or not."""
+        """Longest time for which a task has run, finished or not."""
         self._outlive = [1.0]
         """The share of tasks that outlives the first finished ones, by their number."""
         for place, runtime in enumerate(self._finished):

@@ -23,7 +23,8 @@ _FAR_OUT = 30.0
 """Deviations from the mean up to which a normal survival function is a number that can be divided by."""
 _NORMAL = NormalDist()
 SHAPES = (-0.45, -0.3, -0.15, 0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
-"""Below 0: no task is longer than some bound; 0: exponential; above: power laws, all with a mean."""
+"""Shapes on the grid; below 0: no task is longer than some bound; 0: exponential; above: power laws, all with
+a mean."""
 _SPREAD = 0.5
 """Deviation of the normal prior of the shape, around the exponential: it decides little except against
 extremes."""

@@ -70,7 +70,7 @@ class Trends(msgspec.Struct, frozen=True):
     chances: tuple[float, ...] = ()
 
     def drawn(self, draw: random.Random) -> Trend | None:
-        """None: there is none."""
+        """A trend drawn by its chance; None: there is none."""
         if not self.fits or draw.random() >= self.chance:
             return None
         fit = draw.choices(self.fits, self.chances)[0]

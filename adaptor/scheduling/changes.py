@@ -88,7 +88,7 @@ class TaskChange(msgspec.Struct, frozen=True):
         return range(self.task, self.task + self.count)
 
     def with_next(self, change: TaskChange) -> TaskChange | None:
-        """This change and the next one as one; None: they are not alike, or do not follow each other."""
+        """The change and the next one as one; None: they are not alike, or do not follow each other."""
         count = self.count
         if self.result is not None or change.task != self.task + count:
             return None

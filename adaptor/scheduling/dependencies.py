@@ -15,9 +15,9 @@ class Links(msgspec.Struct, frozen=True, array_like=True):
     """The parents of one task, all of the same bag."""
 
     after: tuple[int, ...] = ()
-    """It runs if all of these are done, and fails or is cancelled with them."""
+    """Tasks that must be done before it runs; it fails or is cancelled with them."""
     after_any: tuple[int, ...] = ()
-    """It runs once all of these have ended, however."""
+    """Tasks that must have ended, in any way, before it runs."""
 
     def __bool__(self) -> bool:
         return bool(self.after or self.after_any)
@@ -83,7 +83,7 @@ class Dependencies:
         return not self._unmet.get(task, 0)
 
     def forget(self, task: int) -> None:
-        """It is no longer blocked."""
+        """Note that a task is no longer blocked."""
         self._unmet.pop(task, None)
 
     def spoiler(self, task: int, state: StateOf, ended: int | None = None) -> int | None:

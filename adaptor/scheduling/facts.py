@@ -55,7 +55,7 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
     bounds: dict[int, tuple[float, ...]] = {}
     """By pilot, besides `by_pilot`: for how long the task of each ran before it was cut; 0: it was not."""
     again: tuple[float, ...] = ()
-    """For how long waiting tasks ran before they were cut."""
+    """Seconds for which waiting tasks ran before they were cut."""
     places: tuple[int, ...] = ()
     """The places in the file of those tasks."""
     earlier: Mapping[str, EarlierTasks] = {}

@@ -68,7 +68,7 @@ class Meter(msgspec.Struct, frozen=True):
     """Seconds before the end of a unit at which work must end, so that the pilot leaves within the unit."""
 
     def paid_until(self, now: float) -> float:
-        """Until when work is free (epoch seconds): the site charges a started unit as a whole."""
+        """Epoch seconds until which work is free: the site charges a started unit as a whole."""
         units = math.floor(max(0.0, now - self.started) / self.unit) + 1
         return self.started + units * self.unit - self.spare
 

@@ -106,7 +106,7 @@ def _uncovered(ordered: Iterable[TaskSize]) -> list[TaskSize]:
 
 
 def _evenly(rest: list[TaskSize], tasks: Mapping[TaskSize, int], most: int) -> list[TaskSize]:
-    """At most `most` of these sizes, with about as many tasks between two of them."""
+    """Sizes among these, at most `most`, with about the same number of tasks between two of them."""
     if most <= 0:
         return []
     step = sum(tasks[size] for size in rest) / (most + 1)

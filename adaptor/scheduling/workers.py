@@ -32,9 +32,10 @@ class HeldLease(msgspec.Struct):
     takes_part: bool = False
     """Whether another worker of the group runs the command, and this one is only kept for it."""
     among: int = 0
-    """It starts only while fewer attempts of its bag run at the worker; 0: no limit that is known."""
+    """Number of running attempts of its bag at the worker below which it starts; 0: no limit that is
+    known."""
     in_reserve: bool = False
-    """After a restart, whether earlier leases take all processors of its pilot: it hardly runs yet."""
+    """Whether, after a restart, earlier leases take all processors of its pilot: it hardly runs yet."""
 
     @property
     def behind(self) -> bool:

@@ -24,7 +24,7 @@ class Column(msgspec.Struct, frozen=True):
     title: str
     value: Value
     width: int = 0
-    """0: any. Longer texts are cut."""
+    """Width in characters, to which longer texts are cut; 0: any."""
     right: bool = False
     behind: str = ""  # what follows it
 

@@ -107,7 +107,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def job_of(view: api.TaskView, now: float) -> Job | None:
-    """None: the task is no job of these commands."""
+    """The job of a task; None: the task is no job of these commands."""
     told = view.job
     if told is None:
         return None
@@ -177,7 +177,7 @@ class Jobs:
         self._reader = Reader(time.time)
 
     def of(self, wanted: Sequence[Named]) -> list[Job]:
-        """These jobs, without those that are not there, each once."""
+        """The jobs of these names, each once, without those that are not there."""
         by_bag: dict[int, set[int]] = {}
         for each in wanted:
             bag, task = place_of(each.number)

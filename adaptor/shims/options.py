@@ -11,7 +11,7 @@ from adaptor.shims.jobs import SHORT, Job, Named, split
 
 
 def _table(command: str, values: str, flags: str, perhaps: str = "") -> OptionTable:
-    """Each word is `name` or `name/letter`."""
+    """The options of a command; each word is `name` or `name/letter`."""
     kinds: tuple[tuple[str, Takes], ...] = ((values, "value"), (flags, "nothing"), (perhaps, "perhaps"))
     known = []
     for words, takes in kinds:

@@ -77,7 +77,7 @@ class Dependencies(msgspec.Struct, frozen=True):
 
 
 class DependencyError(Exception):
-    """It cannot be followed; the text says why."""
+    """A dependency that cannot be followed; the text says why."""
 
 
 def dependencies(given: Sequence[GivenOption]) -> Dependencies:

@@ -121,7 +121,7 @@ def _serve(listener: socket.socket, path: str, lock: int) -> None:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Another one after a file was written again; None: it is gone."""
+    """Inode and time of a file, which change once it is written again; None: it is gone."""
     try:
         status = os.stat(path)  # noqa: PTH116
     except OSError:

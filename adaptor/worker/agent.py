@@ -189,7 +189,7 @@ class Agent:
             self._unreachable = True
 
     def _report(self, now: float) -> None:
-        """After all else in a turn: the output of what is reported has been settled."""
+        """Report after all else in a turn: the output of reported tasks has been settled."""
         if self._link.welcomed and now >= self._reporter.next_due(now):
             self._link.send(self._reporter.compose(now, leaving=self._leaving is not None))
 

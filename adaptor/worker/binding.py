@@ -84,7 +84,7 @@ def units_of(cores: Sequence[tuple[int, ...]], processors: int) -> tuple[Physica
 
 
 def cores_of(numbers: Sequence[int]) -> list[tuple[int, ...]]:
-    """These processors by the core of which they are threads, in the order of the numbers: that of NUMA."""
+    """The processors by the core of which they are threads, in the order of the numbers: that of NUMA."""
     cores: dict[str, list[int]] = {}
     for number in numbers:
         cores.setdefault(_siblings(number), []).append(number)

@@ -67,9 +67,10 @@ def of_task(
 
 
 def _unbound(bag: BagContext, lease: Lease) -> dict[str, str]:
-    """For a task that may use all processors of a node which others use too.
+    """Variables of a task that may use all processors of a node which others use too.
 
-    A program would start a thread for each of them, and each MPI bind its processes to the same first ones.
+    Without them, a program would start a thread for each processor, and each MPI bind its processes to the
+    same first ones.
     """
     size = lease.task or bag.task
     if size.nodes > 1:

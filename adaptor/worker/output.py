@@ -49,7 +49,7 @@ class _Patience:
         """Monotonic seconds of the first refusal since it took a file, or since an attempt failed of it."""
 
     def taken(self) -> None:
-        """It has taken a file."""
+        """Note that the disk has taken a file."""
         self._refused = None
 
     def cannot(self, what: str, error: OSError | ValueError) -> Exception:
@@ -317,7 +317,7 @@ class ScriptOutput:
             remove_folder(scratch)
 
     def tidy(self) -> None:
-        """Nothing is left to do."""
+        """Does nothing: nothing is left to do."""
 
     def _make_scratch(self, key: AttemptKey) -> None:
         scratch = self._scratch(key)
@@ -347,7 +347,7 @@ class ScriptOutput:
 
 
 def _nowhere() -> tuple[int, int]:
-    """For output that is dropped. Raises ShortageError."""
+    """Two files for output that is dropped. Raises ShortageError."""
     try:
         out = os.open(os.devnull, os.O_WRONLY)
         return out, os.dup(out)

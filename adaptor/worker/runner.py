@@ -113,7 +113,7 @@ class Runner:
         return self._openings.keys()
 
     def prepare(self, queue: Iterable[HeldTask]) -> None:
-        """These attempts will start soon, in this order: begin to open their files if they need any."""
+        """Begin to open the files of these attempts, which will start soon in this order."""
         first = next(iter(queue), None)
         if first is not None and not self.warm.are_silent(first.key.bag):
             self._openings.prepare(queue)
@@ -177,7 +177,7 @@ class Runner:
         return True
 
     def _note(self, running: Running) -> None:
-        """It runs."""
+        """Note that an attempt runs."""
         pid, held = running.child.pid, running.held
         self._by_pid[pid] = self._by_key[held.key] = running
         if held.lease.call is not None:

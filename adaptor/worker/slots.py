@@ -34,9 +34,9 @@ class HeldTask(msgspec.Struct, frozen=True):
     lease: Lease
     bag: BagContext
     gpus: tuple[int, ...] = ()
-    """While it runs: the GPUs that it holds, by their place among those of the worker."""
+    """GPUs that it holds while it runs, by their place among those of the worker."""
     cpus: tuple[int, ...] = ()
-    """While it runs: the processors to which it is bound, by number; empty: it is not bound."""
+    """Numbers of the processors to which it is bound while it runs; empty: it is not bound."""
 
     @property
     def key(self) -> AttemptKey:

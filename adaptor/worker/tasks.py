@@ -204,7 +204,7 @@ class WorkerTasks:
             self.slots.requeue(key)
 
     def tidy(self) -> None:
-        """After the starts of a turn, and before its results are reported."""
+        """Tidy up after the starts of a turn, and before its results are reported."""
         self.runner.tidy()
 
     def abort(self, keys: Iterable[AttemptKey], kill_at: float) -> None:

@@ -90,7 +90,7 @@ def _tell_time(addresses: list[str], word: str, node: str) -> None:
 
 
 def _writes(folder: str) -> str:
-    """Empty: a file can be written there, or there is no such folder to try; else why not."""
+    """Why no file can be written in a folder; empty: one can, or there is no folder to try."""
     if not folder:
         return ""
     try:

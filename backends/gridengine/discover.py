@@ -1,4 +1,4 @@
-"""For `adaptor site init` and `adaptor site check`: what the cell is, and whether a site fits it."""
+"""Discovery of a cell for `adaptor site init`, and checks of a site for `adaptor site check`."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Master(Reading[GridSeen]):
         return self._cell[1]
 
     def version(self) -> str:
-        """For instance `SGE 8.1.9`."""
+        """Version of Grid Engine, such as `SGE 8.1.9`."""
         return self.commands.run("qstat", "-help").output.partition("\n")[0].strip() or "of unknown version"
 
     def _reservations(self) -> list[ReservationRow]:

@@ -1,1 +1,1 @@
-"""This machine's processors as a small space-shared cluster that enforces `(p, tr)`."""
+"""The local site: this machine's processors as a small space-shared cluster that enforces `(p, tr)`."""

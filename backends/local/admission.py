@@ -67,9 +67,9 @@ def usable_processors() -> int:
 
 
 def this_machine(processors: int | None, gpus: int | Sequence[int | str] | None = None) -> LocalMachine:
-    """This machine, with as many processors as the user says; None: as many as we may run on.
+    """The resources of this machine, with the user's number of processors; None: all that we may run on.
 
-    `gpus`: see `devices`.
+    `gpus`: as for `devices`.
     """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return LocalMachine(processors or usable_processors(), memory, devices(gpus))

@@ -36,7 +36,7 @@ that is more. The times of their ends do not count: the time of day may have bee
 
 
 class LocalBackend(Backend):
-    """This machine's processors, memory and GPUs as a space-shared cluster (see `backends.base.Backend`).
+    """The backend of this machine's processors, memory and GPUs as a space-shared cluster.
 
     All state is in `directory`; several processes may use it at once.
     """
@@ -60,7 +60,8 @@ class LocalBackend(Backend):
         return queue_state(entries, self._machine, time.time())
 
     def submit(self, order: PilotOrder) -> str:
-        """Besides SubmitRefused, any SchedulerError means here that the request is not in the queue."""
+        """Submit a request; return its job id. Any SchedulerError means here that the request is not in the
+        queue."""
         admission = admit(order, self._machine)
         with self._store.locked() as lock:
             id = self._store.next_id()

@@ -1,4 +1,4 @@
-"""This machine's processors as a type of batch scheduler."""
+"""The type of the local site: this machine's processors as a batch scheduler."""
 
 from __future__ import annotations
 

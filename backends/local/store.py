@@ -203,7 +203,7 @@ class Store:
             return None
 
     def next_id(self) -> int:
-        """Above every id that was ever seen here."""
+        """An id above every id that was ever seen here."""
         self._kinds()
         return self._newest + 1
 

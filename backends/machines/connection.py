@@ -32,7 +32,7 @@ class ControlFolder:
     """Private, and short: the path of a unix socket may have 108 characters at most."""
 
     def __init__(self) -> None:
-        """Also removes what processes that were killed have left. Raises OSError."""
+        """Make the folder; remove what killed processes have left. Raises OSError."""
         _sweep()
         self._path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_PLACE))
         # Make a file that is locked before it has its name: others sweep away what has it and is not.

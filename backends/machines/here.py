@@ -1,4 +1,4 @@
-"""This machine."""
+"""Commands and files on this machine."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Here(Machine):
         return Talk(process, errors)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing: nothing is held."""
 
 
 HERE = Here()

@@ -79,7 +79,7 @@ class Amounts(msgspec.Struct, frozen=True, gc=False):
         )
 
     def within(self, other: Amounts) -> Amounts:
-        """This, but nowhere more than the other."""
+        """These amounts, each at most that of the other."""
         return self.beyond(self.beyond(other))
 
 
@@ -93,7 +93,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     elements: tuple[str, ...]
     """Ids: its own; of an array, those of its elements that may start, in their order."""
     user: str = ""
-    """Empty: not told."""
+    """User of the job; empty: not known."""
     queues: tuple[str, ...]
     """Queues (or partitions) from which it may start, or has started."""
     state: Literal["waiting", "running", "ending", "suspended", "unknown"]
@@ -122,7 +122,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     plan: Mapping[str, Amounts | None] = {}
     """Amounts that the job will then hold, by node; None: unknown, and taken to be all of the node."""
     need: Need | None = None
-    """None: its processors may lie on any nodes."""
+    """Resources of the job by node; None: its processors may lie on any nodes."""
 
     @property
     def held_nodes(self) -> Collection[str]:

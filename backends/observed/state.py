@@ -264,7 +264,7 @@ def _hidden(site: SiteNodes, known: HeldByNode, *, guessed: bool) -> list[_Holde
 
 
 def _by_machine(site: SiteNodes, held: Iterable[_Holder]) -> list[_Holder]:
-    """Each used machine counts whole, with the last of its jobs that we see and until that one ends."""
+    """Holders of whole used machines, each with the last of its jobs that we see, and until that one ends."""
     last: dict[str, tuple[bool, float, str]] = {}
     for holder in held:
         holding = (holder.id != HIDDEN, holder.end, holder.id)

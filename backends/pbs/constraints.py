@@ -100,7 +100,7 @@ def node_traits(site: SiteConfig) -> dict[str, str]:
 
 
 def key_problems(site: SiteConfig) -> Iterator[tuple[str, str]]:
-    """Each key that PBS cannot be asked for, and why."""
+    """Keys that PBS cannot express, and why."""
     for key in _KEYS:
         try:
             openpbs_traits(**{name: getattr(site, name) if name == key else None for name in _KEYS})

@@ -36,12 +36,12 @@ _INHERITED = re.compile(
 
 
 def asking_environment(own: Mapping[str, str]) -> dict[str, str]:
-    """For questions: times in UTC, plain words, nothing of a job that we may run in."""
+    """Variables for questions: times in UTC, plain words, nothing of a job that we may run in."""
     return {**{key: value for key, value in own.items() if not _OF_A_JOB.fullmatch(key)}, **_ANSWERS}
 
 
 def submitting_environment(own: Mapping[str, str]) -> dict[str, str]:
-    """For qsub, which writes some of its variables into the job where every user can read them."""
+    """Variables for qsub, which writes some of them into the job where every user can read them."""
     return {key: value for key, value in own.items() if _INHERITED.fullmatch(key)}
 
 

@@ -33,7 +33,7 @@ class SlurmTerms(msgspec.Struct, frozen=True, kw_only=True):
     groups: list[GroupLimits] = []
     """Limits of accounts, of our user in them, and of QOS; empty: Slurm keeps to no such limits."""
     user: str = ""
-    """Ours."""
+    """Name of our user."""
 
 
 def is_enforced(settings: Mapping[str, str]) -> bool:
@@ -59,10 +59,10 @@ class GroupLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of an account, of a user in an account, or of a QOS."""
 
     source: str
-    """For people: `account lab`, `QOS normal`."""
+    """Source for people: `account lab`, `QOS normal`."""
     account: str = ""
     user: str = ""
-    """Empty: the record is of the account, with all accounts below it, or of a QOS."""
+    """User of the record; empty: it is of the account, with all accounts below it, or of a QOS."""
     partition: str = ""
     parent: str = ""
     """The account above an account."""
@@ -235,9 +235,9 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     most: float
     source: str
     accounts: frozenset[str] | None = None
-    """None: of whatever account."""
+    """Accounts of the group; None: all."""
     user: str = ""
-    """Empty: of all users."""
+    """User of the group; empty: all."""
     used: float | None = None
     """Processors that they hold, where the jobs are not distinguished from others."""
 

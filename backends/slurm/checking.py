@@ -92,7 +92,7 @@ def _records(seen: SlurmReading) -> Iterator[str]:
 
 
 _APART = {"USER": "users", "MCS": "labels (MCS)", "TOPO": "jobs of one segment of the network"}
-"""Between whom exclusivity is kept, by its word."""
+"""Sharers between whom exclusivity is kept, by its word."""
 
 
 def check_partition(nodes: PartitionNodes) -> Iterator[Finding]:

@@ -182,7 +182,7 @@ class OwnSlurmJobs:
         return [f"JobId={job.id}"]
 
     def _of_queue(self, row: QueueRow, preempted: bool) -> JobReport:
-        """While it waits, a request for whole nodes shows one processor for each of them."""
+        """Report on a job; while it waits, a request for whole nodes shows one processor for each of them."""
         report = _of_queue(row, preempted)
         if self._whole_nodes or (report.state is JobState.QUEUED and row.processors == row.node_count > 1):
             return msgspec.structs.replace(report, processors=None)

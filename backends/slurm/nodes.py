@@ -77,7 +77,7 @@ class NodeTerms(msgspec.Struct, frozen=True, kw_only=True):
         return 1 if self.one_thread else detail.core
 
     def most(self, detail: NodeDetail | None, has: Amounts) -> Amounts | None:
-        """None: all of the node."""
+        """Most of the node that a request may have; None: all of it."""
         sockets = 1 if detail is None else detail.sockets
         bound = min(self.processors, self.of_socket * sockets, self.job_processors) / self.threads(detail)
         processors = has.processors if bound >= has.processors else int(bound)
@@ -89,7 +89,7 @@ class NodeTerms(msgspec.Struct, frozen=True, kw_only=True):
 def node_terms(
     settings: Mapping[str, str], partition: Partition | None, site: SiteConfig, job_processors: float
 ) -> NodeTerms:
-    """For requests of a site. `job_processors`: that its account and QOS allow a request on a node."""
+    """Terms on nodes for requests of a site. `job_processors`: most on a node by its account and QOS."""
     given = settings.get("SelectTypeParameters", "").upper()
     whole_cores = not any(word in given for word in ("CR_SOCKET", "CR_BOARD"))
     one_thread, one_task = uses_one_thread(site.extra_args), "CR_ONE_TASK_PER_CORE" in given
@@ -109,7 +109,7 @@ def node_terms(
 def memory_terms(
     settings: Mapping[str, str], partitions: Mapping[str, Partition], name: str | None
 ) -> MemoryTerms:
-    """For a partition, or for the default one where none is named."""
+    """Terms on memory in a partition, by default the default one."""
     partition = find_partition(partitions.values(), name)
     default, most = (settings.get(key, "") for key in ("DefMemPerCPU", "MaxMemPerCPU"))
     if partition is not None:
@@ -165,8 +165,9 @@ _IN = frozenset(
 )
 """All other states that are known."""
 _OUT_FLAGS = frozenset("*!%@^")
-"""Not responding; about to be powered down; about to be rebooted. `~` (powered off until a job wants
-it), `#` (powering up), `-` (planned for a job) and `$` (maintenance) stay in service."""
+"""Flags of nodes out of service: not responding; about to be powered down; about to be rebooted. `~` (powered
+off until a job wants it), `#` (powering up), `-` (planned for a job) and `$` (maintenance) stay in
+service."""
 
 _UNCOUNTED = 1  # MiB: what slurm.conf(5) takes for a node whose RealMemory is not configured
 
@@ -198,7 +199,7 @@ class KnownNode(msgspec.Struct, frozen=True):
     """The lowest is filled first."""
     machine: Node
     node: SiteNode | None
-    """None: it is out of service."""
+    """The node as the site uses it; None: it is out of service."""
     step: int = 1
     """Processors that are given at once."""
     threads: int = 1

@@ -37,7 +37,7 @@ class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of an association or a QOS; `math.inf`: no limit."""
 
     source: str
-    """For people: `QOS short`."""
+    """Source for people: `QOS short`."""
     submitted: float = math.inf
     """Jobs of one user, queued or running."""
     seconds: float = math.inf
@@ -76,7 +76,7 @@ class Association(msgspec.Struct, frozen=True, kw_only=True):
 
     account: str
     partition: str
-    """Empty: all partitions."""
+    """Name of the partition; empty: all partitions."""
     qos: tuple[str, ...]
     """Names of the QOS that may be used."""
     default_qos: str
@@ -181,11 +181,12 @@ _NODE_STATE = re.compile(r"([a-z_]+)([^a-z_]*)", re.IGNORECASE)
 
 
 def queue_format(mark: str, *, own: bool = False) -> str:
-    """For `squeue -a -O`: every field as long as it is, and behind it a bar; behind free texts the mark.
+    """Format for `squeue -a -O`: every field in its full length, and behind it a bar; behind free texts the
+    mark.
 
     Args:
         mark: a word that stands in no job, so that a user's text ends no field and begins no row.
-        own: with OWN_TEXTS.
+        own: whether OWN_TEXTS are among the fields.
     """
     plain = [f"{field}:0|" for field in (*OF_ONE_JOB, *OF_ITS_KIND)]
     texts = OWN_TEXTS if own else FREE_TEXTS
@@ -421,12 +422,12 @@ def _reservation(line: str) -> ReservationRow:
 
 
 def _named(names: str) -> frozenset[str]:
-    """Empty where all are named."""
+    """Names in a list; empty: all are named."""
     return frozenset() if names.upper() in ("", "ALL", "(NULL)") else frozenset(names.split(","))
 
 
 def _billing(weights: str) -> float:
-    """For each processor: 1 where nothing is said."""
+    """Billing units of each processor: 1 if no weights are set."""
     pairs = (item.partition("=") for item in weights.lower().split(",") if item)
     found = {name: value for name, _, value in pairs}
     return finite(found.get("cpu", "0")) if found else 1.0

@@ -61,12 +61,12 @@ _INHERITED = re.compile(
 
 
 def asking_environment(own: Mapping[str, str]) -> dict[str, str]:
-    """For questions: nothing that changes what the commands print but what we set ourselves."""
+    """Variables for questions: none changes the output of the commands except those that we set ourselves."""
     return {**_without_options(own), **_ANSWERS}
 
 
 def submitting_environment(own: Mapping[str, str]) -> dict[str, str]:
-    """For sbatch, which hands its environment on to the job: only what a script needs.
+    """Variables for sbatch, which hands its environment on to the job: only those that a script needs.
 
     `--export=NONE` would do nearly that, but takes PATH and `module` away, and a list of names makes
     some versions run a login shell of the user on the node.
@@ -174,7 +174,7 @@ class Questions:
         return parse.parse_partitions(self._commands.ask("scontrol", "show", "partition", "-o"))
 
     def settings(self) -> dict[str, str]:
-        """They name the cluster, which has to be the same each time."""
+        """Settings of Slurm by name. They name the cluster, which has to be the same each time."""
         answer = self._commands.run("scontrol", "show", "config")
         # Behind the settings scontrol pings; where rates are limited (`rl_enable`), that alone may fail.
         if answer.status and _PINGED not in answer.output:
@@ -221,14 +221,14 @@ class Questions:
             return found
 
     def groups_told(self) -> list[GroupLimits]:
-        """Empty where Slurm does not tell them."""
+        """Limits of groups; empty: Slurm does not show them."""
         try:
             return self.groups()
         except SchedulerError:
             return []
 
     def user(self) -> str:
-        """Ours."""
+        """Name of our user."""
         return self._commands.user()
 
     def accounting(self, ids: Collection[str]) -> list[AccountingRow]:

@@ -36,7 +36,7 @@ class SlurmSeen(msgspec.Struct, frozen=True, kw_only=True):
     jobs: Sequence[QueueRow]
     reservations: Sequence[ReservationRow] = ()
     tiers: Mapping[str, int] = {}
-    """Each partition's tier; those with a higher one are considered first."""
+    """Tiers of partitions by name; higher tiers are considered first."""
     whole_nodes: bool = False
     details: Mapping[str, JobDetail] = {}
     """Details of jobs, by their ids."""
@@ -45,7 +45,7 @@ class SlurmSeen(msgspec.Struct, frozen=True, kw_only=True):
     licenses: Mapping[str, License] = {}
     ordering: Ordering = Ordering()
     user: str = ""
-    """Ours."""
+    """Name of our user."""
     allowed: Allowed = Allowed()
     unknown: Sequence[str] = ()
     """Sentences on answers of Slurm that are not known, as in `QueueState`."""
@@ -177,7 +177,7 @@ def _in_cores(
 
 
 def _scarce_licenses(seen: SlurmSeen, rows: Iterable[JobRow]) -> Iterator[RunningJob]:
-    """Nothing of ours starts before enough are free of each licence that our requests take."""
+    """Holds until enough are free of each licence that our requests take: none of ours starts before."""
     if not seen.wanted_licenses:
         return
     held = [
@@ -191,9 +191,9 @@ def _scarce_licenses(seen: SlurmSeen, rows: Iterable[JobRow]) -> Iterator[Runnin
 
 
 def _untested(seen: SlurmSeen, rows: Iterable[JobRow]) -> Iterator[RunningJob]:
-    """Nothing of ours starts before enough jobs ahead have that backfill looks at it.
+    """Holds until enough jobs ahead have started for backfill to look at ours: none of ours starts before.
 
-    A new request stands behind those of ours that wait, or else behind all jobs.
+    A new request stands behind our waiting ones, or else behind all jobs.
     """
     tested = seen.ordering.tested
     waiting = [row for row in rows if row.waits]

@@ -128,7 +128,7 @@ _SITE = {
 }
 _USUAL = frozenset({"", "None", "Priority", "Resources", "Cleaning", "Prolog", "Nodes"})
 _NODES = ("ReqNodeNotAvail", "Nodes required for job are ", "UnavailableNodes", "Reserved for maintenance")
-"""It takes its turn once nodes are back; what stands behind are their names."""
+"""Reasons of a job that takes its turn once nodes are back; the names of nodes stand behind them."""
 
 
 def never(state: str, reason: str) -> str:

@@ -24,13 +24,13 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     limit: float
     """Seconds; may be `math.inf`."""
     nodes: tuple[str, ...]
-    """Empty while it waits."""
+    """Nodes of the job; empty while it waits."""
     planned_nodes: tuple[str, ...]
     """Nodes on which a waiting job is planned to start; empty: it is not planned."""
     reason: str
     priority: int
     name: str = ""
-    """It may hold anything, line breaks included, as may account, wckey and comment."""
+    """Name of the job. It may hold anything, line breaks included, as may account, wckey and comment."""
     account: str = ""
     wckey: str = ""
     comment: str = ""

@@ -24,7 +24,7 @@ def millionths(credits: float, what: str) -> int:
 
 
 def in_credits(amount: int) -> float:
-    """For calculations that need no exactness."""
+    """Credits as a float, for calculations that need no exactness."""
     return amount / MILLION
 
 

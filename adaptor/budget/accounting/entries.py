@@ -20,7 +20,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     bag: int | None = None
     site: str | None = None
     calendar: Calendar | None = None
-    """Only with a site."""
+    """Calendar of the periods; only with a site."""
 
     def __post_init__(self) -> None:
         """Raises BudgetError: an amount of 0 or less, or neither a bag nor a site, or both."""
@@ -31,7 +31,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> BudgetKey:
-        """Another budget with the same key replaces this one."""
+        """Key of the budget; another budget with the same key replaces it."""
         return self.bag, self.site, self.calendar
 
     @property
@@ -134,7 +134,7 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True, tag="settled"):
 
     pilot: int
     seconds: float
-    """For which it held its processors."""
+    """Seconds for which it held its processors."""
     parts: tuple[Part, ...]
     billed: float
     """The instant whose calendar period bears the charge."""

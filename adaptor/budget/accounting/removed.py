@@ -29,14 +29,14 @@ class RemovedPilot(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def due(self) -> float:
-        """After this it has certainly ended: by then it is settled.
+        """Epoch seconds after which it has certainly ended: by then it is settled.
 
-        If it began unnoticed, then before that daemon ran; a worker that calls later is sent home.
+        A pilot that began unnoticed began before that daemon ran; a worker that calls later is sent home.
         """
         return (self.noticed if self.started is None else self.started) + self.tr + self.grace
 
     def end(self, told: float | None, now: float) -> float | None:
-        """Until when it is charged; None: no start is known, and it costs nothing.
+        """Epoch seconds until which it is charged; None: no start is known, and it costs nothing.
 
         Its end is the one that its user has `told`, else its last sign of life, else that of its time.
         """

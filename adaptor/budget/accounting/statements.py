@@ -37,7 +37,8 @@ class Balance(msgspec.Struct, frozen=True):
 
     @property
     def left(self) -> int:
-        """Below 0 only if a pilot ran on beyond its tr and the grace of its site, or was altered by hand."""
+        """Amount that is left; below 0 only if a pilot ran beyond its tr and its site's grace, or was altered
+        by hand."""
         return self.own if self.joint is None else min(self.own, self.joint)
 
     @property
@@ -57,7 +58,7 @@ class JointStanding(msgspec.Struct, frozen=True):
 
     @property
     def left(self) -> int:
-        """Below 0 as of `Balance`, or if the limit was lowered."""
+        """Amount that is left; below 0 as in `Balance`, or if the limit was lowered."""
         return self.limit.amount - self.used - self.reserved
 
     @property

@@ -82,7 +82,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that the tasks which wait are known to need at least; 0: nothing is known."""
     deadline: float | None = None
     sites: int = 1
-    """At which the bag may run."""
+    """Number of sites at which the bag may run."""
     requests_left: float = math.inf
     """Requests that the site allows now."""
     widest: float = math.inf
@@ -125,7 +125,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     """Hosts that may still be asked for."""
 
     def without(self, hosts: int) -> Pace:
-        """After `hosts` more were asked for."""
+        """Pace after a request for `hosts` more."""
         left = max(0, self.allowed.hosts - hosts)
         return msgspec.structs.replace(self, allowed=msgspec.structs.replace(self.allowed, hosts=left))
 
@@ -250,14 +250,15 @@ def known_mean(course: Course) -> float:
 
 
 def needed_for_deadline(course: Course) -> float:
-    """More slots that are needed to be done in time; infinite where none would do.
+    """Number of further slots that are needed to be done in time; infinite if no number would do.
 
-    The larger of two numbers: what does the expected work so that its last task, a long one, can still end;
-    and what does nearly certainly all of it, without what later requests can still bring. If a mean is known
-    from the beginning, they need not: hosts do most if they are requested first.
+    The larger of two numbers: slots that do the expected work so that its last task, a long one, can still
+    end; and slots that nearly certainly do all of it, less those that later requests can still bring. If a
+    mean is known from the beginning, none are left to later requests: hosts do most if they are requested
+    first.
 
-    Before enough have finished, the age of the running tasks stands for the runtime. So the need grows while
-    little is learned. What the site assumes of a task counts for the first hosts alone.
+    Before enough tasks have finished, the age of the running ones stands for the runtime. So the need grows
+    while little is learned. The runtime that the site assumes counts for the first hosts alone.
     """
     assert course.deadline is not None
     sums, time_left = with_hint(course.sums, course.hint), course.deadline - course.now

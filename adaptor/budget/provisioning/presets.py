@@ -28,7 +28,8 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
     beyond_half: Literal["none", "fill"] = "none"
     """Hosts beyond half the number of tasks: no new ones (2011, §3.6), or ours, as many as fill the half."""
     certainty: float | None = None
-    """Ours, instead of the ratios (see `adaptor.budget.provisioning.work_bound`); above 0.5 and below 1."""
+    """Confidence of our own estimator, instead of the ratios (`work_bound`); above 0.5 and below 1. None: the
+    ratios."""
 
     def __post_init__(self) -> None:
         """Raises BudgetError: a ratio that cannot be."""

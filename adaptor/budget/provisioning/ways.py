@@ -301,7 +301,7 @@ class _Allocated:
 
 
 def _cheapest_from(steps: Sequence[_Step]) -> list[_Step]:
-    """For each step: the cheapest of it and those behind it."""
+    """The cheapest among each step and the steps behind it."""
     found: list[_Step] = []
     for step in reversed(steps):
         found.append(step if not found or step.cost < found[-1].cost else found[-1])

@@ -32,7 +32,7 @@ class Purse(msgspec.Struct, frozen=True):
 
     left: float
     reserved: float
-    """For pilots in the system."""
+    """Seconds reserved for pilots in the system."""
 
     @property
     def whole(self) -> float:

@@ -255,7 +255,7 @@ def _placed(task: TaskInput, cwd: str) -> TaskInput:
 
 
 def inherited(no_env: bool) -> dict[str, str]:
-    """This shell's environment for the tasks; names variables that cannot be passed on stderr."""
+    """Environment of this shell for the tasks; names variables that cannot be passed on stderr."""
     if no_env:
         return {}
     kept, foreign = captured(os.environ)

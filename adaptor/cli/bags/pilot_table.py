@@ -99,7 +99,7 @@ def _array(pilots: tuple[api.PilotRecord, ...]) -> ArrayLine:
 
 
 def _below(label: str, texts: Sequence[str]) -> Iterator[str]:
-    """Each text once, with the number of pilots of an array that it is of."""
+    """Lines of the texts, each text once, with the number of pilots of an array that it concerns."""
     counts = Counter(text for text in texts if text)
     for text, count in counts.most_common(_MOST_TOLD):
         of = f"{plural(count, 'pilot')}: " if len(texts) > 1 else ""

@@ -104,7 +104,7 @@ def _quoted(text: str) -> str:
 
 
 def cron_line(service: ServiceUnit) -> str:
-    """For a crontab: start the daemon after a reboot. cron takes `%` for the end of a line."""
+    """Line for a crontab that starts the daemon after a reboot. cron takes `%` for the end of a line."""
     variables = (f"{name}={value}" for name, value in service.environment.items())
     command = shlex.join(["env", *variables, *service.program, "daemon", "start"])
     return f"@reboot {command} >/dev/null 2>&1".replace("%", "\\%")

@@ -226,7 +226,7 @@ def lower(heap: Floats, size: int, value: float) -> None:
 
 @kernel
 def on_grid(state: State, time: float) -> int:
-    """Never later than the time."""
+    """Place of a time on the grid, never later than the time."""
     return int(min((time - np.floor(state.instants[0])) / GRID, float(LAST_OPENING)))
 
 
@@ -275,9 +275,8 @@ def blocks(terms: Ints) -> int:
 
 @kernel
 def first_fit(state: State, eligible: Ints, each: Ints, terms: Ints, start: float, tr: float) -> float:
-    """After `find_openings`: `start` if all chunks have room from then on for tr, else a time before which
-    they have none. It is −∞ (not known) unless no node counts for more than one chunk.
-    """
+    """Start of a request, after `find_openings`: `start` if all chunks have room from then on for tr, else a
+    time before which they have none. It is −∞ (not known) unless no node counts for more than one chunk."""
     left, least, later, row = terms[CHUNKS], state.least, np.inf, terms[SHAPE] % state.owner.shape[0]
     openings, all_soonest, now = state.openings[row], state.soonest[row], on_grid(state, start)
     next_opening = LAST_OPENING + 1

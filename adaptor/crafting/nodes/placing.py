@@ -13,7 +13,7 @@ from adaptor.crafting.nodes.timelines import Timeline, Timelines, take
 
 
 class TimelinesByStart(Timelines):
-    """For long queues, for which looking at each node for each job would take minutes.
+    """Placing for long queues, in which looking at each node for each job would take minutes.
 
     Only nodes with enough processors free at the start of a job are looked at for it.
     """
@@ -45,7 +45,7 @@ class _Now:
             self._look(heapq.heappop(self._changes)[1], time)
 
     def held(self, node: int, start: float, end: float) -> None:
-        """More of a node is held from now, `start`, on."""
+        """Note that more of a node is held from now, `start`, on."""
         self._look(node, start)
         heapq.heappush(self._changes, (end, node))
 

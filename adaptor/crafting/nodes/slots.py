@@ -23,7 +23,7 @@ HANDOVERS = 100
 """Instants, from the first on, at which further free slots are looked for (`SlotProfile.free_slots`)."""
 
 DURATIONS = 8
-"""For which what stays on the nodes is remembered, at most: some 5 MB each for the largest queues."""
+"""Durations for which the windows are remembered, at most: some 5 MB each for the largest queues."""
 
 
 class _Nodes:

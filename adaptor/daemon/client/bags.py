@@ -76,7 +76,7 @@ def stage(running: RunningDaemon, question: api.Stage) -> int:
 
 
 async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitted:
-    """It is opened, gets its tasks, and is closed again unless it is to stay open."""
+    """Make a bag: open it, append its tasks, and close it again unless it is to stay open."""
     given, core = question.bag, running.core
     # What is looked at below does not change before it is written.
     new = await prepared(core.journal, question)
@@ -145,12 +145,12 @@ def _with_owner(core: Core, question: api.Submit, now: float, also: _Writer | No
 
 @answers(api.Append)
 async def append(running: RunningDaemon, question: api.Append) -> api.Appended:
-    """More tasks of an open bag; those that were appended before are not appended again.
+    """Append tasks to an open bag; those that were appended before are not appended again.
 
     Raises:
         UsageError: there is no such bag, it is closed, the key stands for other tasks, it has the calls of a
             program, or the needs of a task contradict each other.
-        JournalError: they are not written down.
+        JournalError: the tasks are not written down.
     """
     id, tasks, journal = question.bag, question.tasks, running.core.journal
     if _has_calls(running, id):
@@ -161,12 +161,12 @@ async def append(running: RunningDaemon, question: api.Append) -> api.Appended:
 
 @answers(api.AppendCalls)
 async def append_calls(running: RunningDaemon, question: api.AppendCalls) -> None:
-    """More calls of the program whose bag it is. Workers may get them at once (see `AppendCalls`).
+    """Append calls of the program whose bag it is. Workers may get them at once (`AppendCalls`).
 
     Raises:
         UsageError: there is no such bag, it has no calls, it is closed, calls before these are missing, or
             the needs of a call contradict each other.
-        JournalError: they are not written down.
+        JournalError: the calls are not written down.
     """
     id, calls, journal = question.bag, question.calls, running.core.journal
     if _has_calls(running, id) is False:

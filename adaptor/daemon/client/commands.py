@@ -87,7 +87,7 @@ def _read(running: RunningDaemon, question: api.Question[A]) -> A:
 
 
 class LiveDaemon(Live):
-    """For the views of one answer."""
+    """The running daemon's facts for the views of one answer."""
 
     priced = True
 

@@ -62,7 +62,7 @@ async def _at(site: Site, asked: api.GetStart) -> list[StartView]:
 
 
 def _last_work(site: Site, now: float) -> float:
-    """Until when bags may need our pilots there, epoch seconds; `math.inf`: as long as these may run."""
+    """Epoch seconds until which bags may need our pilots there; `math.inf`: as long as the pilots may run."""
     core = site.core
     bags = [bag.id for bag in core.broker.state.bags.values() if not bag.ended and bag.spec.allows(site.name)]
     ends = [core.decided.forecasts[bag].forecast.end for bag in bags if bag in core.decided.forecasts]

@@ -23,7 +23,7 @@ class KeptFiles:
         self._content[path], self._seen[path] = path.read_bytes(), _seen(path)
 
     def drop(self, path: Path) -> None:
-        """It may go."""
+        """Stop keeping a file."""
         self._content.pop(path, None)
         self._seen.pop(path, None)
 
@@ -42,7 +42,7 @@ class KeptFiles:
 
 
 def _seen(path: Path) -> _Seen | None:
-    """None: it is not there. Raises OSError."""
+    """Identity of a file; None: it is not there. Raises OSError."""
     try:
         status = os.lstat(path)
     except FileNotFoundError:

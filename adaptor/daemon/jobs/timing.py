@@ -14,7 +14,7 @@ def pad(walltime: float) -> float:
 
 
 def looks_apart(walltime: float) -> float:
-    """Between two looks of a job at those that follow it."""
+    """Seconds between two looks of a job at the jobs that follow it."""
     shortest, longest = _LOOKS
     return min(longest, max(shortest, walltime / 100))
 

@@ -1,4 +1,4 @@
-"""For `adaptor site check`: whether a remote login node has what the daemon and its workers need."""
+"""Checks of `adaptor site check`: whether a remote login node has what the daemon and its workers need."""
 
 from __future__ import annotations
 

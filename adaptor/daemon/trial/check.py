@@ -192,7 +192,7 @@ class _Check:
         return self._named(clock.port) if self._site.ssh is None else ()
 
     def _named(self, port: int) -> tuple[str, ...]:
-        """This machine, as nodes may find it."""
+        """Addresses of this machine, as nodes may find it."""
         if not port:
             return ()
         return addresses(self._config.daemon.host, port, loopback=stays_inside(self._site))

@@ -43,7 +43,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     python: str  # the command that was to start it
     addresses: Sequence[str]
-    """At which the daemon is, or would be, reached; empty: workers use a spool, or none is known."""
+    """Addresses of the daemon for workers; empty: workers use a spool, or none is known."""
     daemon_runs: bool
     spool: str
     nodes: int  # on which it was to run

@@ -159,7 +159,7 @@ def _urls(channel: ChannelConfig) -> list[str]:
 
 
 def _named(notice: notice_rows.Notice) -> str:
-    """For messages; where it goes is named without what is secret."""
+    """Name of a message in the log, without the secrets of its address."""
     if notice.channel == notice_rows.HOOK:
         return f"bag {notice.bag}: the hook on_bag_end"
     return f"bag {notice.bag}: the notification of its {notice.event} to {notice.channel}"

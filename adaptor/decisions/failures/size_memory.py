@@ -25,7 +25,7 @@ class KeptSizes(msgspec.Struct, frozen=True):
 
 
 class SizeMemory:
-    """It outlives the bags that it learned from."""
+    """Tried sizes of requests, which outlive the bags from which they were learned."""
 
     def __init__(self, kept: Iterable[KeptSizes] = ()) -> None:
         """`kept`: by an earlier daemon."""

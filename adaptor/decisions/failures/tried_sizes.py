@@ -32,12 +32,12 @@ class Failed(msgspec.Struct, frozen=True):
     """No request with as many processors and as much time is possible."""
 
     p: int
-    """0: with any number."""
+    """Processors of the request; 0: any number."""
     tr: int
-    """0: of any length."""
+    """Seconds of the request; 0: any time."""
     why: str
     until: float
-    """Until when it counts (epoch seconds)."""
+    """Epoch seconds until which it counts."""
 
     def forbids(self, p: int, tr: int) -> bool:
         return self.p <= p and self.tr <= tr
@@ -47,7 +47,7 @@ class TriedSizes(msgspec.Struct, frozen=True):
     """Tried sizes of requests for tasks of one shape in one partition."""
 
     failures: tuple[Failed, ...] = ()
-    """None of them forbids another one."""
+    """Failures, none of which forbids a request of another one."""
     worked: tuple[tuple[int, int], ...] = ()
     """`(p, tr)` of requests that started while failures counted, none of them within another one."""
 

@@ -102,7 +102,7 @@ class LocalFiles:
         return FilesDone(made=made, homeless=homeless, held=held, names=names, ends=ends, read=read)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: no file is open."""
 
 
 def _path(name: bytes) -> Path:
@@ -149,7 +149,7 @@ def _write(file: NewFile) -> bool:
 
 
 def _names(folder: Path, fresh: bool) -> list[bytes] | None:
-    """None: there is no such folder."""
+    """Names in a folder; None: there is no such folder."""
     try:
         if fresh:
             # Setting the mode that it has anyway goes past every cache: the file server's reply carries the

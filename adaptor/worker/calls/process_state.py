@@ -43,7 +43,7 @@ class CallFiles:
         os.dup2(err, 2)
 
     def leave(self) -> None:
-        """It has ended; what is written after it belongs to none."""
+        """Leave a call that has ended: output that is written after it belongs to none."""
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()

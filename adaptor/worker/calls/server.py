@@ -40,7 +40,7 @@ _PART = 64 * 1024  # bytes received at a time
 
 
 class Refused(Exception):
-    """This process can run no call."""
+    """The process can run no call."""
 
 
 def serve(connection: socket.socket) -> None:

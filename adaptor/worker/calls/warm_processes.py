@@ -290,6 +290,6 @@ class WarmProcesses:
 
 
 def _kill(pid: int) -> None:
-    """It is not reaped yet, so no other process has its id."""
+    """Kill a process that is not reaped yet, so no other process has its id."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)

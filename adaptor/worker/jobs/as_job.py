@@ -43,7 +43,7 @@ def scheduler_of(worker: Mapping[str, str]) -> Dialect | None:
 
 
 class TaskJobs:
-    """For the tasks of one worker."""
+    """Jobs in which the tasks of one worker find themselves."""
 
     def __init__(self, folder: Path, node: str, worker: Mapping[str, str], state: Path) -> None:
         """

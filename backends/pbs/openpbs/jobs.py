@@ -174,7 +174,7 @@ def _tag(record: PbsRecord) -> str:
 
 
 def _chunks(select: str) -> tuple[PbsChunk, ...]:
-    """None where it is not understood: what the job holds counts anyway."""
+    """Chunks of a request; empty if it is not understood: what the job holds counts anyway."""
     try:
         return parse_select(select)
     except ValueError as error:

@@ -273,7 +273,7 @@ class OpenPbs(Traits):
         return queues_of(parse_long(text, "Queue: "), self._commands.user(), self._groups_in(text))
 
     def _groups_in(self, text: str) -> list[str] | None:
-        """This user's, the first of which PBS counts; None: nothing in the text goes by groups."""
+        """Groups of this user, the first of which PBS counts; None: nothing in the text goes by groups."""
         if not _BY_GROUP.search(text):
             return None
         if self._groups is None:

@@ -47,7 +47,7 @@ class PbsNeeds:
         return site.machines, site.members, site.traits, site.exclusive, self._whole_nodes
 
     def of(self, job: PbsJob) -> Need | None:
-        """None: it does not tell, or tells nothing that can be understood. Equal jobs share one need."""
+        """Needs of a job; None: it shows none, or none that can be understood. Equal jobs share one need."""
         key = (job.queue, job.chunks, job.placing, job.exclusive)
         if key not in self._known:
             self._known[key] = self._made(job)

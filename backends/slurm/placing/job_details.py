@@ -30,7 +30,7 @@ class JobWish(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     tasks: int
     processors_per_task: int
     nodes: int
-    """At least."""
+    """Least number of nodes."""
     fixed: bool
     """Whether exactly this number."""
     memory_per_processor: int = 0

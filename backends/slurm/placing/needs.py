@@ -40,7 +40,8 @@ class SlurmNeeds:
         return (site.name, site.memory_counted, self._whole_nodes, *of_nodes)
 
     def of(self, row: QueueRow, detail: JobDetail | None) -> Need | None:
-        """None: its processors may lie on any nodes. A job that can run nowhere has NOWHERE."""
+        """Needs of a job; None: its processors may lie on any nodes. A job that can run nowhere has
+        NOWHERE."""
         if detail is None or detail.wish is None:
             return None
         alone = self._whole_nodes or detail.exclusive != NOTHING

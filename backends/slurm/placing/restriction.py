@@ -50,7 +50,7 @@ class Restriction(msgspec.Struct, frozen=True, kw_only=True):
     constraint: Expression | None = None
     excluded: frozenset[str] = frozenset()
     only: frozenset[str] | None = None
-    """None: all but those that are excluded."""
+    """Nodes that may be used; None: all but those that are excluded."""
     gres: GresCounts = {}
     """Generic resources that each request gets of each of its nodes."""
 
@@ -101,7 +101,7 @@ def parse_licenses(text: str) -> dict[str, int]:
 
 
 def key_problems(site: SiteConfig) -> Iterator[tuple[str, str]]:
-    """Each key that cannot be read, and why."""
+    """Keys that cannot be read, and why."""
     for key, parse in (
         ("constraint", parse_features),
         ("exclude", expand),
@@ -147,7 +147,7 @@ def uses_one_thread(arguments: Sequence[str]) -> bool:
 
 
 def _spelled(arguments: Sequence[str], names: Collection[str]) -> Iterator[tuple[str, str]]:
-    """These options with their values, behind a sign or as the next word."""
+    """Options of these names with their values, behind a sign or as the next word."""
     for word, following in zip(arguments, [*arguments[1:], ""], strict=False):
         name, equals, value = word.partition("=")
         if name in names:
@@ -180,7 +180,7 @@ def _chosen(site: SiteConfig, key: str) -> str | None:
 
 
 def _readable(parse: Callable[[str], T], text: str) -> T | None:
-    """None where it cannot be read."""
+    """The parsed text; None: it cannot be read."""
     try:
         return parse(text)
     except ValueError:
