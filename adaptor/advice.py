@@ -20,7 +20,7 @@ from adaptor.resources import TaskSize
 from adaptor.units import format_clock, format_duration, format_size
 
 FEWEST = 5  # results from which anything is concluded
-_WORTH = 1.5  # what was asked must be this multiple of what is enough
+_WORTH = 1.5  # the request must be this multiple of what is enough
 _MARGIN = 1.25  # on top of the largest that was measured
 _LONG = 4  # a first request longer than this multiple of its longest task was a guess in the dark
 _SHORT = 5.0  # seconds of tasks whose starts may take more than they do

@@ -21,7 +21,7 @@ INDEX: dict[Dialect, tuple[str, ...]] = {
     "gridengine": ("SGE_TASK_ID",),
 }
 """The variables of a task that have its index in the array: of Slurm, OpenPBS, Torque's qsub, Grid Engine."""
-_NO_INDEX = "4294967294"  # what sbatch writes for `%a` without an array
+_NO_INDEX = "4294967294"  # sbatch's text for `%a` without an array
 _NUMBERS = 2**27  # job numbers of a bag, of which its tasks have at most the upper half
 _PATTERN = re.compile(r"%(?:(?P<width>\d{1,2})?(?P<letter>[AaNj])|%)")
 

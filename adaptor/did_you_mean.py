@@ -27,7 +27,7 @@ _TYPES = {
     "object": "a mapping of keys to values",
     "null": "nothing",
 }
-_SCALARS = ("int", "float", "bool")  # what text without quotes may be taken for
+_SCALARS = ("int", "float", "bool")  # types that text without quotes may be taken for
 _EXPECTED = re.compile(r"Expected `([a-z |]+)`(?: (>=|>|<=) ([\d.e+-]+))?(?:, got `([a-z]+)`)?")
 
 

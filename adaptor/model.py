@@ -18,7 +18,7 @@ from adaptor.resources import Need, Node, Part
 Allocation = Literal["explicit", "transparent", "mixed"]
 """Places where the tasks of a bag may run: formal requests, donated nodes, or both."""
 
-Preference = Literal["cheap", "balanced", "fast"]  # how aggressively to buy processors for a bag
+Preference = Literal["cheap", "balanced", "fast"]  # aggressiveness in buying processors for a bag
 
 UserChange = Literal[
     "budget changed", "cancelled", "retried", "paused", "resumed", "options changed", "pilots cancelled"
@@ -325,7 +325,7 @@ PILOT_TRANSITIONS: dict[PilotState, frozenset[PilotState]] = {
 class TaskState(enum.Enum):
     """The life of a task. `TASK_TRANSITIONS` says what follows what."""
 
-    __hash__ = object.__hash__  # that of Enum is Python, and felt where a million tasks change
+    __hash__ = object.__hash__  # Enum's own is Python, and felt where a million tasks change
 
     WAITING = "waiting"
     LEASED = "leased"

@@ -30,7 +30,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 LONGEST_ARGUMENT = 128 * 1024 - 1  # bytes: MAX_ARG_STRLEN of Linux less the NUL
 
-IMPLIED = Kind("", lambda text, _now: text)  # that of the field's type
+IMPLIED = Kind("", lambda text, _now: text)  # the kind of the field's type
 
 
 def plain_text(text: str) -> str:

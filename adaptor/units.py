@@ -146,7 +146,7 @@ def parse_instant(text: str, now: float) -> float:
         pass
     try:
         at = datetime.fromisoformat(written).timestamp()
-        datetime.fromtimestamp(at)  # as it will be shown
+        datetime.fromtimestamp(at)  # raises an error for a time that cannot be shown
         return at
     except (ValueError, OverflowError, OSError):
         raise ValueError(

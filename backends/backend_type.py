@@ -109,7 +109,7 @@ class BatchType(BackendType):
     """A batch scheduler whose partitions (or queues) share one reading of it."""
 
     has_partitions = True
-    package: str  # that has `backend.BACKEND`, and `describe_sites` and `check_site` in `discover`
+    package: str  # package with `backend.BACKEND`, and with `describe_sites` and `check_site` in `discover`
 
     def make(self, name: str, site: SiteConfig, state: Path, machine: Machine) -> Backend:
         (made,) = self.make_each(name, {"": site}, state, machine).values()

@@ -18,7 +18,7 @@ from adaptor.resources import TaskSize
 from backends.ceilings import Ceilings
 from backends.traits import Traits
 
-TAG_START = "adaptor-"  # what the tags of pilots begin with, of whatever daemon
+TAG_START = "adaptor-"  # common prefix of the tags of pilots of all daemons
 DAEMON_TAG = f"{TAG_START}daemon-"
 """Common prefix of the tags of jobs that run a daemon."""
 
@@ -153,7 +153,7 @@ class Backend(Traits, Protocol):
     def ceilings(self, partition: str = "") -> Ceilings | None:  # noqa: ARG002
         """The most that the scheduler lets a request have, polite or not; None: it does not say.
 
-        `partition`: as of `PilotOrder`.
+        `partition`: its name among the site's `partitions`; empty: the site has none.
         """
         return None
 

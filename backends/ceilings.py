@@ -47,7 +47,7 @@ class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
     least_gpus: Bound = FROM_NOTHING
 
     def allowed(self, together: tuple[SharedBound, ...] = ()) -> Allowed:
-        """The same as a queue state says it."""
+        """The ceilings in the form of a queue state."""
         return Allowed(
             max_proc=self.processors.value,
             max_tr=self.seconds.value,

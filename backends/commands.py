@@ -12,7 +12,7 @@ from backends.machines.here import HERE
 
 __all__ = ["CommandAnswer", "CommandHung", "Commands"]
 
-_NOT_RUNNABLE = (126, 127)  # how `env` ends where it cannot execute, or cannot find, the program
+_NOT_RUNNABLE = (126, 127)  # exit statuses of `env` if it cannot execute, or cannot find, the program
 
 
 _counting = threading.Lock()

@@ -20,7 +20,7 @@ _WHOLE = re.compile(r"\s*[+-]?[0-9]{1,19}\s*")
 
 def whole(text: str) -> int:
     """Raises ValueError: it is no integer, or larger than anything that a scheduler counts."""
-    if len(text) < 16 and text.isascii() and text.isdigit():  # what schedulers print
+    if len(text) < 16 and text.isascii() and text.isdigit():  # the usual case
         return int(text)
     if not _WHOLE.fullmatch(text) or abs(number := int(text)) > LARGEST:
         raise ValueError(f"{text[:40]!r} is no whole number of a sensible size")

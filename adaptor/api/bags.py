@@ -52,7 +52,7 @@ class Submit(Question[Submitted], frozen=True):
 
     bag: BagInput
     open: bool = False  # whether tasks may be appended later
-    key: Annotated[str, msgspec.Meta(max_length=200)] = ""  # as ClientKey; empty: none
+    key: Annotated[str, msgspec.Meta(max_length=200)] = ""  # a ClientKey; empty: none
     resume: bool = False
     """Whether tasks that earlier bags of this name have done, or still have to run, are left out."""
     owner: Annotated[str, msgspec.Meta(max_length=64)] = ""
@@ -211,7 +211,7 @@ class Retry(Question[int], frozen=True):
 
     bags: list[int]
     tasks: list[TaskNumber] | None = None  # only these tasks
-    needs: OwnNeeds | None = None  # what replaces theirs; None in it: as before
+    needs: OwnNeeds | None = None  # needs in place of theirs; None in it: as before
     options: OptionChanges = OptionChanges()  # of their bags
 
 

@@ -40,7 +40,7 @@ class RemovedPilotView(msgspec.Struct, frozen=True, kw_only=True):
     reserved: float  # credits
     submitted: Time
     started: Time | None  # None: it is not known to have started
-    due: Time  # when it has certainly ended, and is settled
+    due: Time  # time at which it has certainly ended, and is settled
 
 
 class CreditsView(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,4 +68,4 @@ class SettleSite(Question[int], frozen=True):
     writes = True
 
     site: str
-    ended: float | None = None  # when they ended, epoch seconds; None: by what the daemon knows
+    ended: float | None = None  # epoch seconds of their end; None: by what the daemon knows

@@ -11,8 +11,8 @@ class JournalView(msgspec.Struct, frozen=True, kw_only=True):
     """The journal's size and age."""
 
     size: int  # bytes of the file, and of what is not yet written into it
-    bags: int  # those that are kept
-    oldest: Time | None  # when the oldest of them was submitted, epoch seconds
+    bags: int  # number of kept bags
+    oldest: Time | None  # submission of the oldest of them, epoch seconds
     keep: float | None  # seconds for which bags are kept after their end; None: until they are forgotten
     compacting: bool  # whether rows of forgotten bags are still being removed
 

@@ -44,7 +44,7 @@ class PlannedRequest(msgspec.Struct, frozen=True):
     site: str
     p: int
     tr: WholeSeconds
-    start: Time | None  # as planned by time limits; None: the heuristic does not look
+    start: Time | None  # start by the time limits; None: the heuristic does not look
     reason: str
 
 
@@ -62,7 +62,7 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     """Choices of a quote, from the cheapest slots to the fastest. Empty: no price is set, or no runtimes are
     known."""
     known: bool = False  # whether earlier bags tell enough for a quote without a sample
-    earlier: list[str] = []  # what earlier bags of the same kinds say, a sentence each
+    earlier: list[str] = []  # facts from earlier bags of the same kinds, a sentence each
     problems: dict[str, str]  # by site: why its queue could not be read
 
 
@@ -114,8 +114,8 @@ class StartView(msgspec.Struct, frozen=True, kw_only=True):
 
     site: str
     partition: str = ""  # by its name at the site, where requests choose one; empty: the site has only one
-    observed: Time | None  # when its queue was read; None where it could not be
-    at: Time | None = None  # when the request is made; None: of a job that is there already
+    observed: Time | None  # time of the reading of its queue; None: it could not be read
+    at: Time | None = None  # time of the request; None: of a job that is there already
     processors: int | None = None
     tr: Seconds | None = None
     memory: Bytes | None = None  # of each node
@@ -128,7 +128,7 @@ class StartView(msgspec.Struct, frozen=True, kw_only=True):
     scheduler: Time | None = None  # the scheduler's own estimate of a job's start; None: it has none
     reason: str = ""  # why it starts then, one sentence
     choices: list[StartChoice] = []  # a shorter and a narrower request that start sooner
-    remarks: list[str] = []  # what the answer leaves out
+    remarks: list[str] = []  # facts that the answer leaves out
     record: StartRecord | None = None  # None: too little is known
     map: StartMap | None = None  # None: it was not asked for, or there is nothing to draw
     never: str = ""  # empty, or why no such request can ever start there
@@ -150,5 +150,5 @@ class GetStart(Question[list[StartView]], frozen=True, kw_only=True):
     job: str = ""
     site: str = ""  # empty: all
     partition: str = ""  # empty: all of the site
-    at: Time | None = None  # when the request is made; None: now
+    at: Time | None = None  # time of the request; None: now
     map: bool = False  # instead of a request or a job: all sizes and walltimes

@@ -27,7 +27,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks of each bag that must succeed before more start, at least."""
     read_only: bool = False
     all_bags: bool = False  # whether it may read the bags of others too
-    until: Time | None = None  # when it ends; its bags go on
+    until: Time | None = None  # its end; its bags go on
 
 
 class KeyView(msgspec.Struct, frozen=True, kw_only=True):

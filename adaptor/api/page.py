@@ -81,7 +81,7 @@ class BusyTime(msgspec.Struct, frozen=True, array_like=True):
 class Picture(msgspec.Struct, frozen=True):
     queues: list[QueuePicture]
     learned: list[LearnedRuntime]
-    running: list[AttemptSpan]  # those that have run longest, at most 2,000
+    running: list[AttemptSpan]  # the attempts that have run longest, at most 2,000
 
 
 class GetPicture(Question[Picture], frozen=True):

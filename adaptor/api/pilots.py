@@ -35,7 +35,7 @@ class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
     used: Seconds  # processor-seconds of attempts that were recorded as a result
     wasted: Seconds  # processor-seconds that it held without that
     workers: int  # workers connected now
-    note: str  # what the user should know of it now, for instance that no worker has reached the daemon
+    note: str  # news for the user, for instance that no worker has reached the daemon
     expected: Time | None = None
     """Expected start of a queued pilot; None: unknown, or it has started."""
 
@@ -82,7 +82,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     subject: str  # `pilot 12`, `bag 3` or the site's name
     kind: ExplanationKind
     text: str  # one sentence with the numbers
-    bags: list[int] = []  # that it is about; empty: its pilot, or all of its site
+    bags: list[int] = []  # bags that it concerns; empty: its pilot, or all of its site
 
 
 class Why(msgspec.Struct, frozen=True):

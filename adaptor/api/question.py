@@ -74,8 +74,8 @@ class KeyAccess(Enum):
     """Questions that a key with a grant (`api/grants.py`) may ask."""
 
     CLOSED = "closed"
-    PUBLIC = "public"  # what says nothing of bags
-    READ = "read"  # what shows bags: its own, which the question names
+    PUBLIC = "public"  # questions whose answers say nothing of bags
+    READ = "read"  # questions that show bags: its own, which the question names
     CHANGE = "change"  # the same, and the journal keeps a line of it; not with a grant that is read-only
 
 

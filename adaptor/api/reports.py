@@ -22,7 +22,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     paid: float  # processor-seconds held by pilots
     used: float  # by attempts of this bag that were recorded as a result
     used_by_others: float = 0.0  # the same of other bags in these pilots
-    others: list[int] = []  # those bags; the journal may have forgotten more
+    others: list[int] = []  # ids of those bags; the journal may have forgotten more
     wasted: float
     turnaround: float | None  # from submission to the last result; None while the bag runs
     first_result: float | None  # from submission to the first result
@@ -35,7 +35,7 @@ class MeasuredView(msgspec.Struct, frozen=True, kw_only=True):
     Tasks with needs of their own, or that ran out of memory, are left out.
     """
 
-    task: TaskSize  # what each was given
+    task: TaskSize  # resources that each was given
     sites: list[str]  # on which they may run; empty: any
     done: int
     wall: float  # of all results together
@@ -60,7 +60,7 @@ class BagReport(msgspec.Struct, frozen=True, kw_only=True):
     first_forecast: FirstForecastView | None = None
     """First forecast of the bag; None: none was made, as for all bags that share their pilots."""
     forecast_record: Record | None = None  # of all bags; None: this one has no forecast
-    advice: list[str] = []  # what would have been better to ask for, where that was asked
+    advice: list[str] = []  # better options, if advice was asked for
 
 
 class GetReport(Question[BagReport], frozen=True):

@@ -61,15 +61,15 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     running: int
     processors: int | None  # in service at the site; None while its queue was never read
     gpus: list[GpuTotals] = []
-    observed: Time | None  # when the queue was last read; it is, while tasks wait
+    observed: Time | None  # time of the last reading of the queue; it is read while tasks wait
     problem: str  # empty, or why the site cannot be used now
     since: Time | None = None  # since when it has not answered; None: it does, or is not asked
     held: int = 0  # processors of own pilots that run
     late: Seconds | None = None
     """Seconds by which requests have lately started later than predicted; None before the first."""
-    partitions: list[PartitionView] = []  # those among which requests choose; empty: the site has only one
+    partitions: list[PartitionView] = []  # partitions to choose among; empty: the site has only one
     donation: DonationView | None = None  # None: no node was ever donated there, and none is to be
-    policy: str = ""  # what the operator of the login node allows there; empty: nothing is said
+    policy: str = ""  # policy of the operator of the login node; empty: none
 
 
 class GetSites(Question[list[SiteView]], frozen=True):
@@ -91,7 +91,7 @@ class SlotView(msgspec.Struct, frozen=True, kw_only=True):
     processors: int
     p: int | None  # None where no request fits into it
     tr: WholeSeconds | None
-    tasks: int | None = None  # that run in that request at the same time; None: for no task in particular
+    tasks: int | None = None  # tasks at the same time in that request; None: for no task in particular
 
 
 class SlotsView(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +99,7 @@ class SlotsView(msgspec.Struct, frozen=True, kw_only=True):
 
     site: str
     partition: str = ""  # by its name at the site, where requests choose one; empty: the site has only one
-    observed: Time | None  # when its queue was read; None where it could not be
+    observed: Time | None  # time of the reading of its queue; None: it could not be read
     processors: int  # in service at the site
     gpus: list[GpuTotals] = []
     task: TaskSize | None = None  # for tasks of which size the slots are; None: of one processor

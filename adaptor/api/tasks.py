@@ -23,8 +23,8 @@ class TaskInput(msgspec.Struct, frozen=True, array_like=True):
     cancelled, so is this task."""
     after_any: tuple[int | str, ...] = ()  # the same of tasks that must have ended, however
     call: bytes | None = None
-    """A pickled call in place of the command, which is then its name for people; see `protocol.calls`."""
-    needs: OwnNeeds | None = None  # what it needs in place of what its bag says; None: nothing
+    """A pickled call in place of the command, which is then its name for people (`protocol.calls`)."""
+    needs: OwnNeeds | None = None  # needs in place of those of its bag; None: none
     line: int = 0  # the line of its file, if that does not follow from its number; 0: it does
 
 
@@ -47,7 +47,7 @@ class Stage(Question[int], frozen=True):
     key: ClientKey
     first: TaskNumber  # the number of the first of them
     tasks: list[TaskInput]
-    taken: tuple[TaskNumber, ...] = ()  # as of `BagInput`
+    taken: tuple[TaskNumber, ...] = ()  # ids as in `BagInput`
 
 
 class Appended(msgspec.Struct, frozen=True):
@@ -102,7 +102,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     name: str | None
     state: StateName  # waiting, running, done, failed or cancelled
     command: str
-    attempts: int  # that were started, replicas among them
+    attempts: int  # attempts that were started, replicas among them
     replicas: int = 0
     """Attempts in addition to the one that counts: a second one on an idle processor, or one thought to be
     lost."""

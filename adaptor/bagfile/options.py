@@ -57,7 +57,7 @@ def _implied_kind(hint: Any) -> Kind:
 
 OPTIONS: tuple[Option, ...] = (*options_of(BagSpec), *options_of(BagInput))
 _BY_KEY = {key: option for option in OPTIONS for key in (option.key, option.field)}
-KEYS = frozenset(_BY_KEY)  # what `parse_option` knows
+KEYS = frozenset(_BY_KEY)  # names that `parse_option` knows
 
 
 def parse_option(key: str, text: str, now: float) -> tuple[str, Any]:

@@ -17,7 +17,7 @@ SOME_TASKS_FAILED = 3
 HALTED = 4
 TIME_UP = 124
 INTERRUPTED = 130
-BROKEN_PIPE = 1  # as in click
+BROKEN_PIPE = 1  # click's exit code
 
 
 def exit_code(bags: Sequence[api.BagView]) -> int:

@@ -22,7 +22,7 @@ from adaptor.protocol.state_directory import state_directory
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
 SHOWN = 2.0  # seconds between two snapshots on a display
-_MOST_BAGS = 1000  # that one question can name
+_MOST_BAGS = 1000  # bags that one question can name
 _JOB_PAUSE = 2.0  # seconds between two questions while the next job of the daemon waits in the queue
 
 
@@ -31,7 +31,7 @@ class Overview(msgspec.Struct, frozen=True):
 
     time: float
     bags: list[api.BagView]
-    pilots: list[api.PilotRecord]  # those in the system
+    pilots: list[api.PilotRecord]  # pilots in the system
 
     @property
     def ended(self) -> bool:

@@ -110,7 +110,7 @@ class DaemonConnection:
         self._channel: Channel | None = None
         self._address = ""
         self._arrived: deque[bytes] = deque()
-        self._posted: api.Question[Any] | None = None  # what was sent ahead of `ask`
+        self._posted: api.Question[Any] | None = None  # question that was sent ahead of `ask`
         self._unsent = b""
         self._follows = False  # whether the daemon goes on to answer the last question
 
@@ -427,7 +427,7 @@ class Outage:
         self._patience = PATIENCE if patience is None else patience
         self._was_there = was_there
         self._say = say
-        self._since: float | None = None  # when it began (monotonic); None: the daemon answers
+        self._since: float | None = None  # begin of the outage (monotonic); None: the daemon answers
         self._pause = _FIRST_PAUSE
         self._told = False
 

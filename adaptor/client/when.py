@@ -61,9 +61,10 @@ def when(
 def start_map(
     *, site: str = "", partition: str = "", at: float | None = None, config: str | None = None
 ) -> list[api.StartView]:
-    """Starts of all sizes and walltimes, from one reading of each queue; arguments as of `when`.
+    """Starts of all sizes and walltimes, from one reading of each queue. Arguments and errors are those of
+    `when`.
 
-    Raises UsageError, AdaptorError: as `when` does.
+    Raises UsageError, AdaptorError.
     """
     return read(api.GetStart(map=True, site=site, partition=partition, at=at), config)
 
@@ -76,7 +77,7 @@ def request_of(
     gpus: int,
     gpu_type: str,
 ) -> AskedRequest:
-    """Arguments as of `when`. Raises UsageError: one of them has no such value."""
+    """The request by the arguments of `when`. Raises UsageError: one of them has no such value."""
     try:
         size = None if memory is None else parse_size(memory)
         return AskedRequest(

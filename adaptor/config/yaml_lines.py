@@ -72,7 +72,7 @@ class _BoundedLoader(yaml.SafeLoader):
         super().__init__(text)
         self._nodes = 0
         self._depth = 0
-        self.at: yaml.Mark | None = None  # where the node begins whose value was made last
+        self.at: yaml.Mark | None = None  # begin of the node whose value was made last
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         self._nodes += 1

@@ -75,7 +75,7 @@ class Offer(msgspec.Struct, frozen=True):
         return f"{self.place.name} ({self.throughput * 3600:.3g} tasks an hour, {begin})"
 
 
-Plan = Callable[[PlanningView, list[Place], Wanted], Made]  # how a heuristic plans for a demand
+Plan = Callable[[PlanningView, list[Place], Wanted], Made]  # a heuristic's plan for a demand
 
 
 def by_free_slots(heuristic: Heuristic, among: Callable[[list[Place], Wanted, dict[str, str]], Made]) -> Plan:

@@ -78,7 +78,7 @@ class Core:
         self.sites: dict[str, SiteMemory] = {}
         """All sites, by name: they share the broker, so each decides with an eye on the others."""
         self.wakes: dict[str, asyncio.Event] = {}  # by site: set, and it steps soon
-        self.decided = Memory()  # what the last decision of any site leaves for the next one
+        self.decided = Memory()  # memory from the last decision of any site to the next one
         self.deciding = asyncio.Lock()
         """One site decides at a time, so that each sees what the others are about to submit."""
         self.losses: dict[int, AttemptOutcome] = {}
@@ -102,7 +102,7 @@ class Core:
             self.earlier.recall(self.broker)
             self.grants = Grants(self.journal)
             self.treasury = Treasury(self.journal, self.terms, self._costs, self.now, self.grants)
-            self.treasury.settle(self.ledger.open_pilots)  # those that ended unnoticed
+            self.treasury.settle(self.ledger.open_pilots)  # pilots that ended unnoticed
             self.forecast_kept = self.journal.read(bags_with_forecast)  # bags whose first forecast is kept
             self._scores: dict[Kind, list[float]] | None = self.journal.read(past_scores)
             """Scores of earlier forecasts; None: bags have ended since they were read."""

@@ -22,7 +22,7 @@ from adaptor.protocol.keys import Keys
 from adaptor.protocol.listener import Caller, ConnectionRoom, Listener, addresses, interface_of, listen
 
 _OWN = 48  # descriptors of the journal, the log, the loop and the sockets themselves
-_OF_A_SITE = 20  # those of commands under way, and of links to its machine
+_OF_A_SITE = 20  # descriptors of commands under way, and of links to its machine
 _SILENT, _BEGUN = 512, 512  # of the workers' port, at most
 _FEW = 8
 _FEWEST_CLIENTS, _MOST_CLIENTS = 4, 256
@@ -335,11 +335,11 @@ def write_key_access(directory: Path, name: str, own: access.Credentials | None 
 
 
 def write_site_access(directory: Path, keys: Keys, site: str, addresses: tuple[str, ...]) -> Path:
-    """Write how the workers of one site reach the daemon; those that run read it again when it is silent.
+    """Write the access file of a site's workers; running ones read it again when the daemon is silent.
 
     Args:
         directory: the state directory.
-        addresses: see `Access.addresses`.
+        addresses: `tcp://host:port` or `spool:///directory`, the likeliest first.
     """
     path = directory / access.worker_access(site)
     access.write_access(path, site_access(keys, addresses))

@@ -63,7 +63,7 @@ class Withheld(msgspec.Struct, frozen=True):
     """The last reason for not submitting a request, so that it is said once."""
 
     text: str = ""
-    row: int | None = None  # where it stands in the journal
+    row: int | None = None  # row in the journal
 
 
 class Site:
@@ -91,7 +91,7 @@ class Site:
         self.config = config
         self.backend = backend
         self.core = core
-        self.machine = machine  # where its scheduler's commands run and its pilots' files lie
+        self.machine = machine  # machine of its scheduler's commands and its pilots' files
         self.tag_prefix = f"adaptor-{core.journal.instance}.{name}."
         """Common prefix of the tags of its pilots; pilots of other sites have another."""
         self.remote_folder: RemoteFolder | None = None  # of a site behind ssh: its folder there
@@ -180,7 +180,8 @@ class Site:
         return answer
 
     async def look(self, *, patient: bool = True) -> QueueState | None:
-        """The queue as the scheduler says; None and `patient` as in `ask`."""
+        """The queue as the scheduler shows it; None: it does not answer. `patient`: whether it is asked even
+        if it did not answer the question before."""
         queue = await self.ask(self.backend.queue_state, patient=patient)
         backend = self.backend
         self.memory.know_scheduler(

@@ -79,7 +79,7 @@ class WorkerEndpoint:
         self._sites = sites
         self._stall = stall
         self._background = Background()
-        self._looked: float | None = None  # when it last looked for silent workers, epoch seconds
+        self._looked: float | None = None  # epoch seconds of the last look for silent workers
         self._awake_since = float("-inf")
         self._estimates: dict[tuple[int, str], float] = {}
         """By bag and site: the estimated runtime for which the site was woken last."""

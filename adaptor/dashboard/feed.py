@@ -83,7 +83,7 @@ class Feed:
         try:
             found = sections(await asyncio.to_thread(gather))
         except Exception:
-            log.exception("the page could not be gathered")  # those who look see how old theirs is
+            log.exception("the page could not be gathered")  # readers of the page see the age of theirs
             return
         async with self._changed:
             self._sections = found

@@ -63,7 +63,7 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     live: bool  # whether the daemon answered
     bags: list[api.BagView]
     record: Record | None
-    pilots: list[api.PilotRecord]  # those in the system
+    pilots: list[api.PilotRecord]  # pilots in the system
     sites: list[api.SiteView]
     queues: list[QueuePicture]
     credits: api.CreditsView

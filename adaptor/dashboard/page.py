@@ -55,7 +55,7 @@ class SitePicture(msgspec.Struct, frozen=True, kw_only=True):
     processors: int
     begin: float
     end: float
-    past: list[tuple[float, int]]  # what others held, as this page saw it: `(time, processors)`
+    past: list[tuple[float, int]]  # processors of others, as this page saw them: `(time, processors)`
     steps: list[api.QueueStep]
     boxes: list[PilotBox]
 

@@ -122,7 +122,7 @@ class PastUse:
             return
         running = queue.steps[0].running
         if len(noted) > 1 and noted[-1][1] == noted[-2][1] == running:
-            noted.pop()  # what did not change needs only its first and its last look
+            noted.pop()  # without a change, the first and the last look are enough
         noted.append((queue.observed, running))
         del noted[:-_MOST_NOTED]
 
@@ -141,7 +141,7 @@ def site_pictures(
     queues = list(queues)
     first = {queue.site: queue.partition for queue in reversed(queues)}
     there: dict[tuple[str, str], list[api.PilotRecord]] = defaultdict(list)
-    for pilot in pilots:  # those on donated nodes name no partition
+    for pilot in pilots:  # pilots on donated nodes name no partition
         there[pilot.site, pilot.partition or first.get(pilot.site, "")].append(pilot)
     return [
         _site_picture(

@@ -41,8 +41,8 @@ class DonationMemory:
         """Submissions for any donated node in a row that failed."""
         self.reason = ""
         """Why no more nodes are used for now; empty: nothing waits, or nothing stands in the way."""
-        self.observed: float | None = None  # when the nodes were last seen
-        self.reports: Sequence[NodeReport] | None = ()  # as of this step; None: the scheduler does not answer
+        self.observed: float | None = None  # epoch seconds of the last look at the nodes
+        self.reports: Sequence[NodeReport] | None = ()  # reports of this step; None: no answer
         self.asked = False  # whether anybody has asked for the nodes in this step
         self._refusals: dict[str, Backoff] = defaultdict(lambda: Backoff(first=30, most=900))
         self._stuck: dict[str, Backoff] = {}

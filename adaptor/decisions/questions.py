@@ -76,7 +76,7 @@ class RequestChanged(msgspec.Struct, frozen=True):
 
     pilot: Pilot
     asked: Request
-    """The same as the scheduler takes it."""
+    """The changed request in the form that the scheduler takes."""
     reason: str | None = None
     """Why it asks for that; None: as before."""
 

@@ -182,7 +182,7 @@ def pilot_start(pilot: Pilot, now: float) -> float:
 
 def expected_end(bag: BagFacts, ledger: Statements, site: SiteFacts, pilot: Pilot, now: float) -> float:
     """Epoch seconds at which a pilot ends unless there is a reason to go on."""
-    with_unit = ends_with_units(bag, ledger, site) and bag.spec.deadline is None  # which is a reason
+    with_unit = ends_with_units(bag, ledger, site) and bag.spec.deadline is None  # a reason to go on
     ends = unit_end(ledger, site, pilot, now) if with_unit else None
     return pilot_start(pilot, now) + pilot.granted if ends is None else ends
 

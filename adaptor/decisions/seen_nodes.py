@@ -35,7 +35,7 @@ class SeenNodes:
         self.by_name: dict[str, NodeReport] = {}
         self._since: dict[str, float] = {}
         self._periods: dict[float, _Period] = {}  # by their beginning
-        self._at: float | None = None  # when the nodes were looked at last; None: not since `begin_anew`
+        self._at: float | None = None  # epoch seconds of the last look; None: none since `begin_anew`
 
     def copy(self) -> SeenNodes:
         """The same, to go its own way from here on."""

@@ -74,11 +74,11 @@ class SiteMemory:
         """Rules by which requests are shaped, by present knowledge: the pad is longer than configured if the
         start-up of pilots was seen to take longer."""
         self.limits_known = limits_known
-        self.pilots = PilotTable()  # those in the system
+        self.pilots = PilotTable()  # pilots in the system
         self.queue: QueueState | None = None
         """The queue as read for this step; None: nothing waits, or the scheduler does not answer."""
-        self.seen: QueueState | None = None  # as last read, however long ago that was
-        self._doubts: set[str] = set()  # those that were explained already
+        self.seen: QueueState | None = None  # last reading, however long ago that was
+        self._doubts: set[str] = set()  # doubts that were explained already
         self.problem = ""  # why the scheduler does not answer; empty: it does
         self.problem_since: float | None = None  # since when it has not answered; None: it does
         self.asked_since: float | None = None
@@ -102,7 +102,7 @@ class SiteMemory:
         self._submitting: dict[int, SubmitRequest] = {}
         """By `id`: requests that are decided and not yet submitted."""
         self.waits = waits or WaitLearner()
-        self.jobs = RunShares() if jobs is None else jobs  # which shares of their time limits local jobs run
+        self.jobs = RunShares() if jobs is None else jobs  # shares of their time limits that local jobs run
         donation = settings.donation
         self.donation = DonationMemory(donation.rules, nodes or SeenNodes(), now) if donation else None
         """Memory of the donation; None: the site donates no nodes."""

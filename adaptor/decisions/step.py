@@ -249,7 +249,7 @@ class Step:
         if pilot.state is PilotState.WITHDRAWN and not pilot.node and pilot.array is None:
             site.submissions.take_back(pilot.submitted)
         yield from self._ask(PilotChanged(pilot, tuple(lost)))
-        if pilot.state is not PilotState.WITHDRAWN:  # that was explained with the decision
+        if pilot.state is not PilotState.WITHDRAWN:  # its end was explained with the decision
             if pilot.array is None:
                 yield from self._ask(Explain("ended", told_end(pilot), pilot.id))
             else:

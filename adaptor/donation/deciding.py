@@ -111,7 +111,7 @@ class _Step:
             return [], _CLOSED
         useful = sorted(
             place
-            for place in self._idle  # those that stay ours long enough, by the plan and the hours
+            for place in self._idle  # nodes that stay ours long enough, by the plan and the hours
             if self._rules.choose == "all" or self._end(place[-1]) - self._now > self._rules.useful_time
         )
         allowed = len(self._idle) - self._rules.reserve_nodes

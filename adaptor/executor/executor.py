@@ -181,7 +181,7 @@ class Executor(StandardExecutor):
         return self._submit(name_of(fn), (fn, args, kwargs), terms)
 
     def _submit(self, name: str, call: Call, terms: CallTerms) -> CallFuture[Any]:
-        """`name`: what people see of it."""
+        """Submit a call. `name`: its name for people."""
         future: CallFuture[Any] = CallFuture(self._session.cancel)
         try:
             task = task_of(name, call, self._session.folder, terms)

@@ -51,7 +51,7 @@ Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 def task_of(name: str, call: Call, folder: Path, terms: CallTerms) -> TaskInput:
     """The task that makes a call; functions and classes of `__main__` go by value.
 
-    `name`: what people see of it.
+    `name`: its name for people.
 
     Raises Exception: what pickling raised; OSError: the file of a large call cannot be written.
     """

@@ -116,7 +116,7 @@ class Session:
         self._initializer = initializer
         self._news = threading.Condition()
         self._unsent: deque[tuple[CallFuture[Any], TaskInput]] = deque()
-        self._batch: AppendCalls | None = None  # what the daemon has not answered yet
+        self._batch: AppendCalls | None = None  # calls that the daemon has not answered yet
         self._post: Callable[[AppendCalls], None] | None = None
         """Sends a batch ahead of the thread that waits for the answer."""
         self._sent: dict[int, tuple[CallFuture[Any], str]] = {}

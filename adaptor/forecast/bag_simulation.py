@@ -25,7 +25,7 @@ from adaptor.runtimes.sums import RuntimeSums
 MOST_SLOTS = 16  # slots that are followed one by one
 _CHUNKS = 2  # parts in which a slot takes its share of what waits
 _MOST_STEPS = 600  # ends of tasks that are followed; from then on the bag goes on as it did until then
-_MOST_ASKED = 12  # how often requests are considered; from then on the bag goes on as it did until then
+_MOST_ASKED = 12  # considerations of requests; from then on the bag goes on as it did until then
 _HIGHER = 1.3  # growth of the estimated runtime at which requests are considered again
 _PACED = 0.6  # the share of the waiting tasks at which a bag with aims may request again
 _OF_A_GROUP = 8  # tasks of slots that count as one of which the longest is looked for at the end, at most

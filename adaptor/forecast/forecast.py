@@ -29,7 +29,7 @@ from adaptor.runtimes.possible import RuntimeCases, Runtimes
 DRAWS = 60
 _FUTURES = 8  # futures of the queues that are drawn, at most
 _JOBS = 2000  # jobs in all futures together, about: more would take too long
-_CRAFTS = 40  # how often requests are crafted beyond the first time in each future
+_CRAFTS = 40  # craftings of requests beyond the first time in each future
 _LOOKED_AT = 50  # running tasks whose rest is drawn one by one, at most
 _UNSEEN = Course(math.inf, math.inf)
 FIRST = 30  # finished tasks before the cost of a bag is worth its name

@@ -295,7 +295,7 @@ class SitesFuture:
     """All sites in one future; a `Supply` of one course at a time."""
 
     def __init__(self, known: KnownBag, sites: Sequence[SiteFuture], crafts: Iterator[object]) -> None:
-        """`crafts`: as of `SiteFuture.asked`."""
+        """`crafts`: one item for each time that requests may still be crafted for the forecast."""
         self._known, self._sites, self._crafts = known, sites, crafts
         self._turn = 0
         self._buyer: Buyer | None = None

@@ -42,7 +42,7 @@ def start_of(
     foreseen.
 
     Args:
-        node: as in `request_at`.
+        node: processors of a node where only whole nodes are given; else 1.
     """
     request: StartRequest = request_at(AskedRequest(processors=processors, tr=tr), queue, node)
     return None if why_never(request, queue) else futures.request(request, at).start

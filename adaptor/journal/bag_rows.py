@@ -37,7 +37,7 @@ class TaskRows(msgspec.Struct, frozen=True):
 def task_rows(tasks: Sequence[TaskInput], first: int = 0, known: Known = lambda _: {}) -> TaskRows:
     """Rows of new tasks; those of a new bag can be prepared in any thread.
 
-    `first` and `known` as of `task_links.resolved`.
+    `first`: the number of the first task; `known`: numbers of earlier tasks by their ids.
 
     Raises UsageError: a task names a parent that cannot be, or an id that is taken.
     """
@@ -121,7 +121,7 @@ def insert_rows(db: sqlite3.Connection, bag: int, rows: Iterable[TaskRow]) -> No
 def take_staged(db: sqlite3.Connection, bag: int, total: int, *, gated: bool) -> None:
     """Give a new bag the tasks that came before it; the caller has begun a transaction.
 
-    `gated` as of `insert_tasks`.
+    `gated`: all are blocked, because the bag runs after others.
     """
     if gated:
         db.execute("UPDATE task SET state = ? WHERE bag = ?", (_BLOCKED, bag))

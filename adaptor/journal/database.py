@@ -280,7 +280,7 @@ def sync(path: Path) -> None:
             os.fsync(log)
         finally:
             os.close(log)
-    except FileNotFoundError:  # where WAL is refused, each commit waits for the disk
+    except FileNotFoundError:  # without WAL, each commit waits for the disk
         return
     except OSError as error:
         raise JournalError(f"{path}: the journal cannot be used: {error.strerror}") from error

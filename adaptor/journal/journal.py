@@ -195,7 +195,7 @@ class Journal:
     ) -> bag_rows.AppendedTasks:
         """Write more tasks of an open bag, once: a repetition with the same key changes nothing.
 
-        `gated` as of `add_bag`.
+        `gated`: they are blocked, because the bag runs after others.
 
         Raises:
             UnknownBagError: there is no such bag.
@@ -224,7 +224,7 @@ class Journal:
     ) -> bag_rows.AppendedTasks:
         """Write more tasks, whose program has numbered them, once: those that are there stay as they are.
 
-        `gated` as of `add_bag`.
+        `gated`: they are blocked, because the bag runs after others.
 
         Raises:
             UnknownBagError: there is no such bag.
@@ -327,7 +327,8 @@ class Journal:
     def change_request(
         self, pilot: int, request: Request, predicted_start: float | None, reason: str | None, also: _Also
     ) -> None:
-        """Write down what a queued pilot asks for now; `also` as in `add_pilot`. `reason` None: as it was."""
+        """Write the present request of a queued pilot; `also` writes in the same transaction. `reason` None:
+        as before."""
         with self.transaction() as db:
             db.execute(
                 "UPDATE pilot SET p = ?, tr = ?, least = ?, predicted_start = ?, reason = COALESCE(?, reason)"

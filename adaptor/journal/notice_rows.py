@@ -23,7 +23,7 @@ class Notice(msgspec.Struct, frozen=True):
     bag: int
     event: str
     channel: str
-    text: str  # what is said of the event besides the bag's counts; may be empty
+    text: str  # text on the event besides the bag's counts; may be empty
 
 
 def add_notice(db: sqlite3.Connection, notice: Notice, now: float) -> None:

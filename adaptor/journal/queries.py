@@ -72,7 +72,8 @@ def answer(
     ledger: Ledger | None = None,
     live: Live = OFFLINE,
 ) -> A:
-    """The answer by the journal, for a question that says `kept`; arguments as of `QueryContext`.
+    """The answer by the journal, for a question that says `kept`; `now`: epoch seconds; `ledger` None: it is
+    made of the journal's entries.
 
     Raises UsageError: the question names something that is not there.
     """

@@ -127,7 +127,7 @@ def memory_needed(
 ) -> int | None:
     """Bytes for each task of a bag, with a margin; None: the peaks of too many of its tasks are unknown.
 
-    `records` as of `earlier_tasks`; memory does not depend on the site.
+    `records`: by key of a kind and by site, the newest bag first; memory does not depend on the site.
     """
     most = unknown = 0
     for kind in kinds:

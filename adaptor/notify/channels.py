@@ -38,7 +38,7 @@ def mail(title: str, body: str) -> bytes:
     return bytes(message)
 
 
-MARK = "@"  # what the path of a file with URLs begins with, in the place of a channel's name
+MARK = "@"  # begin of the path of a file with URLs, in the place of a channel's name
 ME = "me"
 """The name of the channel that sends mail to the user by `sendmail`, unless the configuration has one."""
 _MOST = 64 * 1024  # bytes

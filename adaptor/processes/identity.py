@@ -13,7 +13,7 @@ class Identity(TypedDict):
     host: str
     boot: str  # the kernel's id of this boot
     pid: int
-    ticks: int  # when it started, in clock ticks since boot
+    ticks: int  # start, in clock ticks since boot
 
 
 class Process(NamedTuple):
@@ -22,7 +22,7 @@ class Process(NamedTuple):
     pid: int
     parent: int
     session: int
-    ticks: int  # when it started, in clock ticks since boot
+    ticks: int  # start, in clock ticks since boot
 
 
 def host() -> str:

@@ -48,7 +48,7 @@ class ConnectionRoom(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers of connections that a listener holds at a time; each connection costs one descriptor."""
 
     proven: int
-    silent: int  # that have not sent a byte yet
+    silent: int  # connections that have not sent a byte yet
     begun: int
     """Connections that have begun their handshake. Each takes some 45 KB; hundreds of workers may start at
     once."""
@@ -118,7 +118,7 @@ class Listener:
         self._make = make
         # Since when each is waited for, in the loop's seconds; the oldest first.
         self._silent: dict[Caller, float] = {}
-        self._begun: dict[Caller, float] = {}  # those that have sent something
+        self._begun: dict[Caller, float] = {}  # callers that have sent something
         self._next: tuple[socket.socket, str] | None = None  # accepted, and waiting for a place
         self._proven: set[Caller] = set()
         self._tasks: set[asyncio.Task[None]] = set()

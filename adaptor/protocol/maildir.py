@@ -108,7 +108,7 @@ class SpoolConnection(msgspec.Struct, frozen=True):
 
     pilot: int
     token: str
-    n: int  # how many connections the worker has opened, this one included
+    n: int  # number of connections that the worker has opened, this one included
 
     @property
     def name(self) -> str:

@@ -64,15 +64,15 @@ class BagContext(msgspec.Struct, frozen=True, array_like=True):
     of a task on `<task>.<attempt>.out`, `<task>.<attempt>.err` (`adaptor/outputs/packing.py`). Empty files
     are removed."""
     environment: dict[str, str]
-    task: TaskSize = TaskSize()  # what one task needs
+    task: TaskSize = TaskSize()  # resources that one task needs
     bind: bool = True  # whether each task is bound to its processors
     timeout: float | None = None
     """Seconds after which a task is ended; None: no limit, or one that is not known yet."""
-    signal: EarlySignal | None = None  # what a task gets before its pilot's end
+    signal: EarlySignal | None = None  # signal to a task before its pilot's end
     script: BatchScript | None = None
     """Script of which its tasks run a copy, with the arguments behind the first word of their commands."""
     output_files: str = "each"  # `each`, `packed` or `none`, as in `BagSpec`
-    interpreter: Interpreter | None = None  # what runs its calls
+    interpreter: Interpreter | None = None  # interpreter of its calls
     limit_memory: bool = False
     """Whether the worker ends a task that holds more memory than it needs by its size."""
     umask: int | None = None  # of its tasks and of the files of their output; None: the worker's
@@ -93,7 +93,7 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
     """Whether another node runs the command: this one is kept for it until the lease is aborted."""
     call: bytes | None = None
     """A pickled call, which a Python process of the bag's interpreter runs in place of the command."""
-    task: TaskSize | None = None  # what it needs; None: as its bag says
+    task: TaskSize | None = None  # resources that it needs; None: as its bag says
     timeout: float | None = None  # seconds after which it is ended; None: as its bag says
     among: Count = 0  # it starts only while fewer attempts of its bag run at this worker; 0: no limit
 
@@ -156,7 +156,7 @@ class Hello(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     deadline: float  # epoch seconds at which the pilot ends
     holding: list[AttemptKey] = []
     """All leases of the worker, started or not, without those in `unacknowledged`."""
-    started: list[AttemptKey] = []  # those of `holding` that run
+    started: list[AttemptKey] = []  # attempts of `holding` that run
     unacknowledged: list[Result] = []
 
 

@@ -33,8 +33,8 @@ _SPREADS = {0.05: 0.5, 0.1: 1.0, 0.2: 1.5, 0.35: 2.0, 0.5: 2.0, 0.7: 1.5, 0.85: 
 """Possible deviations of the logarithms of runtimes, with how likely each is at first."""
 _STEPS = 14
 """Means of logarithms that are considered where the guess lies, and as many where what is known lies."""
-_OTHERS = 0.15  # how likely it is at first that some tasks are of another kind, which takes longer
-_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)  # how many of all tasks these may be
+_OTHERS = 0.15  # first probability that some tasks are of another kind, which takes longer
+_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)  # possible shares of these among all tasks
 _SEEN, _MOST_TIMES = 1.5, 30.0  # by which factor they take longer than others, at least and at most
 _ENOUGH = 20  # finished tasks from which on the longest ones show a tail
 _EXCEEDING = 64  # finished tasks beyond the threshold, at most

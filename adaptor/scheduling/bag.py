@@ -93,7 +93,7 @@ class Bag:
         """`needs`: by task that has needs of its own. Raises ValueError: they contradict each other."""
         self.id = id
         self.spec = spec
-        self.task = spec.task  # what each of its tasks needs that has no needs of its own
+        self.task = spec.task  # resources of each of its tasks that has no needs of its own
         self.total = total
         self.earlier: Mapping[str, EarlierTasks] = {}
         """By site: what is known of earlier bags of the same kinds."""

@@ -254,7 +254,7 @@ class Broker:
     def _take(self, bag: Bag, spec: BagSpec, now: float) -> None:
         """Replace the options of a bag."""
         begins = spec.begin != bag.spec.begin
-        if spec.max_running != bag.spec.max_running:  # what waits in workers goes by the old one
+        if spec.max_running != bag.spec.max_running:  # tasks that wait in workers go by the old one
             for worker in self.state.workers.values():
                 recall_unstarted(self.state, worker, bag)
         self.learn_kinds(bag, spec, bag.earlier)

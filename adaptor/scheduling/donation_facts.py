@@ -8,7 +8,7 @@ import msgspec
 
 from adaptor.donation.idleness import IdleLearner
 
-UNLEARNED = IdleLearner().hazard  # what is taken to be known of a site's idle periods before any was seen
+UNLEARNED = IdleLearner().hazard  # assumed idle periods of a site before any was seen
 
 
 class DonatedNode(msgspec.Struct, frozen=True, kw_only=True):

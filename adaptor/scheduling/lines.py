@@ -23,7 +23,7 @@ class WaitingTasks:
 
     def __init__(self, tasks: Iterable[int] = ()) -> None:
         self._tasks = array("I", tasks)
-        self._begin = 0  # where the first stands; the places before it are spare
+        self._begin = 0  # place of the first task; the places before it are spare
 
     def __len__(self) -> int:
         return len(self._tasks) - self._begin

@@ -18,7 +18,7 @@ from adaptor.scheduling.settling import NEAR_THE_END, give_up
 from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.workers import Worker
 
-SILENT = "fell silent"  # how a worker ended that only fell silent
+SILENT = "fell silent"  # end of a worker that only fell silent
 _EXCUSES = frozenset({PilotState.WALLTIME, PilotState.PREEMPTED, PilotState.CANCELLED})
 """Ends of a pilot that end its workers, whatever their tasks do."""
 _OF_ITSELF = frozenset({PilotState.COMPLETED, PilotState.FAILED, PilotState.NODE_FAILED})

@@ -29,7 +29,7 @@ from adaptor.scheduling.workers import HeldLease, Worker
 from adaptor.units import format_duration, format_size
 
 _MIB = 1 << 20
-_WITHOUT_NODES = 64  # where no node is known, a task gets at most this multiple of what it had at first
+_WITHOUT_NODES = 64  # multiple of its first memory that a task gets at most if no node is known
 
 
 class Growth(msgspec.Struct, frozen=True):

@@ -97,7 +97,7 @@ def _check_order(tasks: Sequence[TaskInput], first: int) -> None:
     """Raises LinkError: some of these tasks wait for each other, or for themselves."""
     links = links_of(tasks, first)
     if all(parent < number for number, link in links.items() for parent in link.parents):
-        return  # as most files have them
+        return  # the case of most files
     graph = {number: [parent for parent in link.parents if parent >= first] for number, link in links.items()}
     try:
         TopologicalSorter(graph).prepare()

@@ -104,7 +104,7 @@ class Worker:
         self.pilot = pilot
         self.site = site
         self.node = node
-        self.whole = Room(processors, memory, (1.0,) * gpus, gpu_type)  # what it has when nothing runs there
+        self.whole = Room(processors, memory, (1.0,) * gpus, gpu_type)  # resources while nothing runs there
         self.free = Room()
         self.deadline = deadline  # the end of its pilot, epoch seconds
         self.seen = seen  # epoch seconds of its last message

@@ -26,7 +26,7 @@ class Column(msgspec.Struct, frozen=True):
     width: int = 0
     """Width in characters, to which longer texts are cut; 0: any."""
     right: bool = False
-    behind: str = ""  # what follows it
+    behind: str = ""  # text that follows it
 
     def cell(self, text: str, cut: str = "") -> str:
         if not self.width:

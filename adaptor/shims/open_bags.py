@@ -44,7 +44,7 @@ class OpenBag(msgspec.Struct, frozen=True):
     variables: dict[str, str]
     body: bytes
     sites: tuple[str, ...]
-    rest: str  # as `SmallJob.rest`
+    rest: str  # `SmallJob.rest`
 
     def lacking(self, small: SmallJob) -> list[str]:
         """The variables of the bag that a job lacks: its task would find them set."""

@@ -10,13 +10,13 @@ import sys
 
 from adaptor.defaults import FIRST_JOB, REAL_COMMANDS, SHIM_RULES
 
-TYPE_CHECKING = False  # that of `typing` takes longer than all else here
+TYPE_CHECKING = False  # `typing` takes longer to import than all else here
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import NoReturn
 
 RULES = SHIM_RULES
-_OF_TASKS = ("squeue", "scancel", "sacct", "scontrol")  # those that are asked for tasks inside a task, too
+_OF_TASKS = ("squeue", "scancel", "sacct", "scontrol")  # commands that are asked for tasks inside a task, too
 
 
 def leave_path() -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
 
 IDLE = 600.0  # seconds without a job after which an open bag closes
-OF_ARRAY = "SLURM_ARRAY_TASK_"  # how the variables of an array begin
+OF_ARRAY = "SLURM_ARRAY_TASK_"  # prefix of the variables of an array
 BAG = "ADAPTOR_SHIM_BAG"  # the variable that names the bag of a caller
 
 

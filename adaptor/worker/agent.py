@@ -93,7 +93,7 @@ class Agent:
         self._greeted: float | None = None  # time of the last Hello that awaits its Welcome
         self._leaving: Leaving | None = None
         self._started = 0.0
-        self._left_at = 0.0  # when the worker decided to leave
+        self._left_at = 0.0  # monotonic seconds of the decision to leave
         self._unreachable = False  # whether it has tried long enough to reach its daemon for the first time
         self._leave_timer = self._timers.new(self._leave_in_time)
         self._idle = self._timers.new(self._leave_idle)

@@ -31,7 +31,7 @@ class NodeBounds(NamedTuple):
     affinity: int | None  # processors of the kernel, where they are fewer than those online
     step: int | None  # processors of the job step, in the scheduler's words
     memory: int | None  # bytes: the tightest limit of its cgroups
-    gpus: int  # those that its environment names
+    gpus: int  # GPUs that its environment names
 
 
 class GivenByNode(NamedTuple):

@@ -289,7 +289,7 @@ class Runner:
         """Send the signals that bags ask for and that are due; when the next one is.
 
         Args:
-            limits: as of `time_out`.
+            limits: seconds by bag, for leases that have no limit of their own.
             ends: when the worker ends its tasks, monotonic seconds.
         """
         next_due = NEVER

@@ -26,7 +26,7 @@ class Scripts:
         self._scratch = scratch_of(worker)
         self._node = node
         self._copies: dict[int, Path] = {}  # by bag
-        self._own: dict[AttemptKey, Path] = {}  # those of attempts whose script is not that of their bag
+        self._own: dict[AttemptKey, Path] = {}  # scripts of attempts whose script is not that of their bag
 
     def output_of(self, bag: BagContext) -> OutputFolder | ScriptOutput:
         """A function that opens the files of a bag's attempts."""

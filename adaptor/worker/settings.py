@@ -30,7 +30,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     deadline: float  # epoch seconds at which the pilot ends; may be `math.inf`
     processors: int
     memory: int | None = None  # bytes that its tasks may use together; None: the pilot asked for none
-    gpus: int = 0  # that its pilot asked for on this node; 0: none, or it does not say
+    gpus: int = 0  # GPUs that its pilot asked for on this node; 0: none, or it does not say
     node: str
     directory: Path  # the pilot's folder, for the log and for results that could not be sent
     env_before: Path | None = None  # a file with the output of `env -0` before the site's prologue

@@ -76,13 +76,13 @@ class Slots:
         self.deadline = deadline  # monotonic seconds at which the pilot ends
         self.queue: dict[AttemptKey, HeldTask] = {}
         """All that have not started, in the order of their arrival."""
-        self._ready: dict[AttemptKey, HeldTask] = {}  # those of them that may start as soon as there is room
+        self._ready: dict[AttemptKey, HeldTask] = {}  # tasks that may start as soon as there is room
         self._behind: dict[int, dict[AttemptKey, HeldTask]] = {}
         """The others by bag: they wait for attempts of it to end."""
         self._passed_since: dict[int, float] = {}
         """By bag whose leases others have passed for the sake of their processes: since when."""
         self._held_back = 0  # processors of ready leases that were put off at the last look
-        self.again_at = NEVER  # when the first of them may start (monotonic seconds)
+        self.again_at = NEVER  # monotonic seconds at which the first of them may start
         self._active: Counter[int] = Counter()  # by bag: the attempts that run or are ready
         self.running: dict[AttemptKey, HeldTask] = {}
         self._idle_processors = processors
@@ -92,7 +92,7 @@ class Slots:
         self._binding = binding
         self._gpu_shares: list[dict[AttemptKey, float]] = [{} for _ in range(gpus)]
         """By GPU: the part that each running task holds."""
-        self._passed = 0  # how many leases have passed the head of the queue
+        self._passed = 0  # number of leases that have passed the head of the queue
 
     @property
     def free_processors(self) -> int:

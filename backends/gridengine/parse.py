@@ -25,7 +25,7 @@ class GridJob(msgspec.Struct, frozen=True, kw_only=True):
     owner: str
     state: str  # letters, as qstat prints them: `qw`, `hqw`, `r`, `dr`, `Eqw`, `z`, …
     priority: float = 0.0  # by which waiting jobs are ordered; the highest first
-    slots: int = 1  # that it asks for at least, or that it has since it started
+    slots: int = 1  # slots that it asks for at least, or that it has since it started
     pe: str = ""  # its parallel environment; empty: one slot without any
     limit: float = math.inf  # seconds of its `h_rt`; `math.inf`: it names none
     memory: int = 0  # bytes of its `h_vmem`, for each slot; 0: none is counted

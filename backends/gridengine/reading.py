@@ -22,7 +22,7 @@ _ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC"}
 _MOST_IN_ARRAY = 1000
 """Grid Engine's own `max_aj_tasks` is 75,000; what is refused is submitted in parts."""
 _CONFIGURED = 600.0  # seconds for which what is configured is not asked again
-_NO_RECORDS = "no jobs running since startup"  # what qacct says before the first job of a cell has ended
+_NO_RECORDS = "no jobs running since startup"  # qacct's message before the first job of a cell has ended
 
 
 class Master(Reading[GridSeen]):
@@ -104,7 +104,7 @@ class Master(Reading[GridSeen]):
         return "" if answer.status else answer.output
 
 
-TOLD = 128 + 12  # how a pilot's script ends after an order to leave: as if by SIGUSR2
+TOLD = 128 + 12  # exit status of a pilot's script after an order to leave: as if by SIGUSR2
 _BY_SIGNAL, _AT_LIMIT, _RESCHEDULED = 100, 37, (24, 25)
 """Values of `failed` (sge_status(5)): ended by a signal, or at a limit; put back to run again."""
 _LONGEST = 14 * 86_400.0  # seconds before an end within which a job is taken to have started
@@ -123,7 +123,7 @@ class Own:
         self.deleted: set[str] = set()
         """Ids of jobs that were deleted while they waited: of these there are no records."""
         self._ends: dict[OwnJob, JobReport] = {}
-        self._gone: dict[OwnJob, float] = {}  # when a job was first seen to have ended, without a record
+        self._gone: dict[OwnJob, float] = {}  # first sight of a job's end without a record
 
     def living(self, jobs: Collection[OwnJob]) -> list[str]:
         """The ids of those of these jobs that are in the system now."""

@@ -31,7 +31,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     p: int
     tr: int
-    holds: Part  # what it takes from the site
+    holds: Part  # resources that it takes from the site
     memory: int  # bytes that its worker may use
     submitted: float
     directory: str  # the pilot's folder

@@ -164,7 +164,7 @@ class SshConnection:
         self._connecting: Any = None
         self._folder: ControlFolder | None = None
         self._pause = Backoff(first=2, most=120)
-        self.number = 0  # how many connections there have been: another number, another connection
+        self.number = 0  # number of connections so far: another number, another connection
 
     def alive(self) -> bool:
         login = self._login

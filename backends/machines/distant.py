@@ -98,7 +98,7 @@ def encoded(text: str) -> bytes:
 
 
 _SLACK = 5.0  # seconds that the other side has for ending a command before we give it up
-_TIMED_OUT = (124, 137)  # how timeout(1) ends where it had to end the command
+_TIMED_OUT = (124, 137)  # exit statuses of timeout(1) if it had to end the command
 
 
 class Distant(Machine):

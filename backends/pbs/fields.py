@@ -127,7 +127,7 @@ def parse_limits(text: str, user: str, group: str = "") -> dict[str, int]:
     return {kind: limit for kind, limit in found.items() if limit is not None}
 
 
-_NO_PROJECT = "_pbs_project_default"  # that of jobs for which none is named
+_NO_PROJECT = "_pbs_project_default"  # name of the project of jobs for which none is named
 
 
 _ESCAPED = re.compile(r"\\([\\|nf])")
@@ -159,7 +159,7 @@ def parse_dsv(text: str, head: str) -> list[PbsRecord]:
     Raises SchedulerError: a line is not a record.
     """
     begin = text.find(f"\n{head}")
-    if begin >= 0 and not text.startswith(head):  # what a site prints before it
+    if begin >= 0 and not text.startswith(head):  # text of the site before it
         text = text[begin:]
     # Not splitlines(): that would also break at characters which others may have written.
     return [dsv_record(line, head) for line in text.split("\n") if line.strip()]

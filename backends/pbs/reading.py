@@ -48,7 +48,7 @@ def submitting_environment(own: Mapping[str, str]) -> dict[str, str]:
 class PbsAnswers(msgspec.Struct, frozen=True, kw_only=True):
     """Answers of PBS that are the same for all queues."""
 
-    now: float = 0.0  # when it was asked
+    now: float = 0.0  # epoch seconds of the question
     server: PbsServer
     queues: dict[str, PbsQueue]
     nodes: Sequence[PbsNode]  # of all queues

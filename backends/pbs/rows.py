@@ -25,7 +25,7 @@ class PbsChunk(msgspec.Struct, frozen=True, kw_only=True):
 class PbsJob(msgspec.Struct, frozen=True, kw_only=True):
     """One job, or one job array (`state` B, `elements` of which still wait)."""
 
-    id: str  # as the scheduler prints it in full: `12.server`, `3[].server`
+    id: str  # id as the scheduler prints it in full: `12.server`, `3[].server`
     tag: str  # by which we know it again: of our own jobs what `PilotOrder.tag` was, else the job's name
     owner: str  # the user's name, without the host
     state: str  # the scheduler's letter: Q, R, H, W, T, S, U, E, B, F, X, C, M
@@ -35,19 +35,19 @@ class PbsJob(msgspec.Struct, frozen=True, kw_only=True):
     node_count: int = 1  # chunks that it asked for
     exclusive: bool = False  # whether it takes whole nodes
     machines: bool = False  # whether it takes all vnodes of its machines
-    chunks: tuple[PbsChunk, ...] = ()  # what it asked for; empty: not told
+    chunks: tuple[PbsChunk, ...] = ()  # chunks that it asked for; empty: not told
     placing: Literal["free", "pack", "scatter"] = "free"
     """Chunks go anywhere, all to one machine, or each to a machine of its own."""
     limit: float = math.inf  # seconds of its walltime; `math.inf` where it has none
     request: Request | None = None
     """The job's present request, with the longest walltime if that may shrink; None: not shown."""
     used: float | None = None  # seconds of walltime used, suspensions left out; None while it has not run
-    submitted: float | None = None  # when it became eligible in its queue, else when it was submitted
-    start: float | None = None  # when it started (last); None where it never did
-    end: float | None = None  # when it ended; None where it has not, or where that is not recorded
-    planned_start: float | None = None  # as the scheduler planned it when it last planned; may be stale
+    submitted: float | None = None  # epoch seconds at which it became eligible, else of its submission
+    start: float | None = None  # epoch seconds of its (last) start; None: it never started
+    end: float | None = None  # epoch seconds of its end; None: it has not ended, or its end is not recorded
+    planned_start: float | None = None  # the scheduler's plan when it last planned; may be stale
     hosts: tuple[str, ...] = ()  # the machines it holds something of (or held)
-    nodes: dict[str, Amounts] = {}  # what it holds (or held) by node, or vnode where nodes are split
+    nodes: dict[str, Amounts] = {}  # amounts that it holds (or held) by node, or vnode where nodes are split
     planned_nodes: dict[str, Amounts] = {}
     """The same of a job that waits, where the scheduler plans to start it."""
     elements: int = 1  # of an array, how many of its jobs still wait; 1 of any other job
@@ -86,7 +86,7 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
     states: frozenset[str]
     """States in lower case: `free`, `job-busy`, `job-exclusive`, `down`, `offline`, …; often several."""
     processors: int
-    assigned: Amounts = NOTHING  # what jobs hold, and reservations that are on
+    assigned: Amounts = NOTHING  # amounts that jobs hold, and active reservations
     memory: int | None = None  # bytes; None where it is not told
     gpus: int = 0
     gpu_type: str = ""  # empty: not told
@@ -141,7 +141,7 @@ class PbsQueue(PbsLimits, frozen=True, kw_only=True):
 class Preemption(msgspec.Struct, frozen=True, kw_only=True):
     """The scheduler's settings by which jobs yield to others (`list sched` of qmgr)."""
 
-    order: str  # what it tries one after the other: S suspend, C checkpoint, R requeue, D delete
+    order: str  # ways that it tries one after the other: S suspend, C checkpoint, R requeue, D delete
     express_priority: int  # jobs of queues with at least this priority make those of other queues yield
 
 

@@ -261,6 +261,6 @@ def _bound(group: Group, rows: Sequence[tuple[QueueRow, str]], user: str) -> Sha
     held = [(math.inf if row.end is None else row.end, row.processors) for row in running]
     if group.used is not None and (hidden := int(group.used) - sum(count for _, count in held)) > 0:
         ends = [row.end for row, _ in rows if row.nodes and row.end is not None]
-        held.append((max(ends, default=math.inf), hidden))  # as late as any job that we see
+        held.append((max(ends, default=math.inf), hidden))  # the latest of the jobs that we see
     waiting = frozenset(row.id for row in mine if not row.nodes)
     return SharedBound(most=int(group.most), held=tuple(held), waiting=waiting, source=group.source)

@@ -69,7 +69,7 @@ def parse_count(text: str) -> int:
 
 
 MOST_NAMES = 200_000
-_ONE_BRACKET = re.compile(r"([^\[\],]+)\[([^\[\]]*)\]")  # what most lists are
+_ONE_BRACKET = re.compile(r"([^\[\],]+)\[([^\[\]]*)\]")  # the form of most lists
 _PIECE = re.compile(r"([^\[\],]*)\[([^\[\]]*)\]|([^\[\],]+)")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 

@@ -68,7 +68,7 @@ class OwnSlurmJobs:
         self._whole_nodes = whole_nodes
         self._remembers, self._may_preempt = remembers, may_preempt
         self._waiting: dict[str, JobReport] = {}  # by id: those that waited by the last answer
-        self._asked = -math.inf  # when that was asked for
+        self._asked = -math.inf  # monotonic seconds of the last question
         self._left: dict[str, bool] = {}  # by id: whether a job that left by itself had the order to
         self._accounting_from = 0.0
         self._looked_back = False

@@ -9,7 +9,7 @@ import msgspec
 
 from backends.findings import Finding, check_age, check_shrinking, ok, warning
 
-MIN_JOB_AGE = 300.0  # where slurm.conf does not say
+MIN_JOB_AGE = 300.0  # Slurm's default
 _TESTED = 500  # jobs that backfill looks at where bf_max_job_test is not set (slurm.conf(5))
 
 TIME_RESOLUTION = 60  # seconds to which Slurm rounds a time limit up

@@ -47,7 +47,7 @@ class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs of one user that run at the same time."""
     account_jobs: float = math.inf
     account_submitted: float = math.inf
-    """The same for all users of one account, as are the processors."""
+    """Jobs of all users of one account, queued or running; `account_jobs`: those that run at the same time."""
     user_processors: float = math.inf
     """Processors of all jobs of one user that run at the same time."""
     account_processors: float = math.inf
@@ -64,7 +64,7 @@ class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
     billing: float = math.inf
     """Billing units of one job."""
     least: int = 1
-    """Processors of one job at least, as are the next four."""
+    """Processors of one job at least; the next four are of one job at least too."""
     least_nodes: int = 1
     least_memory: float = 0
     least_gpus: float = 0

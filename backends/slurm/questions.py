@@ -99,7 +99,7 @@ class Questions:
         self._queue_rows, self._own_rows = Remembered[QueueRow](), Remembered[QueueRow]()
         self._node_rows, self._node_details = Remembered[NodeRow](), Remembered[NodeDetail]()
         self._job_records = JobRecords()
-        self._cluster = ""  # that answers; empty: not asked yet
+        self._cluster = ""  # name of the cluster that answers; empty: not asked yet
 
     def queue(self) -> list[QueueRow]:
         """All users' jobs that wait or run."""
@@ -328,7 +328,7 @@ class SharedCluster(Reading[SlurmReading]):
         super().__init__(site, machine, asking_environment, submitting_environment)
         self.questions = Questions(self.commands)
         self.licenses = licenses_of(site)
-        self.settings: dict[str, str] = {}  # as last asked
+        self.settings: dict[str, str] = {}  # settings as last asked
         self.slot_margin = slot_margin({})
         self._terms = SlurmTerms(partitions={})
         self._until = 0.0

@@ -63,7 +63,7 @@ def arguments_of(
     """The arguments of sbatch, without the script.
 
     Args:
-        site: for a pilot on a donated node as `backends.donation.donation_terms` says.
+        site: the configuration; for a pilot on a donated node that of `backends.donation.donation_terms`.
         shape: which processors, memory and GPUs are asked for, and where.
         escapes: see `log_of`.
     """

@@ -9,7 +9,7 @@ from adaptor.bagfile.scripts.asked import Remark, ScriptOptions
 from adaptor.bagfile.scripts.getopt import OptionError
 from adaptor.batch_script import Dialect
 
-_BEFORE = r"(?:^|[;&|(`]|\b(?:then|do|else|time|exec)\s)\s*"  # what may stand before a command in a line
+_BEFORE = r"(?:^|[;&|(`]|\b(?:then|do|else|time|exec)\s)\s*"  # text that may stand before a command in a line
 _SUBMIT = re.compile(rf"{_BEFORE}(?P<command>sbatch|qsub)\s")
 _JOBS = re.compile(rf"{_BEFORE}(?P<command>scontrol\s+(?:update|requeue|hold|release)|sstat|qdel|qalter)\b")
 _SRUN = re.compile(rf"{_BEFORE}srun\s+(?P<words>.*)")

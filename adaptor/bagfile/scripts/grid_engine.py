@@ -116,5 +116,5 @@ GRID_ENGINE = Command(
     without_effect=_WITHOUT_EFFECT,
     why_not=_WHY,
     not_as_asked={"sync": "the command does not wait for the bag: write adaptor run"},
-    append=True,  # as sge_shepherd opens the files of a job
+    append=True,  # sge_shepherd opens the files of a job so
 )

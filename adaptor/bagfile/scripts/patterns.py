@@ -76,7 +76,8 @@ def of_pbs(text: str, name: str, user: str, folder: str, *, array: bool, suffix:
 
 
 def of_grid_engine(text: str, name: str, user: str, folder: str, *, array: bool, suffix: str) -> str:
-    """The pattern of an `-o` or `-e` of Grid Engine's qsub, absolute. `suffix`: see `of_pbs`."""
+    """The pattern of an `-o` or `-e` of Grid Engine's qsub, absolute. `suffix`: `o` or `e`, of the usual
+    name."""
     known = {"JOB_ID": "%A", "TASK_ID": "%a" if array else "undefined", "HOSTNAME": "%N", "HOME": "~"}
     known |= {"JOB_NAME": literal(name), "USER": literal(user)}
     usual = f"{literal(name)}.{suffix}%A" + (".%a" if array else "")

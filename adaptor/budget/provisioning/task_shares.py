@@ -30,7 +30,7 @@ class Caution(msgspec.Struct, frozen=True, kw_only=True):
     """Share of the rest of a budget: requests waste some of their cost, at their ends and in idle slots."""
 
 
-DAEMON = Caution(name="daemon", certainty=0.9, reserve=0.1)  # what every bag of a user is divided by
+DAEMON = Caution(name="daemon", certainty=0.9, reserve=0.1)  # the caution for every bag of a user
 
 
 class SiteShare(msgspec.Struct, frozen=True, kw_only=True):

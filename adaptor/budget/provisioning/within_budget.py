@@ -95,7 +95,7 @@ def cheaper_anew(course: Course, purse: Purse, slots: int, ages: Sequence[float]
     spread = _spread(course)
     if left > mean * (1 + LONGER * spread) or purse.left >= _uncovered(course, mean) + startup:
         return False
-    last = mean * (1 + spread**2) / 2 * (1 + math.log(running))  # as of an exponential distribution
+    last = mean * (1 + spread**2) / 2 * (1 + math.log(running))  # the last end of an exponential distribution
     return sum(ages) + running * startup < (slots - running) * min(left, last)
 
 

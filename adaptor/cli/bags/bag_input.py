@@ -40,7 +40,7 @@ class TaskSource(msgspec.Struct, frozen=True):
     csv: str | None = None
     values: Sequence[str] = ()  # from `:::` on, of a command that `file` and `arguments` are, or `template`
     per_task: int = 1  # of these
-    command: Sequence[str] | None = None  # what stands behind `--`; None: there is no `--`
+    command: Sequence[str] | None = None  # words behind `--`; None: there is no `--`
     arguments: Sequence[str] = ()  # for a script, or of a command with `values`
     array: str | None = None
     ignore: Sequence[str] = ()  # options of a script that need not be followed
@@ -75,7 +75,8 @@ def make_bag(source: TaskSource, options: Mapping[str, Any], environment: dict[s
 def bag_of(
     bag: BagFile, default_name: str, options: Mapping[str, Any], environment: dict[str, str]
 ) -> BagInput:
-    """The bag of these tasks, with all paths absolute; arguments as of `make_bag`. Raises UsageError."""
+    """The bag of these tasks, with all paths absolute; `options`: by field; they go before those of the file.
+    Raises UsageError."""
     given = {"name": default_name, "output": DEFAULT_OUTPUT, **bag.options, **options}
     cwd = _folder(_here(), given.get("cwd"))
     given |= {"cwd": cwd, "output": _output(cwd, given["output"]), "environment": environment}

@@ -145,7 +145,7 @@ def _named(bags: list[int]) -> str:
     return f"bag {bags[0]}" if len(bags) == 1 else f"bags {', '.join(map(str, bags))}"
 
 
-_MOST_TASKS = 10_000_000  # that can be named; more is taken for a typing error
+_MOST_TASKS = 10_000_000  # numbers that can be named; more is taken for a typing error
 
 
 @click.command()

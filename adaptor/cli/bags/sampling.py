@@ -28,7 +28,7 @@ class QuotedBag(msgspec.Struct, frozen=True):
     lines: list[Line]
     rest: api.BagInput  # the bag without the tasks that the samples have finished
     samples: list[int]  # the bags of the samples
-    earlier: list[str] = []  # what earlier bags say, a sentence each; empty: there is a sample
+    earlier: list[str] = []  # facts from earlier bags, a sentence each; empty: there is a sample
 
 
 def by_earlier_bags(bag: api.BagInput) -> QuotedBag | None:

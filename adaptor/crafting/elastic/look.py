@@ -22,7 +22,7 @@ from adaptor.model import CraftedRequest, PilotState
 from adaptor.units import counted, format_duration, round_down, round_up
 
 CLASSES = 8  # lengths of pilots for the holes of one look: each is a submission
-PART = 2  # where a pilot for each processor is too many, holes get those that are left divided by this
+PART = 2  # divisor of the pilots for holes if a pilot for each processor is too many
 IDLE = 0.5
 """The longest task may outlast a mean one by this part of the time for which a slot of a wide pilot works.
 The other slots are idle meanwhile, as the pilot ends with its last task."""

@@ -56,7 +56,7 @@ class State(NamedTuple):
     latest: Ints
     """(N, 1 + R): of what the last job got, the nodes and what it took of each."""
     least: Ints
-    """(R): for the kernels' own use, as is the next."""
+    """(R): scratch of the kernels, as is `taken`."""
     taken: Ints
     heap: Floats
     """(N): the first openings, the last of which is the first of a heap."""

@@ -214,7 +214,7 @@ def holding(
             line = Timeline.of(*steps[node])
             line.hold(start, end, tuple(-count for count in held) if freed else held)
             line.clamp()
-            if freed:  # where the holds exceeded the node
+            if freed:  # the holds may have exceeded the node
                 line.free = [tuple(map(min, step, plan.space.capacity[node])) for step in line.free]
             steps[node] = (line.times, line.free)
     return msgspec.structs.replace(plan, steps=steps, rest=_rest(plan, parts, start, end, freed=freed))

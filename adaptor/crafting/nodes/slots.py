@@ -154,7 +154,7 @@ class SlotProfile(Profile):
         self._touched: dict[int, Profile] = {}  # the units free on these, by a number
         self._taken: dict[tuple[float, float, int], list[dict[int, int]]] = defaultdict(list)
         """By request `(start, duration, processors)`, each time that it was taken: units by touched node."""
-        self._staying: _Staying | None = None  # as long as nothing else is taken; see `_stays`
+        self._staying: _Staying | None = None  # kept until something is taken (`_stays`)
 
     def copy(self) -> SlotProfile:
         twin = SlotProfile.__new__(SlotProfile)

@@ -112,7 +112,7 @@ class Admission:
             raise UsageError(f"{who} has {MOST_BAGS} bags that have not ended: wait for one, or cancel one")
         left = self._core.ledger.joint(key.name).left
         budget = in_credits(max(0, left)) if given.budget is None else given.budget
-        if not 0 < budget <= in_credits(left):  # as no NaN is
+        if not 0 < budget <= in_credits(left):  # false for NaN too
             raise UsageError(
                 f"a budget of {budget:g}: {format_credits(max(0, left))} of the {grant.budget:g} credits of"
                 f" {who} are neither used nor reserved"

@@ -35,7 +35,7 @@ USER = ClientIdentity()
 
 
 def understood(data: bytes, *, same: bool = True) -> api.Question[Any] | api.Failure:
-    """The question that a client has sent; `same` as of `ClientIdentity`."""
+    """The question that a client has sent; `same`: whether the client speaks our `PROTOCOL`."""
     try:
         return decode_question(data, same=same)
     except msgspec.DecodeError as error:
@@ -239,7 +239,7 @@ class ClientEndpoint:
             return api.Failure(str(error))
         except Exception as error:
             log.exception("a question could not be served")
-            if question.writes:  # what it has changed so far may not be written
+            if question.writes:  # its changes so far may not be written
                 self._stall(error)
             return api.Failure(f"internal error in the daemon: {error!r}; see daemon.log")
 

@@ -31,7 +31,7 @@ class OwnNeedsOf(msgspec.Struct, frozen=True):
 
     total: int  # the number of new tasks
     needs: Mapping[int, OwnNeeds]  # by the place of a task among them
-    name: Callable[[int], str]  # what the user calls the task at a place
+    name: Callable[[int], str]  # the user's name of the task at a place
 
     @property
     def all(self) -> bool:
@@ -101,7 +101,7 @@ def out_of_bounds(needs: OwnNeeds) -> str:
     """A message about the first need out of the bounds of bag files; empty: none is."""
     for name, (key, low, high) in _BOUNDS.items():
         value = getattr(needs, name)
-        if value is not None and not low <= value <= high:  # as no NaN is
+        if value is not None and not low <= value <= high:  # true for NaN too
             return f"{key}: {shortened(value)} is not from {low:g} to {high:,.0f}"
     if len(needs.gpu_type) > MOST_LETTERS:
         return f"gpus: {shortened(needs.gpu_type)} has more than {MOST_LETTERS} letters"

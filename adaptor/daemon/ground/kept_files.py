@@ -16,7 +16,7 @@ _Seen = tuple[int, int, int, int, int]
 class KeptFiles:
     def __init__(self) -> None:
         self._content: dict[Path, bytes] = {}
-        self._seen: dict[Path, _Seen | None] = {}  # what told that the content is as it was
+        self._seen: dict[Path, _Seen | None] = {}  # status of the file with this content
 
     def keep(self, path: Path) -> None:
         """Keep a file in its present state. Raises OSError."""

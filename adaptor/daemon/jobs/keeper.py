@@ -80,7 +80,7 @@ class Keeper:
         self._name = ""
         self._after_end = 0  # the number of the job that starts when this one has ended; 0: none
         self._at_once = 0  # of the job that may start at once; 0: it is too early
-        self._wait: float | None = None  # that the last forecast gave, seconds
+        self._wait: float | None = None  # seconds that the last forecast gave
         self._submissions = Backoff(*_AGAIN, tolerated=1)
         self._next_look = 0.0
 

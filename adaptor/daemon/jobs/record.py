@@ -45,7 +45,7 @@ class DaemonJobs(msgspec.Struct, frozen=True, kw_only=True):
     current: int = 0  # the number of the job whose daemon runs, or ran last; 0: none has started
     current_job: str = ""  # its id; empty: not known yet
     host: str = ""  # of the current job
-    until: float = 0.0  # when it has to end, epoch seconds; 0: not known
+    until: float = 0.0  # epoch seconds by which it has to end; 0: not known
     submitted: int = 0  # the highest number of a job that was submitted
     next_job: str = ""  # the id of the job that follows; empty: none is known
     format: int = FORMAT

@@ -60,7 +60,7 @@ def check_reached(site: SiteConfig, ssh: SshConfig, machine: Distant) -> list[Fi
     """Findings on a remote site: good ones, warnings and errors. Submits nothing."""
     found: list[Finding] = []
     try:
-        found.extend(_findings(site, ssh, machine))  # those before an error are kept
+        found.extend(_findings(site, ssh, machine))  # findings before an error are kept
     except SchedulerError as problem:
         found.append(error(str(problem)))
     return found

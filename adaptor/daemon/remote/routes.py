@@ -27,7 +27,7 @@ from backends.machines.distant import Distant
 class Route:
     """The route of a remote site's workers to the daemon; this one, straight or by a spool, needs nothing."""
 
-    caveat = ""  # what may still keep workers from the daemon; empty: nothing known
+    caveat = ""  # a reason that may keep workers from the daemon; empty: none known
 
     def __init__(self, addresses: Callable[[], Awaitable[tuple[str, ...]]]) -> None:
         self._addresses = addresses

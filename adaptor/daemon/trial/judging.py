@@ -26,7 +26,7 @@ class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     problem: str
     reached: list[str]
-    processors: int  # that the job has there
+    processors: int  # processors that the job has there
     bound: bool  # whether the kernel keeps the job to some of the node's processors
     memory_asked: bool
     memory: int  # bytes of the node
@@ -50,7 +50,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     told: Sequence[NodeAnswer]  # by node; empty: nothing was found in the folder
     called: bool  # whether a node has connected to this machine to tell the time
     skews: Mapping[str, float]  # by node: seconds by which its clock is ahead, at least; missing: not known
-    report: JobReport | None  # what the scheduler says of the job in the end; None: nothing
+    report: JobReport | None  # the scheduler's last report; None: it knows nothing of the job
     words: str  # the last line of the job's log
 
 

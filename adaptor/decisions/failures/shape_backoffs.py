@@ -40,7 +40,7 @@ class ShapeBackoffs:
         self._terms = (first, most, tolerated)
         self._all = Backoff(first, most, tolerated)
         self._by_shape: dict[ShapeAt, Backoff] = {}
-        self.holdoffs = _NONE  # where they stand, for a decision to look at
+        self.holdoffs = _NONE  # their state, for a decision to look at
         self._in_a_row: set[TaskShape] = set()
         """The shapes that failed since the last success, where it was not the site that failed."""
 

@@ -66,10 +66,10 @@ class FileEnd(msgspec.Struct, frozen=True, array_like=True):
 class FilesDone(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     made: list[bytes] = []  # the absolute paths of the folders in `make`
     homeless: list[bytes] = []  # of the files in `write`, those that have no folder
-    held: list[bytes] = []  # those that were not written because of `unless`
+    held: list[bytes] = []  # files that were not written because of `unless`
     names: dict[bytes, list[bytes]] = {}  # by folder; a folder that is not there is left out
     ends: list[FileEnd] = []  # a file that is not there is left out
-    read: int = 0  # how many of the files in `read` were looked at, from the first one on
+    read: int = 0  # number of files in `read` that were looked at, from the first one on
 
 
 class Files(Protocol):

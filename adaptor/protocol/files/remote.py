@@ -127,7 +127,7 @@ def _reply_to(data: bytes) -> FilesReply:
 
 
 def main() -> int:
-    os.umask(0o077)  # what is made on the way to a private folder is private, too
+    os.umask(0o077)  # folders on the way to a private folder are private, too
     os.chdir(Path.home())
     try:
         serve(sys.stdin.fileno(), sys.stdout.fileno())

@@ -50,7 +50,7 @@ class WarmProcesses:
         self._idle: dict[int, tuple[float, WarmProcess]] = {}
         """By process id, the longest idle one first: since when."""
         self._busy: dict[int, WarmProcess] = {}
-        self._ending: dict[int, float] = {}  # those that got the order to end: when they are killed
+        self._ending: dict[int, float] = {}  # monotonic seconds at which processes that must end are killed
         self._ended_bags: set[int] = set()  # with processes that are busy still
         self._silent: set[int] = set()  # bags whose last call to end has written nothing
         self._poll = select.epoll()

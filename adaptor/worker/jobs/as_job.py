@@ -24,7 +24,7 @@ _OF_PILOT = (
 """Variables of the worker that are true of a task too."""
 NUMBERS = ("SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "JOB_ID")
 """The variables that differ between the tasks of a bag."""
-_THREADS = ("NCPUS", "OMP_NUM_THREADS")  # what a user has set stays
+_THREADS = ("NCPUS", "OMP_NUM_THREADS")  # variables that stay if a user has set them
 _HOST_FILES = (
     *("OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"),
     *("HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE"),
@@ -46,18 +46,16 @@ class TaskJobs:
     """Jobs in which the tasks of one worker find themselves."""
 
     def __init__(self, folder: Path, node: str, worker: Mapping[str, str], state: Path) -> None:
-        """
-        Args:
-            folder: for files of this node (0700).
-            worker: the worker's own environment.
-            state: as in `NodeCommands`.
-        """
+        """Args:
+        folder: for files of this node (0700).
+        worker: the worker's own environment.
+        state: the state directory, where the daemon's files are on this machine too."""
         self._folder = folder
         self._node = node
         self._scheduler = scheduler_of(worker)
         self._commands = NodeCommands(folder / "bin", worker, state)
         self._of_pilot = {name: worker[name] for name in _OF_PILOT if name in worker}
-        if "SLURM_JOB_END_TIME" in worker:  # as the worker knows it: Slurm's own is wrong with --time-min
+        if "SLURM_JOB_END_TIME" in worker:  # the worker's own knowledge: Slurm's is wrong with --time-min
             end = float(worker.get("ADAPTOR_PILOT_END", worker["SLURM_JOB_END_TIME"]))
             self._of_pilot["SLURM_JOB_END_TIME"] = f"{end:.0f}"
         self._lists: dict[Path, str] = {}  # the lists of nodes that are written, with what they hold

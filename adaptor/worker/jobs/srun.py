@@ -325,7 +325,7 @@ def main(words: Sequence[str], slots: str, pilot: str, first_job: int) -> int:
                 " other: start it by mpiexec"
             )
         nested = "SLURM_STEP_ID" in given
-        piped = step.processes == 1 and _is_pipe(0)  # what feeds it may be a step that waits for it
+        piped = step.processes == 1 and _is_pipe(0)  # it may be fed by a step that waits for it
         if not (step.overlap or nested or piped):
             handle = take(slots, int(given.get("SLURM_JOB_ID", "0")), wanted, there)
             if handle is not None:

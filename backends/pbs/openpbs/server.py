@@ -97,7 +97,7 @@ def job_state(job: PbsJob) -> JobState:
     return JobState.COMPLETED if job.exit_status == 0 else JobState.FAILED
 
 
-JOB = "Job Id: "  # what stands before the id of each job that qstat prints
+JOB = "Job Id: "  # text before the id of each job that qstat prints
 LOOK_BACK = 14 * 86_400.0
 """Seconds that the first question after a start looks back for jobs that ended while no daemon ran."""
 _OVERLAP = 900.0  # seconds by which later questions overlap; the server's clock need not be ours
@@ -191,7 +191,7 @@ def _accepted(program: str, answer: CommandAnswer) -> str:
     return answer.output
 
 
-_GONE = (153, 35)  # how qstat and qdel end where a job is unknown or has finished
+_GONE = (153, 35)  # exit statuses of qstat and qdel if a job is unknown or has finished
 _RECORDS = 2 * 86_400.0  # seconds for which jobs that have ended are learned from
 _MOST_RECORDS = 1000
 _BY_GROUP = re.compile(r"acl_group_enable = True|\[g:(?!PBS_GENERIC)")

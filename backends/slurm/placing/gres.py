@@ -225,7 +225,7 @@ def _detail(text: str) -> NodeDetail:
 def _of_line(place: int, line: str) -> NodeDetail:
     values: dict[str, str] = {}
     for key, value in _VALUE.findall(line):
-        values.setdefault(key, value)  # what stands later may be part of a comment
+        values.setdefault(key, value)  # later words may be part of a comment
     values = {key: value for key, value in values.items() if value}
     gres = gres_counts(values.get("Gres", ""))
     used = values.get("GresUsed", "")
