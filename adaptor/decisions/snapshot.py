@@ -75,7 +75,7 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     donated: tuple[Pilot, ...] = ()
     """The pilots on donated nodes."""
     unsettled: tuple[Pilot, ...] = ()
-    """Those requests without the ones that are `settled`, which no rule on single pilots concerns."""
+    """The requests that are not `settled`; no rule on single pilots concerns settled ones."""
     submitting: tuple[SubmitRequest, ...] = ()
     """Requests that are decided and not submitted yet."""
     waits: WaitLearner = msgspec.field(default_factory=WaitLearner)

@@ -47,7 +47,7 @@ class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs of one user that run at the same time."""
     account_jobs: float = math.inf
     account_submitted: float = math.inf
-    """Jobs of all users of one account, queued or running; `account_jobs`: those that run at the same time."""
+    """Jobs of all users of one account, queued or running; `account_jobs`: those that run at once."""
     user_processors: float = math.inf
     """Processors of all jobs of one user that run at the same time."""
     account_processors: float = math.inf

@@ -95,6 +95,11 @@ BANNED = {
 }
 """Regular expression → what to write instead."""
 
+INDIRECT = re.compile(
+    r"(?:What|Those|That|Which|Who|Whose|How|When|Where|See|Of|It|They|As(?! `))\b|(?:None|Empty):"
+)
+"""Openings of docstrings that do not name the thing; `As `X.y`.` is for an override."""
+
 LONGEST = 90
 """Words of a paragraph."""
 MOST = 37_500
@@ -207,15 +212,37 @@ def _messages(tree: ast.Module) -> Iterator[str]:
             yield node.value if " " in node.value else ""
 
 
+def docstrings(path: Path) -> Iterator[tuple[ast.Expr, str]]:
+    """The docstrings of a module, those below its fields too, each with its place."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            yield node, node.value.value.strip()
+
+
 def remarks(path: Path) -> Iterator[str]:
     """The docstrings and comments of a module; without what they quote."""
     source = path.read_text(encoding="utf-8")
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            yield re.sub(r'"[^"]*"', "", str(node.value.value))
+    for _, text in docstrings(path):
+        yield re.sub(r'"[^"]*"', "", text)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.string
+
+
+@pytest.mark.parametrize("room", ["adaptor", "backends"])
+def test_a_docstring_begins_with_its_subject(room: str) -> None:
+    """A noun phrase names the thing, or a verb says what the function does; units and conditions follow."""
+    found = {
+        f"{path.relative_to(ROOT)}:{node.lineno}": text.split("\n")[0]
+        for path in sorted((ROOT / room).rglob("*.py"))
+        for node, text in docstrings(path)
+        if INDIRECT.match(text)
+    }
+    assert found == {}
 
 
 @pytest.mark.parametrize("room", ["adaptor", "backends", "plugins", "experiments"])
