@@ -38,7 +38,7 @@ def _installed(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:  
 
 
 def loaded(entry: EntryPoint) -> object:
-    """Raises ConfigError: it cannot be loaded."""
+    """Load the object of an entry point. Raises ConfigError: it cannot be loaded."""
     try:
         return entry.load()
     except Exception as error:  # whatever another package does wrong
@@ -46,7 +46,8 @@ def loaded(entry: EntryPoint) -> object:
 
 
 def loaded_if_there(group: str, name: str, what: str, package: str) -> Any:
-    """Raises ConfigError: the package that there has to be for `what` is missing, or cannot be loaded."""
+    """Load an object of another package. Raises ConfigError: the package needed for `what` is missing, or
+    broken."""
     entry = installed(group).get(name)
     if entry is None:
         raise ConfigError(needs(what, package))

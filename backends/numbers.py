@@ -19,7 +19,7 @@ _WHOLE = re.compile(r"\s*[+-]?[0-9]{1,19}\s*")
 
 
 def whole(text: str) -> int:
-    """Raises ValueError: it is no integer, or larger than anything that a scheduler counts."""
+    """Read an integer. Raises ValueError: it is none, or larger than anything that a scheduler counts."""
     if len(text) < 16 and text.isascii() and text.isdigit():  # the usual case
         return int(text)
     if not _WHOLE.fullmatch(text) or abs(number := int(text)) > LARGEST:
@@ -28,7 +28,8 @@ def whole(text: str) -> int:
 
 
 def finite(text: str) -> float:
-    """Raises ValueError: it is no number, not finite, or larger than anything that a scheduler counts."""
+    """Read a number. Raises ValueError: it is none, not finite, or larger than anything that a scheduler
+    counts."""
     number = float(text)
     if not math.isfinite(number) or abs(number) > LARGEST:
         raise ValueError(f"{text[:40]!r} is no number of a sensible size")

@@ -45,7 +45,8 @@ class MakeAgents(Protocol):
 
 
 def backend_type(name: str) -> BackendType:
-    """Raises ConfigError: no such type is installed, it cannot be loaded, or it is something else."""
+    """The type of a scheduler. Raises ConfigError: it is not installed, cannot be loaded, or is something
+    else."""
     found: object = load_backend(name)
     if not isinstance(found, BackendType):
         raise ConfigError(f"the package registers {found!r} as backend {name!r}, which is not a BackendType")
@@ -91,7 +92,7 @@ def described_here(tell: Callable[[str], object] = lambda _text: None) -> str:
 
 
 def agents() -> MakeAgents:
-    """Raises ConfigError: the package is not installed, or cannot be loaded."""
+    """The installed agents. Raises ConfigError: the package is not installed, or cannot be loaded."""
     return cast(MakeAgents, loaded_if_there(DONATION, "agent", "donation by agents", AGENTS))
 
 

@@ -187,7 +187,8 @@ def _view() -> DaemonView | None:
 
 
 def _wait_until(done: Callable[[], bool], seconds: float, problem: str) -> None:
-    """Raises AdaptorError with the problem: it takes longer."""
+    """Wait until `done` returns True. Raises AdaptorError with the problem: that takes longer than
+    `seconds`."""
     deadline = time.monotonic() + seconds
     while not done():
         if time.monotonic() > deadline:

@@ -200,7 +200,7 @@ class DaemonConnection:
             time.sleep(_PAUSE)
 
     def _reach(self) -> tuple[socket.socket, Channel]:
-        """Raises as `_open` does."""
+        """Connect to the daemon. Raises as `_open` does."""
         key = os.environ.get(KEY_VARIABLE, "")  # a name or an access file; else the user's own key
         path = Path(key) if os.sep in key else self._directory / (key_access(key) if key else CLIENT_ACCESS)
         try:

@@ -59,7 +59,8 @@ class Reader:
         return answer_offline(directory, question, self._clock())
 
     def get(self, question: api.Question[A]) -> A:
-        """Raises what `live` and `kept` raise, save that no daemon runs."""
+        """Answer of the daemon, or of the journal if no daemon runs. Raises other errors of `live` and
+        `kept`."""
         if not self.offline:
             try:
                 return self.live(question)

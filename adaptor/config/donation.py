@@ -87,7 +87,7 @@ _PART = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-4]):([0-5]\d)")
 
 
 def _hours(part: str) -> Hours:
-    """Raises ValueError: it is not a part of a day."""
+    """Read a part of a day. Raises ValueError: the text is none."""
     found = _PART.fullmatch(part)
     if found is None:
         raise ValueError(f"{part!r} is not a part of the day; write for instance '19:00-07:30'")

@@ -124,7 +124,8 @@ class _Expansion:
         self._open: set[int] = set()
 
     def size(self, node: yaml.Node) -> int:
-        """Raises _TooMuchError: there are too many, or a node is part of itself."""
+        """Number of nodes below a node. Raises _TooMuchError: there are too many, or a node is part of
+        itself."""
         known = self._sizes.get(id(node))
         if known is not None:
             return known

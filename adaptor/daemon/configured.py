@@ -48,7 +48,7 @@ class Configured(msgspec.Struct, frozen=True):
 
 
 def configured(option: str | None) -> Configured:
-    """Raises ConfigError: the file is missing, or cannot be understood."""
+    """Load the configuration. Raises ConfigError: the file is missing, or cannot be understood."""
     path = config_path(option)
     digest = digest_of(path) if path is not None else ""
     return Configured(option, path, load_config(path), digest)

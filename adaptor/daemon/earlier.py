@@ -36,7 +36,7 @@ class Earlier:
         return [name for name, terms in self._terms.items() if terms.remember]
 
     def of(self, spec: BagSpec) -> EarlierBags:
-        """Raises JournalError."""
+        """Facts from earlier bags of the same kinds. Raises JournalError."""
         return self._journal.read(earlier_bags, spec, self._sites)
 
     def recall(self, broker: Broker, news: Mapping[int, BagSpec] | None = None) -> None:

@@ -246,7 +246,7 @@ class _PrivateLog(RotatingFileHandler):
 
 
 def _log_to(path: Path) -> None:
-    """Raises AdaptorError: the file cannot be opened."""
+    """Write the log into a file. Raises AdaptorError: the file cannot be opened."""
     try:
         handler = _PrivateLog(path, maxBytes=5_000_000, backupCount=2, encoding="utf-8")
     except OSError as error:

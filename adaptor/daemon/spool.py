@@ -53,7 +53,7 @@ def open_spool(name: str, config: SiteConfig, instance: str, files: Files) -> Sp
 
 
 def check_spool(site: SiteConfig) -> list[Finding]:
-    """Whether the site's spool can be used: a file is written, read and removed.
+    """Findings on the site's spool: a file is written, read and removed.
 
     No findings if the site has no spool on this machine.
     """

@@ -137,7 +137,7 @@ class Answer(enum.Enum):
     FAILED = enum.auto()
     """The scheduler failed, and certainly has not taken it."""
     UNCERTAIN = enum.auto()
-    """Whether the scheduler has taken it is not known."""
+    """Unknown whether the scheduler has taken it."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):

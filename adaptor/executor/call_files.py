@@ -14,7 +14,7 @@ _PAUSE = 0.1
 
 
 def write(folder: Path, name: str, data: bytes) -> None:
-    """Raises OSError."""
+    """Write a private file into the folder of the calls. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_private(folder / name, data, sync=False)
 

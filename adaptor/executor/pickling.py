@@ -65,7 +65,7 @@ def task_of(name: str, call: Call, folder: Path, terms: CallTerms) -> TaskInput:
 
 
 def pickled(call: Call) -> bytes:
-    """Raises Exception: what pickling raised."""
+    """Pickle a call. Raises Exception: what pickling raised."""
     import cloudpickle
 
     return bytes(cloudpickle.dumps(call, pickle.HIGHEST_PROTOCOL))

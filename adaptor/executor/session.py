@@ -134,7 +134,7 @@ class Session:
     # --- for the threads of its user ------------------------------------------------------------
 
     def submit(self, future: CallFuture[Any], task: TaskInput) -> None:
-        """Raises BrokenExecutor, or RuntimeError: it takes no more."""
+        """Queue a call. Raises BrokenExecutor, or RuntimeError: the session takes no more calls."""
         with self._news:
             if self._broken is not None:
                 raise BrokenExecutor(str(self._broken)) from self._broken

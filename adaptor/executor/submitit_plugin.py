@@ -105,7 +105,7 @@ class AdaptorExecutor(core.PicklingExecutor):
         return 0
 
     def _internal_update_parameters(self, **parameters: Any) -> None:
-        """Raises ValueError: a parameter means several processes or nodes."""
+        """Set parameters of jobs. Raises ValueError: a parameter means several processes or nodes."""
         for name in ("nodes", "tasks_per_node"):
             if parameters.get(name, 1) != 1:
                 raise ValueError(f"{name} = {parameters[name]}: a job of the adaptor is one process")

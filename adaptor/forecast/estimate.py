@@ -13,7 +13,7 @@ _SHARES = ((1 - CONFIDENCE) / 2, 0.5, (1 + CONFIDENCE) / 2)
 
 
 def estimate(figures: Iterable[float]) -> Estimate:
-    """Raises IndexError: there is no figure."""
+    """Median of the figures with the interval of 90 %. Raises IndexError: there is no figure."""
     found = sorted(figures)
     cases = len(found)
     low, value, high = (found[min(cases - 1, math.ceil(share * cases) - 1)] for share in _SHARES)

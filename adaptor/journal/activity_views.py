@@ -117,7 +117,7 @@ def _held(parts: Sequence[tuple[float, float]], width: float) -> Iterator[float]
 
 
 def task_sums(db: sqlite3.Connection, bag_id: int) -> TaskSums:
-    """Raises UnknownBagError."""
+    """Sums over the attempts of a bag. Raises UnknownBagError."""
     (bag,) = bags(db, str(bag_id))
     runtimes = db.execute(
         "SELECT wall FROM attempt WHERE bag = ? AND outcome = ? AND wall IS NOT NULL",

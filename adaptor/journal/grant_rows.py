@@ -78,7 +78,7 @@ def pilots_of(db: sqlite3.Connection, name: str) -> set[int]:
 
 
 def limit_of(key: GrantedKey) -> JointLimit:
-    """Raises BudgetError: its budget is no number of credits."""
+    """The joint limit of a key's bags. Raises BudgetError: its budget is no number of credits."""
     return JointLimit(
         key=key.name, amount=millionths(key.grant.budget, "a budget"), processors=key.grant.max_proc
     )

@@ -240,7 +240,7 @@ class Journal:
             return bag_rows.insert_tasks(db, bag, bag_rows.task_rows(calls, first), gated=gated)
 
     def bag_spec(self, bag: int) -> BagSpec:
-        """Raises UnknownBagError."""
+        """Options of a bag. Raises UnknownBagError."""
         return self.read(bag_rows.spec_of, bag)
 
     def inputs(self, keys: Sequence[AttemptKey]) -> list[TaskInput]:

@@ -72,7 +72,7 @@ def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker
 
 
 def load_bag(journal: Journal, bag: int) -> Bag:
-    """Raises UnknownBagError."""
+    """Read a bag with the state of its tasks. Raises UnknownBagError."""
     with guarded(journal.path):
         return _read_bag(journal.connection, bag)
 

@@ -157,7 +157,8 @@ def _bag(
     budget: float | None,
     environment: Mapping[str, str] | None = None,
 ) -> api.BagInput:
-    """Raises UsageError: there are no tasks, or an option is unknown or has no such value."""
+    """The bag that an agent submits. Raises UsageError: there are no tasks, or an option is unknown or has no
+    such value."""
     if bool(tasks) == bool(template):
         raise UsageError("give either tasks or a template")
     given: Json = {}
@@ -184,7 +185,7 @@ def _task(number: int, line: str) -> api.TaskInput:
 
 
 def _axis(name: str, values: list[str] | str) -> Axis:
-    """Raises UsageError: it names a file, which an agent writes as values."""
+    """Values of a parameter. Raises UsageError: it names a file, which an agent writes as values."""
     if isinstance(values, list):
         return Axis((name,), [(value,) for value in values])
     if values.startswith("@"):

@@ -64,7 +64,7 @@ def read_urls(path: Path) -> list[str]:
 
 
 def require_apprise() -> None:
-    """Raises UsageError: the library that sends notifications is not installed."""
+    """Require the library that sends notifications. Raises UsageError: it is not installed."""
     if importlib.util.find_spec("apprise") is None:
         raise UsageError(
             "notifications need apprise: python -m pip install 'request-adaptor[notify]'; "

@@ -172,7 +172,7 @@ def _read(name: str, folder: int) -> _Output | None:
 
 
 def _write(handle: int, data: bytes) -> None:
-    """Raises OSError: the disk is full, for instance."""
+    """Write all of the data. Raises OSError: the disk is full, for instance."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(handle, rest) :]

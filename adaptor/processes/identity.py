@@ -34,7 +34,7 @@ def boot() -> str:
 
 
 def own_identity() -> Identity:
-    """Raises OSError: this machine has no /proc as Linux has it."""
+    """Identity of this process. Raises OSError: this machine has no /proc as Linux has it."""
     pid = os.getpid()
     ticks = start_ticks(pid)
     if ticks is None:

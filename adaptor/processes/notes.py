@@ -70,7 +70,7 @@ def _written(path: Path, content: dict[str, Any]) -> bool:
 
 
 def read_note(path: Path) -> Any:
-    """Raises OSError, or ValueError for a damaged note."""
+    """Read a note. Raises OSError, or ValueError for a damaged note."""
     data = path.read_bytes()
     try:
         return parse_note(data)
@@ -79,7 +79,7 @@ def read_note(path: Path) -> Any:
 
 
 def parse_note(data: bytes) -> Any:
-    """Raises ValueError: it is damaged, or a newer version has written it."""
+    """Content of a note. Raises ValueError: it is damaged, or a newer version has written it."""
     try:
         content = json.loads(data, parse_constant=_no_number, parse_float=_number)
     except RecursionError as error:  # a bomb of nested lists

@@ -76,7 +76,8 @@ def write_access(path: Path, access: Access) -> None:
 
 
 def read_access(path: Path) -> Access:
-    """Raises AccessError: not ours, or readable by others; LostAccessError: missing or damaged."""
+    """Read an access file. Raises AccessError: not ours, or readable by others; LostAccessError: missing or
+    damaged."""
     try:
         with os.fdopen(open_ours(path, links=True, closed=True), "rb") as file:
             data = file.read(_LARGEST + 1)

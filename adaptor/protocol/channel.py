@@ -143,7 +143,7 @@ class Channel:
         return self._cut()
 
     def _shake_hands(self) -> None:
-        """Raises ChannelError."""
+        """Go on with the handshake. Raises ChannelError."""
         try:
             self._tls.do_handshake()
         except ssl.SSLWantReadError:
@@ -161,7 +161,7 @@ class Channel:
         self._waiting.clear()
 
     def _cut(self) -> list[bytes]:
-        """Raises ChannelError."""
+        """Cut whole messages from the received bytes. Raises ChannelError."""
         messages, begin = [], 0
         with memoryview(self._received) as received:
             while len(received) >= begin + _HEADER:

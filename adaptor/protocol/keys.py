@@ -58,7 +58,8 @@ def new_identity(name: str, until: datetime.datetime = _UNTIL) -> Credentials:
 
 
 def load_or_make_keys(directory: Path) -> Keys:
-    """Raises AccessError: the key file is damaged, or a newer version has written it."""
+    """Load the daemon's keys, or make new ones. Raises AccessError: the file is damaged, or of a newer
+    version."""
     path = directory / KEYS
     if not path.exists():
         keys = Keys(
@@ -69,7 +70,7 @@ def load_or_make_keys(directory: Path) -> Keys:
 
 
 def read_keys(path: Path) -> Keys:
-    """Raises AccessError: as `load_or_make_keys`."""
+    """Read the daemon's keys. Raises AccessError: the file is damaged, or a newer version has written it."""
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Whether runtimes grow or shrink along the file, and how that may go on. Pure.
+"""Trends of runtimes along the file, and their possible course. Pure.
 
 Files are often sorted by something that runtimes go with: sizes, steps, numbers of atoms. The logarithm of
 the runtime is fitted along the file, either by the place itself or by the place on the scale on which a

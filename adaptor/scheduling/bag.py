@@ -68,7 +68,7 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Guard(msgspec.Struct, frozen=True):
-    """Whether a bag is paused, and what its guard rails still watch; the journal keeps it."""
+    """Pause of a bag, and state of its guard rails; the journal keeps it."""
 
     paused: str = ""
     """Why, in one sentence; empty: it is not."""

@@ -81,7 +81,7 @@ def _room(state: SchedulingState, worker: Worker, now: float, probability: float
 
 
 class _Release:
-    """Whether held tasks of a mixed bag may be started on a worker's node now. Most bags never ask."""
+    """Release of held tasks of a mixed bag on a worker's node now. Most bags never ask for it."""
 
     def __init__(self, state: SchedulingState, bag: Bag, worker: Worker, now: float) -> None:
         self._state, self._bag, self._worker, self._now = state, bag, worker, now

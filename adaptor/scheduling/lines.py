@@ -60,7 +60,7 @@ class WaitingTasks:
         return task
 
     def remove(self, task: int) -> None:
-        """Raises ValueError: it does not wait here."""
+        """Remove a task from the line. Raises ValueError: it does not wait here."""
         self._delete(self._tasks.index(task, self._begin))
 
     def drop(self, unwanted: Callable[[int], bool], count: int) -> None:
@@ -145,7 +145,7 @@ class Line:
         self.most = max(self.most, len(self.waiting))
 
     def remove(self, task: int) -> None:
-        """Raises ValueError: it does not wait here."""
+        """Remove a task from the line. Raises ValueError: it does not wait here."""
         self.waiting.remove(task)
         self._went(task)
 

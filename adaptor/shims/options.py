@@ -101,7 +101,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def read(command: str, arguments: Sequence[str]) -> Asked:
-    """Raises OptionError: an option is not known here."""
+    """Read the arguments of a command. Raises OptionError: an option is not known here."""
     given, rest = TABLES[command].leading(arguments)
     while rest and command == "scancel":  # ids stand between options
         more, behind = TABLES[command].leading(rest[1:])

@@ -42,7 +42,7 @@ class Opening:
         self.outcome: TaskFiles | Exception | None = None  # None: they are not open yet
 
     def files(self) -> TaskFiles:
-        """Raises CannotStartError or ShortageError."""
+        """The opened files. Raises CannotStartError or ShortageError."""
         if isinstance(self.outcome, TaskFiles):
             return self.outcome
         assert self.outcome is not None, "they are not open yet"

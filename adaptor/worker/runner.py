@@ -186,7 +186,7 @@ class Runner:
         self._chores.advance(running.began + INTERVAL)
 
     def _begin(self, held: HeldTask, environment: dict[str, str], files: TaskFiles) -> Child:
-        """Raises CannotStartError or ShortageError."""
+        """Start the process of an attempt, or its call. Raises CannotStartError or ShortageError."""
         if held.lease.call is not None:
             return self.warm.start(held, environment, files, len(self._by_pid))
         self.warm.make_room(time.monotonic(), len(self._by_pid) + 1, held.gpus)

@@ -54,7 +54,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Raises SettingsError: a variable is missing or invalid."""
+    """Read the worker's settings. Raises SettingsError: a variable is missing or invalid."""
     before = environment.get("ADAPTOR_ENV_BEFORE")
     return Settings(
         access=_value(environment, "ADAPTOR_ACCESS", _absolute),

@@ -33,7 +33,8 @@ class SpoolConnector:
         self._connections = 0
 
     def connect(self, access: Access, address: str) -> SpoolTransport:
-        """Raises TransportError: there is no such spool, or it cannot be written."""
+        """Open a connection in a spool. Raises TransportError: there is no such spool, or it cannot be
+        written."""
         self._connections += 1
         connection = maildir.SpoolConnection(self._pilot, self._token, self._connections).name
         try:

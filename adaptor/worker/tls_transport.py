@@ -31,7 +31,7 @@ class TlsConnector:
         self._wakeup = wakeup
 
     def connect(self, access: Access, address: str) -> TlsTransport:
-        """Raises TransportError: the address or a key is damaged."""
+        """Open a connection. Raises TransportError: the address or a key is damaged."""
         try:
             party = Party(access.own, access.server, server=False)
             return TlsTransport(party, host_and_port(address), self._identity, self._wakeup)

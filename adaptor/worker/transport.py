@@ -44,7 +44,7 @@ class Connector(Protocol):
     """Opens connections to addresses of one kind."""
 
     def connect(self, access: Access, address: str) -> Transport:
-        """Raises TransportError."""
+        """Open a connection. Raises TransportError."""
 
     def end(self) -> None:
         """Release what the connections shared; the caller has closed them."""

@@ -230,7 +230,7 @@ class Store:
 
 
 def _decode(path: Path, kind: type[_Record]) -> _Record:
-    """Raises SchedulerError: a newer version has written the note, which is not damaged then."""
+    """Read a note. Raises SchedulerError: a newer version has written it, so it is not damaged."""
     data = path.read_bytes()
     if problem := newer(data, FORMAT):
         raise SchedulerError(f"{path}: {problem}")

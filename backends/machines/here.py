@@ -104,7 +104,7 @@ class _Pipe:
         self._in_line = 0
 
     def add(self, piece: memoryview) -> None:
-        """Raises TooMuchError."""
+        """Add a piece of output. Raises TooMuchError."""
         self.found.write(piece)
         data = piece.tobytes()
         end = max(data.rfind(b"\n"), data.rfind(b"\0"))

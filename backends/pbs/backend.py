@@ -34,7 +34,7 @@ class PbsBackend(BatchBackend[SharedServer]):
     _terms: PbsTerms | None = None
 
     def _pbs(self) -> OpenPbs:
-        """Raises SchedulerError: no PBS answers."""
+        """The PBS that answers. Raises SchedulerError: none does."""
         return self._shared.pbs()
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:
@@ -183,7 +183,8 @@ class PbsBackend(BatchBackend[SharedServer]):
         return ask(self._pbs()).terms(self._site.partition, self._traits())
 
     def _traits(self) -> dict[str, str]:
-        """Raises SchedulerError: PBS cannot be asked for such nodes."""
+        """Traits of the nodes for the site's requests. Raises SchedulerError: PBS cannot be asked for such
+        nodes."""
         return node_traits(self._site)
 
     def _known_terms(self) -> PbsTerms:
@@ -221,7 +222,7 @@ class PbsBackend(BatchBackend[SharedServer]):
         return msgspec.structs.replace(order, request=request)
 
     def _donation_queue(self) -> PbsQueue:
-        """Raises SchedulerError: there is no such queue."""
+        """Queue of the pilots on donated nodes. Raises SchedulerError: there is no such queue."""
         terms, named = self._known_terms(), donation_terms(self._site).partition
         return find_queue(terms.queues, named) if named else terms.site.queue
 

@@ -144,7 +144,8 @@ class PbsRecord(msgspec.Struct, frozen=True):
 
 
 def record_understood(kind: str, record: PbsRecord, make: Callable[[PbsRecord], Row]) -> Row:
-    """Raises SchedulerError: `make` raised a ValueError or KeyError."""
+    """The row that `make` makes of a record. Raises SchedulerError: `make` raised a ValueError or
+    KeyError."""
     try:
         return make(record)
     except (ValueError, KeyError) as error:

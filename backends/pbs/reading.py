@@ -88,7 +88,7 @@ class PbsTerms(PbsAnswers, frozen=True, kw_only=True):
 
 
 def ask(pbs: OpenPbs, *, jobs: bool = False) -> PbsAnswers:
-    """Raises SchedulerError: no answer."""
+    """Answers of PBS for all queues, with all `jobs` or without. Raises SchedulerError: no answer."""
     now, server = time.time(), pbs.server()
     queues = {queue.name: queue for queue in pbs.queues()}
     nodes = pbs.nodes()

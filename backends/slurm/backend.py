@@ -209,7 +209,8 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         )
 
     def _allowed_now(self, site: PartitionNodes, seen: SlurmReading) -> Allowed:
-        """Raises PartitionClosed: the account or the QOS may use nothing of the partition (any more)."""
+        """Bounds on our requests now. Raises PartitionClosed: account or QOS may use nothing of the partition
+        (any more)."""
         terms, partition = self._shared.terms(), seen.partitions.get(site.name)
         if partition is None:
             return Allowed()
@@ -251,7 +252,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         return "\\" not in str(order.directory) or keeps_backslashes(self._shared.settings)
 
     def _arguments(self, order: PilotOrder) -> list[str]:
-        """Raises SubmitRefused: Slurm would take it and never start it."""
+        """Arguments of sbatch for an order. Raises SubmitRefused: Slurm would take it and never start it."""
         escapes = self._escapes(order)
         if order.node:
             options = donated_options(order, self._gpus_on(order))
@@ -262,7 +263,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         return arguments_of(order, self._site, options, escapes=escapes)
 
     def _shape(self, order: PilotOrder) -> SlurmShape:
-        """Raises SubmitRefused: Slurm would take it and never start it."""
+        """Shape of an order. Raises SubmitRefused: Slurm would take it and never start it."""
         site = self._known_site()
         per_node = (self._site.processors_per_node or site.usual_size) if self._site.whole_nodes else None
         shape = shape_of(order, site, per_node=per_node)

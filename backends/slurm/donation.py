@@ -1,4 +1,4 @@
-"""Whether Slurm has pilots on donated nodes make room for local jobs."""
+"""Checks whether Slurm has pilots on donated nodes make room for local jobs."""
 
 from __future__ import annotations
 

@@ -74,7 +74,8 @@ class OwnSlurmJobs:
         self._looked_back = False
 
     def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
-        """Raises SchedulerError: squeue does not answer; without sacct the answer is only shorter."""
+        """Reports of our jobs. Raises SchedulerError: squeue does not answer; without sacct the answer is
+        only shorter."""
         wanted = set(ids)
         asked = time.monotonic()
         rows = [

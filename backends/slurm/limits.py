@@ -20,7 +20,7 @@ from backends.slurm.rows import Partition, find_partition
 
 
 def ceilings(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> Ceilings:
-    """Raises SchedulerError: Slurm does not know the partition."""
+    """Largest request that the site may make. Raises SchedulerError: Slurm does not know the partition."""
     partition = terms.partitions.get(nodes.name)
     if partition is None:
         raise SchedulerError(f"Slurm has no partition {nodes.name}")

@@ -205,7 +205,8 @@ class Questions:
         return parse_groups(answer, self.user())
 
     def terms(self, settings: Mapping[str, str]) -> SlurmTerms:
-        """Raises SchedulerError: no answer about the partitions; accounting may be absent."""
+        """Terms of the site by Slurm's settings. Raises SchedulerError: no answer about the partitions;
+        accounting may be absent."""
         partitions = {partition.name: partition for partition in self.partitions()}
         found = SlurmTerms(partitions=partitions, user=self.user())
         try:

@@ -104,7 +104,7 @@ class ArraySpec(msgspec.Struct, frozen=True):
 
 
 def parse_array(text: str) -> ArraySpec:
-    """Raises ValueError: it is no array."""
+    """Read the indexes of an array. Raises ValueError: the text is no array."""
     bare = text.strip()
     bare = bare[1:-1] if bare.startswith("[") and bare.endswith("]") else bare
     parts, percent, at_most = bare.partition("%")

@@ -160,7 +160,8 @@ def _print_bag(found: _Tasks, *, every: bool) -> None:
 
 
 def _follow(reader: BagReader, selector: str, numbers: list[range] | None, stream: Stream) -> None:
-    """Raises UsageError: not one task is chosen, or it is not there."""
+    """Print the output of the one chosen task as it grows. Raises UsageError: not one task is chosen, or it
+    is missing."""
     bag = reader.bag(selector)
     if numbers is None or len(numbers) != 1 or len(numbers[0]) != 1:
         raise UsageError("--follow needs the number of one task: --task 5 --follow")

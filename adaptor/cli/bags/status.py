@@ -139,7 +139,7 @@ def _print_sites(config: str | None, as_json: bool) -> None:
 
 
 def _print_daemon(as_json: bool) -> None:
-    """Raises NoDaemonError: none runs."""
+    """Print the state of the daemon. Raises NoDaemonError: no daemon runs."""
     view, upkeep = ask(api.GetDaemon()), None
     with suppress(OtherVersionError):
         upkeep = ask(api.GetUpkeep())

@@ -154,7 +154,7 @@ def install(remove: bool, show: bool, yes: bool, config: str | None) -> None:
 
 
 def _install(chosen: Systemd) -> list[InstallStep]:
-    """Raises UsageError: a job runs the daemon."""
+    """Install the service. Raises UsageError: a job runs the daemon."""
     from adaptor.daemon.jobs.record import check_no_job
 
     check_no_job(state_directory(), "install a service")
@@ -286,7 +286,7 @@ def _command(*arguments: str) -> InstallStep:
 
 
 def _ask(arguments: Sequence[str], given: str = "") -> None:
-    """Raises AdaptorError: the command fails."""
+    """Run a command of systemd. Raises AdaptorError: the command fails."""
     done = _run(arguments, given)
     if done.returncode:
         said = (done.stderr.strip() or done.stdout.strip()).splitlines()
@@ -294,7 +294,7 @@ def _ask(arguments: Sequence[str], given: str = "") -> None:
 
 
 def _run(arguments: Sequence[str], given: str = "") -> subprocess.CompletedProcess[str]:
-    """Raises AdaptorError: the command cannot be run, or hangs."""
+    """Run a command; return its result. Raises AdaptorError: it cannot be run, or hangs."""
     try:
         return subprocess.run(
             arguments, input=given, capture_output=True, text=True, timeout=_TIMEOUT, check=False

@@ -104,7 +104,8 @@ def _new(
     memory: int | None,
     given: str | None,
 ) -> tuple[DaemonJobs, DaemonJobQueue]:
-    """Raises UsageError: the daemon cannot run as a job with this configuration."""
+    """A new record of jobs, and their queue. Raises UsageError: the daemon cannot run as a job by this
+    configuration."""
     from adaptor.daemon.jobs.queue import USUAL_MEMORY, DaemonJobQueue
     from adaptor.daemon.jobs.record import DaemonJobs
 
@@ -146,7 +147,8 @@ def _check(config: Config) -> None:
 
 
 def _queue(directory: Path, jobs: DaemonJobs) -> DaemonJobQueue:
-    """Raises AdaptorError: the configuration has no such site, or cannot be read."""
+    """The queue of the daemon's jobs. Raises AdaptorError: the configuration has no such site, or cannot be
+    read."""
     from adaptor.daemon.jobs.keeper import queue_of
 
     return queue_of(directory, jobs)

@@ -279,8 +279,8 @@ class Look:
         return left
 
     def _paid(self, place: Place, units: int) -> tuple[int, float]:
-        """Units among these for which the funds last, and the bound of the scheduler on running jobs, and
-        their longest walltime then: all is divided among them, as each gives back what it does not use."""
+        """Number of these units for which the funds and the scheduler's bound on running jobs last, and their
+        longest walltime then: all is divided among them, as each gives back what it does not use."""
         shape, found, longest = self._shapes[place.name], units, math.inf
         bounds = [each for each in (self._funds, self._work[place.name]) if not each.endless]
         for funds in bounds:

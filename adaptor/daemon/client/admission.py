@@ -94,7 +94,7 @@ class Admission:
                 raise UsageError(f"key {key.name} has no bag {bag}")
 
     def _new_bag(self, key: GrantedKey, question: api.Submit) -> api.Submit:
-        """Raises UsageError: it goes beyond the grant."""
+        """The bag within the grant of the key. Raises UsageError: the bag goes beyond it."""
         who, grant, given, spec = f"key {key.name}", key.grant, question.bag, question.bag.spec
         if question.open or question.resume or question.staged:
             raise UsageError(f"a bag of {who} is submitted with all its tasks, and continues no other")

@@ -59,7 +59,7 @@ def check_budget(core: Core, bags: Iterable[int], credits: float) -> None:
 
 
 def change_budget(core: Core, bag: int, credits: float) -> None:
-    """Raises BudgetError: that much is used and reserved already (`check_budget`)."""
+    """Change the budget of a bag. Raises BudgetError: more is used and reserved already (`check_budget`)."""
     core.treasury.set_budget(bag, millionths(credits, "a budget"))
     core.broker.keep_apart(bag)
     core.decided = core.decided.without_pause(bag)

@@ -21,7 +21,7 @@ from adaptor.units import counted, format_instant
 
 @answers(api.GrantKey)
 def _grant(running: RunningDaemon, question: api.GrantKey) -> str:
-    """Raises BudgetError, UsageError: the grant makes no sense."""
+    """Make or change a key. Raises BudgetError, UsageError: the grant makes no sense."""
     core, grant = running.core, question.grant
     if grant.until is not None and not grant.until > core.now():
         raise UsageError(f"the grant would end at {format_instant(grant.until)}, which is in the past")
@@ -48,7 +48,7 @@ def _grant(running: RunningDaemon, question: api.GrantKey) -> str:
 
 @answers(api.RevokeKey)
 def _revoke(running: RunningDaemon, question: api.RevokeKey) -> None:
-    """Raises UsageError: there is no such key."""
+    """Revoke a key. Raises UsageError: there is no such key."""
     core, known = running.core, running.core.grants.keys.get(question.name)
     if known is None or known.revoked:
         raise UsageError(f"there is no key {question.name}; see adaptor mcp keys")

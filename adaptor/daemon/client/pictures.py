@@ -30,7 +30,7 @@ MOST_RUNNING = 2000
 
 @answers(api.GetPicture)
 def picture(running: RunningDaemon, _: api.GetPicture) -> api.Picture:
-    """Raises JournalError."""
+    """The picture of all sites and bags for the live page. Raises JournalError."""
     core, sites = running.core, running.sites.values()
     with guarded(core.journal.path):
         queues = [queue for site in sites for queue in _site_pictures(site, core.journal.connection)]

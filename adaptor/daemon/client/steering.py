@@ -38,7 +38,8 @@ async def _resume(running: RunningDaemon, question: api.Resume) -> list[int]:
 
 @answers(api.ChangeOptions)
 async def _change(running: RunningDaemon, question: api.ChangeOptions) -> list[int]:
-    """Raises UsageError: a value makes no sense for one of the bags; none is changed."""
+    """Change options of bags. Raises UsageError: a value makes no sense for one of the bags; none is
+    changed."""
     broker, now, needs = running.core.broker, running.core.now(), question.needs
     specs = _changed_specs(running, question.bags, question.options)
     for spec in specs.values():
@@ -95,7 +96,7 @@ def _changed_specs(
 
 
 async def _change_budgets(core: Core, bags: Iterable[int], wanted: api.OptionChanges) -> None:
-    """Raises JournalError."""
+    """Change the budgets of bags. Raises JournalError."""
     if wanted.budget is not None:
         await core.commit()
         for bag in bags:

@@ -1,4 +1,4 @@
-"""Whether this version can take over the state directory of another one, whose daemon may still run."""
+"""Check that this version can take over the state directory of another one, whose daemon may still run."""
 
 from __future__ import annotations
 

@@ -143,7 +143,10 @@ class Keeper:
             log.warning("the job that follows could not be seen to: %s", error)
 
     def _plan(self, jobs: DaemonJobs, now: float) -> None:
-        """Raises AdaptorError, OSError."""
+        """Have one job queued for the end of this one, and once it is due one that may start at once.
+
+        Raises AdaptorError, OSError.
+        """
         queue = self._queue = self._queue or self._queue_of(jobs)
         found = queue.found(jobs)
         mine = found.get(self._number)
@@ -222,7 +225,8 @@ def start_daemon(directory: Path, jobs: DaemonJobs, name: str) -> subprocess.Pop
 
 
 def queue_of(directory: Path, jobs: DaemonJobs) -> DaemonJobQueue:
-    """Raises AdaptorError: the configuration has no such site, or cannot be read."""
+    """The queue of the daemon's jobs. Raises AdaptorError: the configuration has no such site, or cannot be
+    read."""
     sites = load_config(config_path(jobs.config or None)).sites
     if jobs.site not in sites:
         raise AdaptorError(f"the configuration has no site {jobs.site} any more: adaptor daemon stop")

@@ -96,7 +96,7 @@ def read_jobs(directory: Path) -> DaemonJobs | None:
 
 
 def write_jobs(directory: Path, jobs: DaemonJobs) -> None:
-    """Raises AdaptorError."""
+    """Write the record of the jobs. Raises AdaptorError."""
     try:
         write_private(directory / FILE, msgspec.json.encode(jobs))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Whether the file system of the state directory does what the daemon needs, for `adaptor site check`."""
+"""Check that the file system of the state directory does what the daemon needs, for `adaptor site check`."""
 
 from __future__ import annotations
 

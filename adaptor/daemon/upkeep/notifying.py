@@ -154,7 +154,7 @@ class Notifier:
 
 
 def _urls(channel: ChannelConfig) -> list[str]:
-    """Raises UsageError: its file cannot be read."""
+    """URLs of a channel. Raises UsageError: its file cannot be read."""
     return [channel.url] if channel.url is not None else read_urls(Path(channel.file or "").expanduser())
 
 

@@ -47,7 +47,7 @@ class TriedSizes(msgspec.Struct, frozen=True):
     """Tried sizes of requests for tasks of one shape in one partition."""
 
     failures: tuple[Failed, ...] = ()
-    """Failures, none of which forbids a request of another one."""
+    """Failures, none of which follows from another one."""
     worked: tuple[tuple[int, int], ...] = ()
     """`(p, tr)` of requests that started while failures counted, none of them within another one."""
 

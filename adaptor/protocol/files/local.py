@@ -76,7 +76,7 @@ class Files(Protocol):
     """Calls block, and may come from several threads."""
 
     def run(self, work: FileWork) -> FilesDone:
-        """Raises FilesError."""
+        """Do the work on files. Raises FilesError."""
 
     def close(self) -> None:
         """Release everything, until more is asked for."""

@@ -35,7 +35,7 @@ class FrameError(AdaptorError):
 
 
 def send(descriptor: int, data: bytes, deadline: float | None = None) -> None:
-    """Raises FrameError."""
+    """Write one frame. Raises FrameError."""
     if len(data) > LARGEST:
         raise FrameError(f"{len(data)} bytes are too many for one frame")
     rest = memoryview(_HEAD.pack(len(data)) + data)
@@ -222,7 +222,7 @@ class RemoteFiles:
 
 
 def _descriptor(pipe: IO[bytes] | None) -> int:
-    """Raises FrameError: there is no such pipe any more."""
+    """Descriptor of a pipe. Raises FrameError: there is no such pipe any more."""
     if pipe is None or pipe.closed:
         raise FrameError("it was ended")
     return pipe.fileno()

@@ -94,7 +94,7 @@ def serve(connection: socket.socket) -> None:
 
 
 def _prepare(terms: dict[str, Any]) -> None:
-    """Raises Refused."""
+    """Set the path for modules. Raises Refused: another Python, or a library is missing."""
     version = ".".join(map(str, sys.version_info[:2]))
     host = os.uname().nodename
     if version != terms["version"]:

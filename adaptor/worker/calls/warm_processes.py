@@ -182,7 +182,7 @@ class WarmProcesses:
         return [process.place.cpus for _, process in self._idle.values() if process.place.bag == bag]
 
     def would_displace(self, held: HeldTask, running: int) -> float | None:
-        """Seconds of the clock since which the process waits that the start of a call would end.
+        """Monotonic seconds since which the process waits that the start of a call would end.
 
         None: the start would end none, or there is one of its own bag. `running`: attempts that run.
         """
@@ -244,7 +244,7 @@ class WarmProcesses:
     def _send(
         self, process: WarmProcess, held: HeldTask, own: Mapping[str, str], files: TaskFiles | None = None
     ) -> Child:
-        """Raises CannotStartError."""
+        """Send a call to a process. Raises CannotStartError."""
         self._busy[process.child.pid] = process
         try:
             process.send(held, own, files)

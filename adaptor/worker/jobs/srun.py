@@ -87,7 +87,7 @@ class Step:
 
 
 def read(words: Sequence[str], environment: Mapping[str, str]) -> Step:
-    """Raises StepError: an option cannot be followed."""
+    """Read the words behind srun. Raises StepError: an option cannot be followed."""
     rest = list(words)
     values: dict[str, str] = {}
     flags: set[str] = set()

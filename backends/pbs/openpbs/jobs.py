@@ -87,7 +87,7 @@ _ENDED = frozenset("FX")
 
 
 def own_job(record: PbsRecord) -> PbsJob:
-    """Raises SchedulerError: it is not what PBS prints of a job."""
+    """A job by its record. Raises SchedulerError: the record is not one of a job."""
     return record_understood("job", record, _job)
 
 
@@ -133,7 +133,7 @@ def _anyones_job(record: PbsRecord) -> PbsJob | None:
 
 
 def _job(record: PbsRecord) -> PbsJob:
-    """Raises ValueError, KeyError: a value is not what PBS prints."""
+    """A job by its record. Raises ValueError, KeyError: a value is not what PBS prints."""
     values = record.values
     state = values["job_state"]
     return PbsJob(

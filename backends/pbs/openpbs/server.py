@@ -281,7 +281,7 @@ class OpenPbs(Traits):
         return self._groups
 
     def server(self) -> PbsServer:
-        """Raises SchedulerError: no server answers."""
+        """State of the server. Raises SchedulerError: no server answers."""
         self._yielding = []
         text = self._commands.ask("qstat", "-B", "-f")
         for record in parse_long(text, "Server: "):

@@ -189,7 +189,8 @@ def _owners(nodes: Iterable[PbsNode]) -> frozenset[str]:
 
 
 def find_queue(queues: Mapping[str, PbsQueue], name: str | None) -> PbsQueue:
-    """Raises PartitionClosed: there is no such queue. SchedulerError: none is named, nor a default."""
+    """The queue of this name. Raises PartitionClosed: there is none. SchedulerError: no name, and no default
+    queue."""
     if name is None:
         raise SchedulerError("PBS has no default queue: set `partition` (the queue) for this site")
     if name not in queues:

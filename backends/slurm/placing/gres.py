@@ -132,7 +132,7 @@ def sharded_gpus(text: str) -> Gpus:
 
 
 def parse_gpus(text: str) -> Gpus:
-    """Raises ValueError: the text is no list of generic resources."""
+    """GPUs in a list of generic resources. Raises ValueError: the text is no such list."""
     return gpus_of(gres_counts(text)) if text not in _NONE else ()
 
 
