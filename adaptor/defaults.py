@@ -11,4 +11,4 @@ FIRST_JOB = 2**27 + 2**26
 SHIM_RULES = "shims.json"
 """The file by which a folder of `adaptor.shims` is known; it has their rules."""
 HOW_TO_ADD = {"local": "; to run tasks on this machine, add to its `sites`: `local: {backend: local}`"}
-"""By site that exists without a configuration: what messages say where a configuration lacks it."""
+"""Ends of messages by site that exists without a configuration, for a configuration that lacks it."""

@@ -11,7 +11,7 @@ PURPOSES = {
     "mcp": "adaptor mcp",
     "web": "the live page",
 }
-"""By extra: what needs it. `tests/test_extras.py` holds the names to pyproject.toml."""
+"""Purpose of each extra. `tests/test_extras.py` compares the names with pyproject.toml."""
 
 
 def require_extra(extra: str, *libraries: str) -> None:

@@ -168,7 +168,7 @@ class SharedBound(msgspec.Struct, frozen=True, kw_only=True):
 
     most: int
     held: tuple[tuple[float, int], ...] = ()
-    """By job that runs: until when it holds how many, on whichever nodes."""
+    """End and number of processors of each running job that counts, on any nodes."""
     waiting: frozenset[str] = frozenset()
     """Ids of the jobs that count once they start; new requests of the site count in addition."""
     source: str = ""
@@ -233,9 +233,9 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     closed: Mapping[str, str] = {}
     """The partitions that start no jobs at the moment, with the scheduler's reason."""
     owners: Mapping[str, str] = {}
-    """By id of a job: its user, if the scheduler names one. Never shown, never written down."""
+    """User of each job by its id, if the scheduler names one. Never shown, never written down."""
     limits: Mapping[str, float] = {}
-    """By id of a running job: its time limit in seconds, if the scheduler names it and its end follows from
+    """Time limit in seconds of each running job by its id, if the scheduler names it and its end follows from
     it."""
     memory_step: int = 1
     """Bytes: the memory of a request is counted in multiples of it for each processor (Slurm: 1 MiB)."""

@@ -64,7 +64,8 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     spread: int = 0
     """Nodes on which its processors lie evenly, if the scheduler can place them so; 0: wherever they fit."""
     partition: str = ""
-    """By its name among the site's `partitions`; empty: the site has none, or it is for a donated node."""
+    """Partition by its name among the site's `partitions`; empty: the site has none, or it is for a donated
+    node."""
     pilots: int = 1
     """Equal pilots that it asks for, of which all else here is the first; more than one are an array."""
     after: str = ""

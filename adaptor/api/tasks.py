@@ -184,7 +184,7 @@ class GetEvents(Question[list[BagEvents]], frozen=True):
     takes_time = True
 
     since: Annotated[dict[TaskNumber, TaskNumber], msgspec.Meta(min_length=1, max_length=1000)]
-    """By bag: the last event that is known; 0: none."""
+    """Last known event of each bag; 0: none."""
     wait: Annotated[float, msgspec.Meta(ge=0, le=LONGEST_POLL)] = 0.0  # seconds to wait for an event
     most: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1000  # tasks in the answer, at most
     follow: bool = False  # whether more answers come as more happens, until one has nothing `after` it

@@ -209,7 +209,7 @@ _PARTS: Mapping[str, Callable[[str], str]] = {
     "/": posixpath.basename,
     ".": lambda path: posixpath.splitext(path)[0],
 }
-"""By suffix, those that end with others first."""
+"""Functions by suffix; suffixes that end with others come first."""
 
 
 class _Field(NamedTuple):

@@ -46,7 +46,7 @@ SECTIONS = {
 """The commands in the order in which help shows them."""
 
 ADDED = {"Operating": "adaptor.cli.operating", "Research": "adaptor.cli.research"}
-"""By heading: the group of entry points by which other packages add commands."""
+"""Groups of entry points by which other packages add commands, by heading."""
 
 ELSEWHERE = {"reclaim": AGENTS, "replay": EXPERIMENTS, "trace": EXPERIMENTS}
 """Commands of packages that need not be installed, with the package."""

@@ -120,7 +120,7 @@ class StateWord(str):
 
 
 Columns = Mapping[str, str | Callable[[Any], str]]
-"""By title: the field of a view, shown as its type says, or the cell that a function makes of the view."""
+"""Fields of a view by title, shown as their types say, or functions that make the cell of a view."""
 
 
 def table(views: Sequence[msgspec.Struct], columns: Columns) -> Iterator[str]:

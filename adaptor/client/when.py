@@ -121,7 +121,7 @@ def in_words(form: Mapping[str, str]) -> list[api.StartView]:
 def read(
     question: api.GetStart, config: str | None, *, offline: Callable[[], None] = lambda: None
 ) -> list[api.StartView]:
-    """By the daemon; where none runs, by one look at the queue. `offline`: called before that look."""
+    """Answer by the daemon; if none runs, by one look at the queue. `offline`: called before that look."""
     try:
         return ask(question, timeout=SCHEDULERS_TIMEOUT)
     except NoDaemonError:

@@ -30,7 +30,7 @@ class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         "reserve_nodes", "useful_time", "max_tr", "fit", "last_fit", "patience",
     })  # fmt: skip
     mode: Literal["preemptible", "agent"]
-    """By jobs that the scheduler may preempt, or by workers that it does not know of."""
+    """Kind of use: by jobs that the scheduler may preempt, or by workers that it does not know of."""
     partition: str | None = None
     """Preemptible: the partition (PBS: queue) whose jobs yield; None: the site's own."""
     account: str | None = None

@@ -57,7 +57,7 @@ def load_backend(name: str) -> BackendFacts:
 
 
 def _entries() -> Mapping[str, EntryPoint]:
-    """By name; ours where no package registers it."""
+    """Entry points by name; ours if no package registers it."""
     from importlib.metadata import EntryPoint  # slow to import, and not every command needs it
 
     ours = {name: EntryPoint(name, value, BACKENDS) for name, value in SOURCE_TREE.items()}

@@ -44,7 +44,7 @@ class SshConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     link: Literal["tunnel", "direct", "spool"] = "tunnel"
     """Workers connect through the ssh connection, or straight to this machine, or exchange files."""
     address: str | None = None
-    """By which the nodes reach their login node; None: its names and addresses are tried in turn."""
+    """Address by which the nodes reach their login node; None: its names and addresses are tried in turn."""
 
 
 NoticeEvent = Literal["end", "pause", "failure"]
@@ -286,7 +286,7 @@ BUILT_IN = Config(
 
 
 def sites_of(site: SiteConfig) -> dict[str, SiteConfig]:
-    """By partition, the site as if it had no other; by the empty name, a site without `partitions` itself."""
+    """The site by partition, as if it had no other; a site without `partitions` has the empty name."""
     if not site.partitions:
         return {"": site}
     return {name: _alone(site, name, each) for name, each in site.partitions.items()}

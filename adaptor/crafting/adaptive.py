@@ -81,7 +81,7 @@ def _choose(profile: Profile, work: Work, allowed: int) -> list[Candidate]:
 
 
 def shares(chosen: list[Candidate], remaining: int) -> list[int]:
-    """By request, the tasks that it is expected to finish; at least one stays for each later request."""
+    """Tasks that each request is expected to finish; at least one stays for each later request."""
     found: list[int] = []
     for others, candidate in zip(reversed(range(len(chosen))), chosen, strict=True):
         found.append(min(candidate.tasks, remaining - others))

@@ -39,7 +39,7 @@ class Schedule(msgspec.Struct, frozen=True):
     profile: Profile
     """The processors that running and planned jobs leave free."""
     starts: dict[str, float]
-    """By id: the planned start of each pending job (epoch seconds); `math.inf`: it never starts."""
+    """Planned start of each pending job by id (epoch seconds); `math.inf`: it never starts."""
 
 
 class Availability:
@@ -61,7 +61,7 @@ class Availability:
 
     @property
     def starts(self) -> dict[str, float]:
-        """By id: the planned start of each pending job (epoch seconds); `math.inf`: it never starts."""
+        """Planned start of each pending job by id (epoch seconds); `math.inf`: it never starts."""
         return self._planned.starts if self.nodes is None else self.nodes.starts
 
     def profile(self, unit: Need | None = None) -> Profile:
@@ -157,7 +157,7 @@ def schedule(queue: QueueState) -> Schedule:
     profile, starts, later = fixed(queue)
     reached: dict[tuple[int, float], float] = {}
     floors: dict[tuple[int, int], float] = {}
-    """By class, powers of two of processors and seconds: the earliest start of its smallest job so far."""
+    """Earliest start so far of the smallest job of each class: powers of two of processors and seconds."""
     for job in later:
         shape = (job.processors, job.tr)
         begin = reached.get(shape, -math.inf)

@@ -16,7 +16,7 @@ class PilotCoverage(msgspec.Struct, frozen=True, kw_only=True):
     """Coverage of the waiting tasks by the pilots in the system."""
 
     uncovered: list[int]
-    """By demand (or group): waiting tasks that no pilot covers."""
+    """Number of waiting tasks that no pilot covers, by demand (or group)."""
     needless: list[int]
     """Ids of queued pilots that would find no task for any of their slots."""
 

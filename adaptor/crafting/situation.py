@@ -266,7 +266,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     funds: Funds = Funds(work=math.inf)
     """Funds of all requests that are made now. Known where all requests are narrow."""
     largest: tuple[tuple[str, Largest], ...] = ()
-    """By partition (empty: the site has only one) in which larger ones have failed: the largest to make."""
+    """Largest request to make in each partition where larger ones have failed (empty: the site has only
+    one)."""
     times: TaskTimes = TaskTimes()
     """Observed runtimes of the tasks."""
     threat: Threat = Threat()
@@ -307,9 +308,9 @@ class TaskGroup(msgspec.Struct, frozen=True):
 
     waiting: int
     at: dict[str, Demand]
-    """By site at which they may run: the demand there."""
+    """Demand at each site at which they may run."""
     held: Mapping[str, int] = {}
-    """By site: the attempts that its workers hold, replicas included."""
+    """Attempts that the workers of each site hold, replicas included."""
 
 
 class PlanningView(msgspec.Struct, frozen=True, kw_only=True):

@@ -44,7 +44,7 @@ class Configured(msgspec.Struct, frozen=True):
     config: Config
     digest: str  # of the file's content; empty: there is none
     limits: Mapping[str, Limits] | None = None
-    """By site, as its scheduler said when the configuration was checked; None: it was not."""
+    """Limits of each site by its scheduler when the configuration was checked; None: it was not."""
 
 
 def configured(option: str | None) -> Configured:

@@ -82,7 +82,7 @@ class Core:
         self.deciding = asyncio.Lock()
         """One site decides at a time, so that each sees what the others are about to submit."""
         self.losses: dict[int, AttemptOutcome] = {}
-        """By ended pilot: the scheduler's word for what became of its lost attempts."""
+        """Outcome of lost attempts by the scheduler's word on their ended pilot, by pilot."""
         self.results = 0  # attempts that ended since this process began
         self.listeners = Listeners()  # clients that wait for events of bags
         self._sent_bags: dict[str, set[int]] = {}
@@ -113,7 +113,7 @@ class Core:
 
     @property
     def scores(self) -> dict[Kind, list[float]]:
-        """By kind of forecast: how far earlier ones were off, the oldest first."""
+        """Errors of earlier forecasts by kind, the oldest first."""
         if self._scores is None:
             self._scores = self.journal.read(past_scores)
         return self._scores

@@ -110,7 +110,7 @@ class Listeners:
 
     def __init__(self) -> None:
         self._waiting: dict[int, dict[asyncio.Future[bool], int]] = {}
-        """By bag: the last event that each knows."""
+        """Last event that each client knows, by bag."""
         self.room: float = math.inf
         """Number of clients that may wait for long: connections are left for those with other questions."""
         self._count = 0

@@ -100,7 +100,7 @@ def _to_read(site: Site, pilot: Pilot, report: JobReport | None) -> bool:
 
 
 async def _files_of(site: Site, pilots: Collection[Pilot]) -> dict[int, PilotFiles]:
-    """By pilot; without those that cannot be read at the moment."""
+    """Files of each pilot, without those that cannot be read at the moment."""
     folders = {pilot.id: site.folder(pilot) for pilot in pilots}
     arrays = [(folders[pilot.id], folders[pilot.id].parent if pilot.array else None) for pilot in pilots]
     found: dict[Path, PilotFiles] = {}

@@ -70,7 +70,7 @@ def in_service(queue: QueueState) -> int:
 
 
 def _by_place(queue: QueueState) -> Iterator[tuple[QueueState, dict[str, Node]]]:
-    """By partition, the nodes in service that requests may use and that no partition before it has."""
+    """Nodes in service by partition that requests may use and that no partition before it has."""
     seen: set[str] = set()
     for place in queue.partitions.values() or [queue]:
         found = {node.name: node for node in usable(place) if node.in_service and node.name not in seen}

@@ -64,7 +64,7 @@ class SiteSeen(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def places(self) -> dict[str, QueueState]:
-        """By partition; one without a name where the site has only one."""
+        """State by partition; one without a name if the site has only one."""
         return dict(self.queue.partitions) or {"": self.queue}
 
 
@@ -333,7 +333,7 @@ def look_of(traits: Traits) -> float:
 
 
 def ceilings_of(backend: Backend, config: SiteConfig) -> dict[str, Ceilings]:
-    """By partition; none where the scheduler does not say."""
+    """Ceilings by partition; none if the scheduler does not say."""
     found = {}
     with suppress(SchedulerError):
         for partition in config.partitions or [""]:

@@ -82,7 +82,7 @@ class WorkerEndpoint:
         self._looked: float | None = None  # epoch seconds of the last look for silent workers
         self._awake_since = float("-inf")
         self._estimates: dict[tuple[int, str], float] = {}
-        """By bag and site: the estimated runtime for which the site was woken last."""
+        """Estimated runtime for which the site was woken last, by bag and site."""
 
     async def hear(self, batch: list[PeerMessage]) -> None:
         """Take in what workers say, write it down, then answer."""

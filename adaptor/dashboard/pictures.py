@@ -74,7 +74,7 @@ def _highest(p: int, beside: Sequence[PilotBox], processors: int) -> int:
 
 
 def lanes(spans: Iterable[tuple[float, float, int]]) -> list[int]:
-    """By span `(start, end, processors)` in order of start: the lowest lane with enough free lanes above.
+    """Lowest lane with enough free lanes above, for each span `(start, end, processors)` in order of start.
 
     A span of several processors takes neighbouring lanes.
     """

@@ -32,7 +32,7 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
     demand: Demand
     """The shape of the tasks that it is for."""
     payers: Mapping[int, float]
-    """By bag: its weight in the cost."""
+    """Weight of each bag in the cost."""
     node: str = ""
     """The idle node that it is for; empty: a formal request."""
     per: PerProcessor = AS_ASKED

@@ -222,7 +222,7 @@ class Courses:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._known: dict[int, tuple[Course, list[int]]] = {}
-        """By bag, with the ids of its pilots in the order of its hosts."""
+        """Course of each bag, with the ids of its pilots in the order of its hosts."""
 
     def without(self, bag: BagFacts, pilot: Pilot) -> Course:
         """The course of a bag as if it did not have this pilot."""

@@ -28,11 +28,11 @@ from adaptor.scheduling.facts import BagFacts
 def donated_places(
     snapshot: Snapshot, bag: BagFacts, at: Mapping[str, Demand], times: Mapping[str, TaskTime], *, later: bool
 ) -> dict[str, tuple[SiteOffer, ...]]:
-    """By place: the donated nodes of the sites where they cost less than formal requests.
+    """Donated nodes by place, of the sites where they cost less than formal requests.
 
     Args:
         at: by site, the waiting tasks.
-        times: by site, how long a task runs.
+        times: by site, the runtime of a task.
         later: whether nodes count that are expected to become idle before the deadline.
     """
     found: dict[str, tuple[SiteOffer, ...]] = {}

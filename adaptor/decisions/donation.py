@@ -204,7 +204,7 @@ class _Choice:
                 together.setdefault(demand.pilots_of, []).append(demand)
         self._snapshot, self._donation, self._ledger, self._memory = snapshot, donation, ledger, memory
         self._parts: dict[int | None, tuple[int, int]] = {}
-        """By payer: its nodes in this step, and what each may cost, millionths of a credit."""
+        """Number of nodes in this step by payer, and amount that each may cost, millionths of a credit."""
         self._payers = {bag: tuple(of_bag) for bag, of_bag in together.items()}
         self._left = {
             bag: sum(demand.wanted.waiting for demand in of_bag)

@@ -195,7 +195,7 @@ class DonationMemory:
         return node
 
     def changed_nodes(self, pilots: PilotTable) -> dict[int, DonatedNode]:
-        """By pilot: its node, where that is not as the scheduling of tasks knows it."""
+        """Node of each pilot whose facts differ from those that the scheduling of tasks knows."""
         unknown = pilots.donated.keys() - self._known.keys()
         # Of a node that was never seen idle, the start of its pilot is all that is known.
         nodes = (self._changed & self._used) | (self._used - self.seen.idle)
@@ -249,7 +249,7 @@ class DonationMemory:
 
 
 def _busy_by_pilot(pilots: PilotTable, workers: Workers) -> dict[int, int]:
-    """By pilot on a donated node: processors on which tasks run."""
+    """Processors on which tasks run, by pilot on a donated node."""
     found = dict.fromkeys(pilots.donated, 0)
     for id in found.keys() & workers.keys():
         for worker in workers[id].values():

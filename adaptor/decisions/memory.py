@@ -32,7 +32,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     aim: Aim
     progress: Progress
     offers: dict[str, tuple[SiteOffer, ...]]
-    """By place, a site or its `donated_nodes`; each at least one."""
+    """Offers by place, a site or its `donated_nodes`; at least one each."""
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -67,7 +67,7 @@ class KnownProfile(msgspec.Struct, frozen=True):
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """By bag or by site; times are epoch seconds."""
+    """Memory by bag or by site; times are epoch seconds."""
 
     shares: dict[int, AnsweredShares] = {}
     """Bags with a budget or a deadline: where their tasks are to run."""
@@ -77,14 +77,14 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """Forecasts of all bags, those that share pilots among them; `take_snapshot` drops those of ended
     bags."""
     profiles: dict[str, KnownProfile] = {}
-    """By site, so that a queue that was not read again is not planned again."""
+    """Known profile by site, so that a queue that was not read again is not planned again."""
     missed: dict[str, float] = {}
     """Epoch seconds since which other sites have wanted to know the queue of a site."""
     paces: dict[int, Pace] = {}
     """Bags whose hosts A²HA counts: how many they may still ask for."""
     paused: dict[str, dict[int | None, str]] = {}
-    """By site or its `donated_nodes`, then by bag: why its budget holds no request there; None: for all that
-    share pilots."""
+    """Reason why the budget of a bag holds no request, by site or its `donated_nodes`, then by bag; None: for
+    all that share pilots."""
 
     def only_of(self, bags: Container[int]) -> Memory:
         """The memory without ended bags."""

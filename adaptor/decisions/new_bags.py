@@ -59,7 +59,8 @@ def why_nowhere(size: TaskSize, queues: Mapping[str, QueueState | None]) -> str:
 def impossible_tasks(
     sizes: Mapping[int, TaskSize], queues: Mapping[str, QueueState | None], most: int
 ) -> dict[int, str]:
-    """By task that can never run: why. `sizes`: by task; `most`: processors of the largest request."""
+    """Reasons for tasks that can never run, by task. `sizes`: by task; `most`: processors of the largest
+    request."""
     kinds = {name: queue and each_kind(queue) for name, queue in queues.items()}
     known: dict[TaskSize, str] = {}
     for size in set(sizes.values()):
@@ -130,7 +131,7 @@ def check_holds_a_request(
 def _first_requests(
     spec: BagSpec, sites: Rules, assumed: Mapping[str, float], ledger: Statements
 ) -> Iterable[tuple[int, str, Request]]:
-    """By site: the least that the first request of a bag costs. `assumed`: what a task is taken to need."""
+    """Least cost of the first request of a bag by site. `assumed`: seconds that a task is assumed to need."""
     kind: Allocation = "donated" if spec.allocation == "transparent" else "explicit"
     for name, rules in sites.items():
         demand = Demand(task=spec.task, runtime=assumed[name], shortest=assumed[name])

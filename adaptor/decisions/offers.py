@@ -55,7 +55,7 @@ def questions_of(snapshot: Snapshot, statuses: Mapping[str, SiteStatus]) -> list
 
 
 def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
-    """By the tasks that finished at a site and those that run there.
+    """Runtime of a task by those that finished at a site and those that run there.
 
     Before any has finished: as expected by the user, else by the tasks at all sites,
     else as in earlier bags of its kind, else as the site's initial_tr says.

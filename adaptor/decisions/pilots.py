@@ -68,7 +68,7 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     submitted: float = 0.0
     """Epoch seconds at which the intent was written down."""
     tag: str = ""
-    """By which the scheduler knows that it is ours."""
+    """Tag by which the scheduler knows that it is ours."""
     array: int | None = None
     """The first pilot of the array with which it was decided; None: it was decided alone."""
     node: str = ""
@@ -94,7 +94,7 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     nodes: tuple[str, ...] = ()
     """Nodes while it runs, as the scheduler names them; empty: not known."""
     arrivals: Mapping[str, Arrival] = {}
-    """By node: the workers that have called since this daemon started, those that have left among them."""
+    """Workers by node that have called since this daemon started, those that have left among them."""
     never: str = ""
     """Why the scheduler can never start it, in its words; empty: it can."""
     wait: Wait = TURN
@@ -246,7 +246,7 @@ def is_limit(wait: Wait) -> bool:
 
 
 def limited(pilots: Iterable[Pilot]) -> dict[str, str]:
-    """By partition in which a request waits for a limit of its user, account or QOS: which, and why."""
+    """A sentence by partition in which a request waits for a limit of its user, account or QOS."""
     return {
         pilot.partition: f"pilot {pilot.id} waits: {pilot.wait.said}"
         for pilot in pilots
@@ -380,7 +380,8 @@ def _why_vanished(pilot: Pilot, absence: Absence) -> str:
 
 
 class PilotTable(Mapping[int, Pilot]):
-    """By id. A step costs what has changed: most pilots on donated nodes run, and no rule concerns them.
+    """Pilots by id. The time for a step grows with the changes: most pilots on donated nodes run, and no rule
+    concerns them.
 
     A pilot is set, or deleted: no other change keeps it sorted.
     """

@@ -133,7 +133,7 @@ class Answer(enum.Enum):
 
     TAKEN = enum.auto()
     REFUSED = enum.auto()
-    """By the scheduler: another request may be taken."""
+    """Refused by the scheduler: another request may be taken."""
     FAILED = enum.auto()
     """The scheduler failed, and certainly has not taken it."""
     UNCERTAIN = enum.auto()

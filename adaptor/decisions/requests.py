@@ -60,7 +60,7 @@ def is_least(request: Request, least: Request, remedy: Remedy) -> bool:
 
 
 def largest_by_trial(site: SiteFacts, demand: Demand) -> dict[str, Largest]:
-    """By partition in which larger requests for such tasks have failed: the largest to make now."""
+    """Largest request to make now in each partition where larger ones for such tasks have failed."""
     if not site.tried:
         return {}
     found = {}

@@ -49,8 +49,7 @@ def why_not_donated(memory: Memory, bag: int | None, site: str) -> str:
 
 
 def targets(memory: Memory, compared: Iterable[int]) -> dict[int, TargetShares | None]:
-    """By bag that is divided by cost and time, in the words of the division among sites; None: it has no
-    answer."""
+    """Shares of each bag that is divided by cost and time, in the form of the division; None: no answer."""
     found: dict[int, TargetShares | None] = dict.fromkeys(compared)
     for bag in found:
         if split := shares_of(memory, bag):

@@ -100,7 +100,7 @@ class SiteMemory:
         self._withdrawals = Submissions(settings.rules.max_withdrawals or most, withdrawn)
         """Withdrawals of queued formal requests in the last hour."""
         self._submitting: dict[int, SubmitRequest] = {}
-        """By `id`: requests that are decided and not yet submitted."""
+        """Requests that are decided and not yet submitted, by `id`."""
         self.waits = waits or WaitLearner()
         self.jobs = RunShares() if jobs is None else jobs  # shares of their time limits that local jobs run
         donation = settings.donation

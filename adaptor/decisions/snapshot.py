@@ -144,7 +144,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     demands: tuple[Demand, ...] = ()
     """Tasks for which this site's formal requests are made, by shape of task."""
     payers: tuple[dict[int, float], ...] = ()
-    """By demand: the bags whose waiting tasks make it, and how many each has."""
+    """Number of waiting tasks by bag, for each demand."""
     groups: tuple[TaskGroup, ...] = ()
     """The waiting tasks by shape and by the sites at which they may run."""
     donation_demands: tuple[BagDonationDemand, ...] = ()
@@ -157,7 +157,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     forecast_kept: frozenset[int] = frozenset()
     """Bags whose first forecast is kept."""
     scores: Mapping[Kind, Sequence[float]] = {}
-    """By kind of forecast: how far earlier ones were off, the oldest first."""
+    """Errors of earlier forecasts by kind, the oldest first."""
     ahead: tuple[BagAhead, ...] = ()
     """Unfinished bags that are to be forecast in this step."""
     work: bool

@@ -57,7 +57,7 @@ class _Step:
         self._used: list[NodeView] = []
         self._idle: list[tuple[float, float, int, NodeView]] = []  # the best to use comes first
         self._room: dict[float, dict[float, float]] = defaultdict(dict)
-        """By probability and the instants since when nodes are idle: seconds of the longest task."""
+        """Seconds of the longest task by probability, and by the instants since which nodes are idle."""
         self._avoided = [node.avoided for node in nodes if node.avoided]
         closed = self._closes <= view.now
         for position, node in enumerate(nodes):

@@ -69,7 +69,7 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes; None: the scheduler does not say."""
     gpus: Gpus = ()
     use: NodeUse
-    """By others than our leases."""
+    """Use by others than our leases."""
     planned: float = math.inf
     """Epoch seconds at which a waiting job is planned to start there, or a reservation begins; `math.inf`:
     never."""

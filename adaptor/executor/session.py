@@ -120,7 +120,7 @@ class Session:
         self._post: Callable[[AppendCalls], None] | None = None
         """Sends a batch ahead of the thread that waits for the answer."""
         self._sent: dict[int, tuple[CallFuture[Any], str]] = {}
-        """By task: its future, and the file of its call."""
+        """Future and file of the call of each task."""
         self._next = 0  # the number of the next task: no other program appends to the bag
         self._closing = False
         self._broken: BaseException | None = None

@@ -43,7 +43,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     beside: float = 0.0
     """Tasks of other bags that take turns with these, as many as count."""
     learners: Mapping[str, RuntimeLearner]
-    """By site; the course changes them."""
+    """Learners by site; the course changes them."""
     sums: RuntimeSums = msgspec.field(default_factory=RuntimeSums)
     """Runtime sums of the bag; the course changes them."""
     most: int

@@ -77,7 +77,7 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
     run_shares_by_job: Mapping[str, tuple[float, ...]] = {}
     """The same by job of the queue whose user has a history."""
     seen_since: Mapping[str, float] = {}
-    """By running job: when it was first seen."""
+    """First sight of each running job, epoch seconds."""
     tariff: Tariff | None = None
     """Tariff of pilots for such tasks; None: the bag does not pay."""
     kind: Allocation = "explicit"
@@ -124,7 +124,7 @@ class KnownBag(msgspec.Struct, frozen=True, kw_only=True):
     """Millionths of a credit that its ended pilots were charged."""
     aims: KnownAims | None = None
     scores: Mapping[Kind, Sequence[float]] = {}
-    """By kind of forecast: how far earlier ones were off (`calibration.score`), the oldest first."""
+    """Errors of earlier forecasts by kind (`calibration.score`), the oldest first."""
 
     @property
     def blind(self) -> bool:

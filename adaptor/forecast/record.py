@@ -120,7 +120,7 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     cost_held: int = 0
     end_held: int = 0
     not_counted: dict[str, int] = {}
-    """By reason."""
+    """Number of bags by reason."""
 
     def plus(self, other: Tally) -> Tally:
         return Tally(

@@ -221,7 +221,7 @@ class SiteFuture:
     def _craft(
         self, queue: PlannedQueue, moment: Moment, allowed: int, sites: int, bounds: Bounds | None
     ) -> list[Request]:
-        """By the plan of the site's heuristic for these tasks."""
+        """Requests by the plan of the site's heuristic for these tasks."""
         known, learner = self.known, moment.learners[self.known.name]
         # Partitions are not told apart, and nothing is withdrawn for what may come.
         limits = msgspec.structs.replace(known.rules.limits, partitions={})

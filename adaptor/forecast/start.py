@@ -54,19 +54,19 @@ class KnownQueue(msgspec.Struct, frozen=True, kw_only=True):
     run_shares_by_job: Mapping[str, tuple[float, ...]] = {}
     """The same by job of the queue whose user has a history."""
     seen_since: Mapping[str, float] = {}
-    """By running job: when it was first seen."""
+    """First sight of each running job, epoch seconds."""
     own: Collection[str] = ()
     """Jobs that run as long as they may."""
     wait_shares: tuple[float, ...] = ()
     """Real waits of the newest requests as shares of the predicted ones."""
     scores: Mapping[Kind, Sequence[float]] = {}
-    """By kind of forecast: how far earlier ones were off, the oldest first."""
+    """Errors of earlier forecasts by kind, the oldest first."""
     past: PastWaits | None = None
     """Waits of jobs that were seen to start; None: none were seen."""
     past_weights: Weights = PLAN_ALONE
     """Weights of past waits next to the plan."""
     waiting: Mapping[str, Waiting] = {}
-    """By job of the queue that waits: what it is compared by with past waits."""
+    """Facts by which each waiting job of the queue is compared with past waits."""
     asker: str = ""
     """A salted hash of the user whose requests are forecast; empty: not known."""
 

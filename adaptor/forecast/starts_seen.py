@@ -70,7 +70,7 @@ class StartsSeen:
         """
         kept = kept or KeptStarts()
         self._first: dict[str, StartForecast | None] = {}
-        """By job that waits: its first forecast; None: no start was foreseen."""
+        """First forecast of each waiting job; None: no start was foreseen."""
         self._judged = deque(kept.judged, maxlen=NEWEST)
         self._waits = deque(kept.waits, maxlen=KEPT)
         self._hashed = hashed
@@ -141,7 +141,7 @@ class StartsSeen:
         return Waiting(job.processors, state.limits[job.id], gpus, self._hashed(state.owners.get(job.id, "")))
 
     def waiting(self, queue: QueueState) -> dict[str, Waiting]:
-        """By job that waits there: what it is compared by with past waits."""
+        """Facts by which each waiting job is compared with past waits."""
         return {
             job.id: self._as_seen(job, owner, ahead, queue.now)
             for job, owner, ahead in self._comparable(queue)
@@ -207,7 +207,7 @@ class StartsSeen:
 
     @property
     def scores(self) -> dict[Kind, list[float]]:
-        """By kind of forecast: how far earlier ones were off, the oldest first."""
+        """Errors of earlier forecasts by kind, the oldest first."""
         found: dict[Kind, list[float]] = {}
         for judged in self._judged:
             found.setdefault(judged.kind, []).append(judged.score)

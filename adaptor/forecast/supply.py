@@ -55,9 +55,9 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     """Waiting tasks that no pilot covers."""
     waiting: int
     learners: Mapping[str, RuntimeLearner]
-    """By site."""
+    """Learners by site."""
     longest_cut: Mapping[str, float]
-    """By site: what the waiting task needs that was cut latest, seconds; 0: none was cut."""
+    """Seconds that the waiting task needs that was cut latest, by site; 0: none was cut."""
     sums: RuntimeSums
     """Runtime sums of all tasks of the bag."""
     oldest: float | None

@@ -107,7 +107,7 @@ def _busy(db: sqlite3.Connection, pilot: int, bins: int, usual: Callable[[int], 
 
 
 def _held(parts: Sequence[tuple[float, float]], width: float) -> Iterator[float]:
-    """By part: processor-seconds in it."""
+    """Processor-seconds in each part."""
     counted = summed = before = 0.0
     for number, (count, total) in enumerate(parts, 1):
         counted, summed = counted + count, summed + total
@@ -200,7 +200,7 @@ def _failures(db: sqlite3.Connection, bag: int) -> list[FailureView]:
 
 
 def jobs_of_site(db: sqlite3.Connection, site: str, since: float, partition: str = "") -> dict[str, int]:
-    """By the scheduler's id of a job, the pilot that it is of this site, except those that ended by then.
+    """Pilots of this site by the scheduler's id of their job, except those that ended before `since`.
 
     `partition`: only of this one; empty: of all.
     """

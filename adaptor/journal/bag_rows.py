@@ -64,7 +64,7 @@ class AppendedTasks(msgspec.Struct, frozen=True):
     first: int  # the number of the first
     tasks: int
     links: dict[int, Links] = {}
-    """By task, the parents of those that have any; not told again of a repeated one."""
+    """Parents by task, for tasks that have any; not told again of a repeated one."""
     repeated: bool = False  # whether they had been appended before, by the same key
 
 
@@ -190,7 +190,7 @@ def end_of_bag(db: sqlite3.Connection, bag: int) -> TaskState | None:
 
 
 def read_needs(db: sqlite3.Connection, bag: int) -> dict[int, OwnNeeds]:
-    """By task of a bag that has needs of its own, or was given more memory."""
+    """Needs by task, for tasks of a bag that have their own, or were given more memory."""
     unpack = cache(msgspec.msgpack.Decoder(OwnNeeds).decode)
     rows = db.execute(
         "SELECT number, needs, memory FROM task WHERE bag = ? AND (needs IS NOT NULL OR memory IS NOT NULL)",
@@ -223,7 +223,7 @@ def write_memory(db: sqlite3.Connection, memory: Iterable[tuple[int, int, int]])
 
 
 def requeued_work(db: sqlite3.Connection, bag: int) -> dict[int, float]:
-    """By task: seconds of its attempts that went on in the next one."""
+    """Seconds of each task's attempts that went on in the next one."""
     rows = db.execute(
         "SELECT task, SUM(wall) FROM attempt WHERE bag = ? AND outcome = ? AND wall IS NOT NULL"
         " GROUP BY task",

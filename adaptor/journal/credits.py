@@ -54,7 +54,7 @@ def forget_budget(db: sqlite3.Connection, bag: int) -> None:
 
 
 def budgets_of_bags(written: Iterable[Entry]) -> dict[int, int]:
-    """By bag: its present budget, in millionths of a credit."""
+    """Present budget of each bag, in millionths of a credit."""
     return {
         entry.budget.bag: entry.budget.amount
         for entry in written

@@ -100,7 +100,7 @@ def _newer(path: Path, number: int) -> JournalError:
 
 
 def _columns(db: sqlite3.Connection) -> dict[str, list[str]]:
-    """By table."""
+    """Names of columns by table."""
     found: dict[str, list[str]] = {}
     for table, column in db.execute(
         "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'"

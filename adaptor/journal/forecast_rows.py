@@ -40,7 +40,7 @@ def insert_raw(db: sqlite3.Connection, bag: int, raw: Raw) -> None:
 
 
 def past_scores(db: sqlite3.Connection) -> dict[Kind, list[float]]:
-    """By kind: the scores of the forecasts of bags that have ended as they were, the oldest first."""
+    """Scores by kind of the forecasts of bags that have ended as they were, the oldest first."""
     found: dict[Kind, list[float]] = {}
     for kind, made, unit, low, value, high, ended in db.execute(
         "SELECT kind, made, unit, low, value, high, ended FROM raw_forecast JOIN bag ON id = bag"

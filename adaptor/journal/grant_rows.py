@@ -49,7 +49,7 @@ def note_key(db: sqlite3.Connection, name: str, now: float, told: str, bags: Col
 
 
 def kept_of(db: sqlite3.Connection, name: str) -> dict[int, str]:
-    """By bag of a key that is not forgotten, in ascending order: its name."""
+    """Name of each bag of a key that is not forgotten, in ascending order of ids."""
     rows = db.execute(
         "SELECT bag, bag.name FROM granted_bag JOIN bag ON bag.id = bag WHERE granted_bag.name = ?"
         " ORDER BY bag",
@@ -92,7 +92,7 @@ class Grants:
         self.key_of: dict[int, str] = journal.read(
             lambda db: dict(db.execute("SELECT bag, name FROM granted_bag"))
         )
-        """By bag: the name of its key."""
+        """Name of the key of each bag."""
         self.keys: dict[str, GrantedKey] = {}  # by name
         self._by_fingerprint: dict[str, str] = {}
         for key in journal.read(granted_keys):

@@ -458,7 +458,7 @@ class Journal:
             )
 
     def explained(self, kind: ExplanationKind) -> dict[int, float]:
-        """By pilot: when a decision or an event of this kind was last told of it."""
+        """Time of the last decision or event of this kind, by pilot; epoch seconds."""
         with database.guarded(self.path):
             rows = self.connection.execute(
                 "SELECT pilot, MAX(time) FROM decision WHERE kind = ? AND pilot IS NOT NULL GROUP BY pilot",

@@ -68,7 +68,7 @@ def earlier_bags(db: sqlite3.Connection, spec: BagSpec, sites: Collection[str]) 
 def records_of(
     db: sqlite3.Connection, keys: Iterable[str], sites: Collection[str]
 ) -> dict[str, dict[str, list[KindRecord]]]:
-    """By key of a kind and by site: what the last bags have shown, the newest first."""
+    """Records of the last bags by key of a kind and by site, the newest first."""
     found: dict[str, dict[str, list[KindRecord]]] = {}
     for key in keys:
         at = found[key] = defaultdict(list)
@@ -108,7 +108,7 @@ def forget_sites(db: sqlite3.Connection, sites: Iterable[str]) -> None:
 def _records(
     db: sqlite3.Connection, bag: int, sites: Collection[str]
 ) -> Mapping[tuple[str, str], KindRecord]:
-    """By key of a kind and by site."""
+    """Records by key of a kind and by site."""
     packed, last = db.execute("SELECT spec, events FROM bag WHERE id = ?", (bag,)).fetchone()
     spec = msgspec.msgpack.decode(packed, type=BagSpec)
     step = -(-last // _SAMPLE) or 1

@@ -103,7 +103,7 @@ def pilots_in_system(db: sqlite3.Connection) -> list[PilotRow]:
 
 
 def arrays_of(db: sqlite3.Connection, pilots: Iterable[int]) -> dict[int, int]:
-    """By pilot: the first pilot of its array; those that have none are left out."""
+    """First pilot of the array of each pilot; pilots without an array are left out."""
     found: dict[int, int] = {}
     for pilot in pilots:
         row = db.execute("SELECT array FROM pilot WHERE id = ?", (pilot,)).fetchone()
@@ -206,7 +206,7 @@ def started_in(db: sqlite3.Connection, keys: Iterable[AttemptKey]) -> dict[tuple
 def held_by_attempts(
     db: sqlite3.Connection, where: str, arguments: Sequence[object]
 ) -> Iterator[HeldSeconds]:
-    """By pilot, bag and outcome: what attempts that were started and have ended held.
+    """Processor-seconds of attempts that were started and have ended, by pilot, bag and outcome.
 
     `where` is an SQL condition on `attempt` and `pilot`, and never comes from a user.
     """

@@ -139,7 +139,7 @@ def left_to_run(
 
 
 def _tasks_of(db: sqlite3.Connection, bag: int, spec: BagSpec) -> defaultdict[bytes, list[str]]:
-    """By content: the states of the tasks that have it; those that are done come last."""
+    """States of the tasks that have the same content, by content; tasks that are done come last."""
     found: defaultdict[bytes, list[str]] = defaultdict(list)
     marks = ",".join("?" * len(_TAKEN))
     rows = db.execute(

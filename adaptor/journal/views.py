@@ -345,7 +345,7 @@ _MOST_BYTES = 8 * 1024 * 1024  # bytes of the answers of calls that are sent at 
 
 
 def events(db: sqlite3.Connection, question: api.GetEvents) -> list[BagEvents]:
-    """By bag what has changed; of all bags together at most as many tasks as are asked for.
+    """Changes of each bag; of all bags together at most the asked number of tasks.
 
     Raises UnknownBagError: there is no such bag.
     """

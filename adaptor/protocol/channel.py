@@ -55,7 +55,7 @@ class Party:
         if server:
             self._context.num_tickets = 0  # no session is resumed, so none can be replayed
         self._peers: dict[bytes, str] = {}
-        """By accepted certificate (DER) of a key with a grant: its fingerprint."""
+        """Fingerprints of accepted certificates (DER) of keys with a grant."""
         try:
             self._peers[ssl.PEM_cert_to_DER_cert(peer)] = ""
             self._context.load_verify_locations(cadata=peer)

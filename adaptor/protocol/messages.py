@@ -206,7 +206,7 @@ class Orders(msgspec.Struct, tag=True, kw_only=True):
     abort: list[AttemptKey] = []  # end these attempts and report them as ABORTED (RETURNED if not started)
     give_back: list[AttemptKey] = []  # return these as RETURNED unless they have started
     timeouts: dict[Count, float] = {}
-    """By bag whose tasks it holds: seconds after which one is ended, from now on."""
+    """Seconds after which a task is ended from now on, by bag whose tasks it holds."""
     leave: str = ""  # why the worker must leave at once; empty: it may stay
     say_hello: bool = False  # the daemon does not know this worker (the daemon restarted): send Hello again
 

@@ -30,7 +30,7 @@ class LearnedRuntimes(msgspec.Struct, frozen=True, kw_only=True):
     not_enough: float = 0.0
     """The longest time after which a task was still unfinished."""
     cut: dict[int, float] = {}
-    """By unfinished task that was cut at its pilot's end: its longest run."""
+    """Longest run of each unfinished task that was cut at its pilot's end."""
 
     @property
     def mean(self) -> float:

@@ -66,7 +66,7 @@ class Tail(msgspec.Struct, frozen=True):
         return self.scale * math.expm1(-self.shape * math.log(survival)) / self.shape
 
     def further(self, beyond: float) -> float:
-        """By what the excess is multiplied of tasks that have already run so far beyond the threshold."""
+        """Factor of the excess of tasks that have already run for `beyond` past the threshold."""
         return max(0.0, 1 + self.shape * beyond / self.scale) if self.scale else 1.0
 
     def moments(self, survival: float) -> tuple[float, float]:

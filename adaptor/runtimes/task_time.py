@@ -113,7 +113,8 @@ class TaskTime(msgspec.Struct, frozen=True):
 
 @functools.lru_cache(maxsize=_ASKED)
 def _last_end(task: TaskTime, processors: int, confidence: float) -> float:
-    """By bisection."""
+    """Seconds until the last of the tasks on all processors has ended, with this confidence; found by
+    bisection."""
     low, high = 0.0, task.mean + 10 * task.deviation
     while high - low > 1e-3 * task.mean:
         middle = (low + high) / 2

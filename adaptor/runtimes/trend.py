@@ -87,7 +87,7 @@ class Trends(msgspec.Struct, frozen=True):
 
 
 def trends(places: Sequence[int], runtimes: Sequence[float], tasks: int) -> Trends:
-    """By linear regression; the chance that there is a trend by the Bayesian information criterion."""
+    """Possible trends by linear regression; the chance of one by the Bayesian information criterion."""
     if len(places) < _FEWEST or len(places) != len(runtimes) or tasks < 2:
         return Trends()
     points = sorted(zip(places, (math.log(max(LEAST, runtime)) for runtime in runtimes), strict=True))

@@ -96,7 +96,7 @@ class Bag:
         self.task = spec.task  # resources of each of its tasks that has no needs of its own
         self.total = total
         self.earlier: Mapping[str, EarlierTasks] = {}
-        """By site: what is known of earlier bags of the same kinds."""
+        """Runtimes of earlier bags of the same kinds, by site."""
         self.open = False  # whether tasks may still be appended
         self._refilling = Refilling(most=total)
         self.held_back = False
@@ -110,21 +110,21 @@ class Bag:
         self.lines = Lines(self.sizes, total)  # tasks that wait, except the suspects, by class of sizes
         self.suspects: deque[int] = deque()  # suspects that wait (see `losses`): they run after all others
         self.losses = Losses(spec.max_lost)
-        """By unfinished task: its attempts that ran when their workers died."""
+        """Attempts of each unfinished task that ran when their workers died."""
         self.live: dict[int, set[int]] = {}  # by task: the attempts that workers hold
         self.adrift: dict[int, set[int]] = {}
-        """By task: the attempts that the broker gave up but whose worker may still report a result."""
+        """Attempts by task that the broker gave up but whose worker may still report a result."""
         self.charged: dict[int, int] = {}  # by task: its own failures
         self.preempted: dict[int, Preempted] = {}
-        """By unfinished task: its runs that ended because the donated node was taken."""
+        """Runs of each unfinished task that ended because the donated node was taken."""
         self.guard = Guard()
         self.failures = 0  # the sum of `charged`
         self.alike = 0  # the last failures, one after the other, that were all of the same kind
         self._kind: object = None
         self.progress: dict[int, float] = {}
-        """By unfinished task that was requeued: seconds that its attempts have worked."""
+        """Seconds that the attempts of each unfinished requeued task have worked."""
         self.hasty: dict[int, int] = {}
-        """By requeued task: how often in a row it asked for that within seconds."""
+        """Number of requeues in a row within `QUICK` seconds each, by task."""
         self.retried = 0  # failed attempts that caused a retry
         self.runtime = 0.0  # the sum of the runtimes of done tasks, seconds
         self.squares = 0.0  # the sum of the squared runtimes

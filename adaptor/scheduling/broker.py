@@ -298,7 +298,7 @@ class Broker:
         return groups_of(self.state)
 
     def sharers(self, site: str, demand: Demand) -> dict[int, float]:
-        """By bag: the number of its waiting tasks in a demand."""
+        """Number of waiting tasks in a demand, by bag."""
         return sharers_of(self.state, site, demand)
 
     def keep_apart(self, bag: int) -> None:

@@ -134,13 +134,13 @@ class Changes(msgspec.Struct):
     raised: list[MemoryRaised] = []
     needs: list[NeedsChanged] = []
     tallies: dict[int, Tally] = {}
-    """By bag whose counts changed: the new counts."""
+    """New counts of each bag whose counts changed."""
     by_user: dict[int, UserChange] = {}
-    """By bag that its user has changed: how."""
+    """Change by its user of each changed bag."""
     guards: dict[int, Guard] = {}
-    """By bag that has paused, or goes on: its new guard."""
+    """New guard of each bag that has paused, or goes on."""
     specs: dict[int, BagSpec] = {}
-    """By bag whose options its user has changed: all of them."""
+    """All options of each bag whose options its user has changed."""
 
     at_rest: bool = False
     """True if a bag whose counts changed has ended, or is paused and runs nothing: workers may be useless."""

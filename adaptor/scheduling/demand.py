@@ -125,7 +125,7 @@ def shapes_of(state: SchedulingState, site: str) -> set[TaskShape]:
 
 
 def waiting_shapes(state: SchedulingState, bag: int) -> dict[str, set[TaskShape]]:
-    """By site at which they may run: the shapes of a bag's waiting tasks."""
+    """Shapes of a bag's waiting tasks, by site at which they may run."""
     found = state.bags.get(bag)
     if found is None:
         return {}
@@ -157,7 +157,7 @@ def _classes(state: SchedulingState) -> Iterable[Turn]:
 
 
 def sharers_of(state: SchedulingState, site: str, demand: Demand) -> dict[int, float]:
-    """By bag: the number of its waiting tasks in a demand, or of the running ones if these are threatened."""
+    """Number of waiting tasks in a demand by bag, or of the running ones if these are threatened."""
     waiting: Counter[int] = Counter()
     for bag, line in _classes(state):
         if bag.spec.allows(site) and _shape(state, bag, line) == demand.shape:

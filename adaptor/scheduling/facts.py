@@ -40,26 +40,26 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
     squares: float
     """The sum of the squared runtimes."""
     starts: tuple[float, ...]
-    """By running task: the start of its first attempt."""
+    """Start of the first attempt of each running task."""
     attempts: dict[str, tuple[float, ...]]
-    """By site: the start of each running attempt there, replicas included."""
+    """Start of each running attempt by site, replicas included."""
     by_pilot: dict[int, tuple[float, ...]]
     """The same by pilot."""
     learned: dict[str, LearnedAt]
-    """By each site at which the bag may run."""
+    """Learned runtimes by site at which the bag may run."""
     runtimes: tuple[float, ...]
     """A sample of the finished tasks: one runtime in `every`."""
     every: int
     growing: bool = False
     """Whether tasks may be appended or wait for others; nothing is forecast then."""
     bounds: dict[int, tuple[float, ...]] = {}
-    """By pilot, besides `by_pilot`: for how long the task of each ran before it was cut; 0: it was not."""
+    """Seconds that each task of `by_pilot` ran before it was cut, by pilot; 0: it was not cut."""
     again: tuple[float, ...] = ()
     """Seconds for which waiting tasks ran before they were cut."""
     places: tuple[int, ...] = ()
     """The places in the file of those tasks."""
     earlier: Mapping[str, EarlierTasks] = {}
-    """By site: what is known of earlier bags of the same kinds."""
+    """Runtimes of earlier bags of the same kinds, by site."""
 
     def elapsed(self, site: str, now: float) -> list[float]:
         """Seconds since the start of each running attempt at a site."""
@@ -103,8 +103,8 @@ def facts_of(state: SchedulingState, bag: Bag) -> BagFacts:
 def _running(
     state: SchedulingState, bag: int
 ) -> tuple[dict[int, float], dict[str, list[float]], dict[int, list[float]], dict[int, list[int]]]:
-    """By task the first start; by site and by pilot the starts of all attempts, as workers report them, and
-    by pilot their tasks."""
+    """First start by task; starts of all attempts by site and by pilot, as workers report them; and tasks by
+    pilot."""
     first: dict[int, float] = {}
     attempts: dict[str, list[float]] = {}
     by_pilot: dict[int, list[float]] = {}

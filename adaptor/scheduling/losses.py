@@ -54,7 +54,7 @@ class PilotEnd(msgspec.Struct, frozen=True):
 
 
 class Losses:
-    """By task of a bag: its attempts that ran when their workers died."""
+    """Attempts of each task of a bag that ran when their workers died."""
 
     def __init__(self, most: int) -> None:
         """`most`: losses after which a task is not tried again; 0: it always is."""

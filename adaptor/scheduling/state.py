@@ -107,26 +107,26 @@ class SchedulingState:
         self.leases: Counter[tuple[int, int, str]] = Counter()
         """Leases of each bag by class of sizes and by site."""
         self.reserved: dict[int, tuple[int, str]] = {}
-        """By bag: a class that holds nothing, and the worker that gets no other task until one of it fits."""
+        """A class that holds nothing by bag, and the worker that gets no other task until one of it fits."""
         self.alone: set[int] = set()  # bags that run only in their own pilots, because each pays for itself
         self.owners: dict[int, int] = {}
-        """By pilot: the only bag that it serves; all other pilots serve all other bags."""
+        """Only bag that a pilot serves, by pilot; all other pilots serve all other bags."""
         self.made_for: dict[int, TaskSize] = {}
-        """By pilot since the last restart: the size of the tasks that it was requested for."""
+        """Size of the tasks for which a pilot was requested, by pilot since the last restart."""
         self.donated: dict[int, DonatedNode] = {}  # by pilot: the donated node on which it runs
         self.hazards: dict[str, Hazard] = {}  # by site: for how long nodes stay idle
         self.starts: dict[str, dict[int | None, float]] = {}
-        """By site, and by the only bag that they are for: when the next request is predicted to start."""
+        """Predicted start of the next request, by site, and by the only bag that it is for; epoch seconds."""
         self.meters: dict[int, Meter] = {}  # by running pilot that serves one bag: its charging
         self.copies: dict[AttemptKey, PaidCopy] = {}  # replicas of bags that pay for their pilots
         self.lost: dict[int, dict[AttemptKey, LostAttempt]] = {}
-        """By pilot in the system: its lost attempts, until its end says more of them."""
+        """Lost attempts of each pilot in the system, until its end says more of them."""
         self.deaths_at: dict[tuple[str, str], set[tuple[int, int]]] = {}
-        """By site and node: bags and tasks whose workers died there since a task was last done there."""
+        """Bags and tasks whose workers died at a node since a task was last done there, by site and node."""
         self.queues: dict[str, QueueState] = {}
-        """By site: its queue as last seen, whose nodes say how much memory a task can get."""
+        """Last seen queue of each site, whose nodes say how much memory a task can get."""
         self.told_growth: set[tuple[int, str]] = set()
-        """By bag: what was reported of tasks that ran out of memory."""
+        """Remarks by bag on tasks that ran out of memory, which were reported."""
         self.looked: dict[int, float] = {}  # by bag: the last search for tasks to replicate (epoch seconds)
         self._samples: dict[int, RuntimeSample] = {}
         self._site_samples: dict[tuple[int, str], RuntimeSample] = {}
@@ -134,7 +134,7 @@ class SchedulingState:
         """Tasks that have ended and for which others wait."""
         self.followers: dict[int, set[int]] = {}  # by bag that has not ended: the bags that run after it
         self.roots: dict[tuple[int, int], int] = {}
-        """By bag and task that ended with its parent: the task that was the first of them to end."""
+        """First task to end of those that ended with their parents, by bag and task."""
         self.touched: dict[int, Bag] = {}  # bags whose counts changed since the last write of the journal
         self.changes = Changes()
         self.orders: dict[str, Orders] = defaultdict(Orders)

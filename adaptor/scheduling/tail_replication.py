@@ -180,7 +180,7 @@ class _Tail:
 
 
 def _paid(state: SchedulingState, bag: Bag, now: float) -> dict[int, float]:
-    """By pilot of a bag that pays: epoch seconds up to which it is charged whatever it does."""
+    """Epoch seconds up to which a pilot of a bag that pays is charged in any case, by pilot."""
     paid = {
         pilot: meter.paid_until(now)
         for pilot, meter in state.meters.items()
@@ -226,7 +226,7 @@ def _others_run(state: SchedulingState, worker: Worker) -> bool:
 
 
 def _running(state: SchedulingState, bag: Bag, now: float) -> dict[int, Attempts]:
-    """By task that may be replicated: the worker and the seconds so far of each attempt that has started.
+    """Worker and seconds so far of each attempt that has started, by task that may be replicated.
 
     A suspect is not replicated: it might take two workers down.
     """

@@ -68,7 +68,7 @@ class TaskSizes:
         return bool(self._times)
 
     def counts(self, total: int) -> dict[TaskSize, int]:
-        """By size: how many of the bag's tasks have it."""
+        """Number of the bag's tasks of each size."""
         found = Counter(self._sizes.values())
         if total > len(self._sizes) or not found:
             found[self.usual] = total - len(self._sizes)

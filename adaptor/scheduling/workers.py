@@ -111,7 +111,7 @@ class Worker:
         self.queued = 0
         self.held = HeldLeases()
         self.time_limits: dict[int, float] = {}
-        """By bag: the limit in seconds that was sent last, where that is a part of a mean runtime."""
+        """Limit in seconds that was sent last, by bag with a limit that is a part of a mean runtime."""
         self.too_long = float("inf")
         """The shortest need (seconds) of a task that the worker returned for lack of time."""
         self.awaited = False

@@ -83,7 +83,7 @@ class Runner:
         self._environment = environment
         self.shell = ""  # of the site, for lines; empty: it names none
         self._shared: dict[int, dict[str, str]] = {}
-        """By bag: the environment that its tasks have in common here."""
+        """Environment that the tasks of a bag have in common here, by bag."""
         self._by_pid: dict[int, Running] = {}
         self._by_key: dict[AttemptKey, Running] = {}
         self._unattributed = False

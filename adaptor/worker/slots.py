@@ -80,7 +80,7 @@ class Slots:
         self._behind: dict[int, dict[AttemptKey, HeldTask]] = {}
         """The others by bag: they wait for attempts of it to end."""
         self._passed_since: dict[int, float] = {}
-        """By bag whose leases others have passed for the sake of their processes: since when."""
+        """Time since which others have passed the leases of a bag for the sake of their processes, by bag."""
         self._held_back = 0  # processors of ready leases that were put off at the last look
         self.again_at = NEVER  # monotonic seconds at which the first of them may start
         self._active: Counter[int] = Counter()  # by bag: the attempts that run or are ready
@@ -91,7 +91,7 @@ class Slots:
         self._queued_memory = 0
         self._binding = binding
         self._gpu_shares: list[dict[AttemptKey, float]] = [{} for _ in range(gpus)]
-        """By GPU: the part that each running task holds."""
+        """Part of each GPU that each running task holds."""
         self._passed = 0  # number of leases that have passed the head of the queue
 
     @property

@@ -150,7 +150,7 @@ class FilesOfDaemon:
         self._seal = seal
         self._say = say
         self._taken: dict[str, int] = {}
-        """By run of the daemon, the present one last: the number of the file that was taken last."""
+        """Number of the file that was taken last, by run of the daemon, the present one last."""
         self._listing = maildir.Listing(maildir.parse_daemon_file, say)
 
     def fetch(self) -> list[bytes]:

@@ -143,7 +143,7 @@ class WorkerTasks:
         self.runner.end_bag(bag)
 
     def limit(self, seconds: Mapping[int, float]) -> None:
-        """By bag: for how long a task may run from now on, those included that run."""
+        """Set the time limits of tasks by bag from now on, running ones included; seconds."""
         if seconds:
             self._limits.update(seconds)
             self._limiting.set(0.0)

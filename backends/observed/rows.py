@@ -100,7 +100,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     limit: float = math.inf
     """Seconds; `math.inf` where it has none."""
     end: float = math.inf
-    """By its limit; `math.inf`: not known."""
+    """Epoch seconds of its end by its limit; `math.inf`: not known."""
     processors: int
     """Processors of each element."""
     node_count: int = 1
@@ -110,7 +110,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     nodes: tuple[str, ...] = ()
     """Nodes on which the job holds something; empty while it waits."""
     holds: Mapping[str, Amounts] | None = {}
-    """By node; None: not told, and taken to be the same number of processors on each of `nodes`."""
+    """Amounts by node; None: not told, and taken to be the same number of processors on each of `nodes`."""
     leaving: bool = False
     """Whether it got the order to make room for others."""
     considered: bool = False
@@ -141,7 +141,7 @@ class ReservationRow(msgspec.Struct, frozen=True, kw_only=True):
     start: float
     end: float
     nodes: Mapping[str, Amounts | None]
-    """By node (or vnode); None: all of it."""
+    """Amounts by node (or vnode); None: all of it."""
     queue: str = ""
     """Queue whose jobs run there; empty: not known."""
     exclusive: bool = False

@@ -154,7 +154,8 @@ class PbsServer(PbsLimits, frozen=True, kw_only=True):
     shows_all_jobs: bool = True  # whether we see the jobs of other users
     history: float = 0.0  # seconds for which ended jobs are remembered; 0: not at all
     formula: str = ""
-    """By which waiting jobs are ordered; empty: not told, and most often in the order of submission."""
+    """Formula by which waiting jobs are ordered; empty: not told, and most often in the order of
+    submission."""
     counts_eligible_time: bool = False  # whether the server counts for how long jobs could have run
 
     @property

@@ -101,7 +101,7 @@ _SPENT = {
     "billing": ("GrpTRESMins=billing", "GrpBillingMinutes"),
     "wall": ("GrpWall", "GrpWallLimit"),
 }
-"""By what every job uses: the key of sacctmgr, and Slurm's word for jobs that wait, behind Assoc or QOS."""
+"""Key of sacctmgr, and Slurm's word for jobs that wait, behind Assoc or QOS, by what every job uses."""
 _PAIR = re.compile(r"(N|[0-9.]+)(?:\(([0-9.]+)\))?")
 _WORD = re.compile(r"(\w+)=(\S*)")
 

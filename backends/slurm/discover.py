@@ -100,7 +100,7 @@ def _donation_lines(nodes: PartitionNodes, terms: SlurmTerms) -> list[str]:
 
 
 def _feature_lines(nodes: PartitionNodes) -> list[str]:
-    """By which features nodes may be chosen, where they differ in any."""
+    """Lines on features by which nodes may be chosen, if nodes differ in any."""
     there = [nodes.features.get(node.name, frozenset()) for node in nodes.machines]
     telling = sorted(frozenset().union(*there) - frozenset.intersection(*there)) if there else []
     if not telling:

@@ -222,7 +222,7 @@ class OwnSlurmJobs:
 
 
 def _by_element(reports: Iterable[JobReport]) -> dict[str, JobReport]:
-    """By id: elements of an array that wait together have one report."""
+    """Reports by id: elements of an array that wait together have one report."""
     found = {}
     for report in reports:
         for id in waiting_elements(report.id):

@@ -180,9 +180,9 @@ class PartitionNodes(SiteNodes, frozen=True, kw_only=True):
     available: str
     """`up`, or why no job starts: `down`, `drain`, `inact`."""
     features: dict[str, frozenset[str]]
-    """By node."""
+    """Features by node."""
     threads: Mapping[str, int] = {}
-    """By node: what Slurm counts as processors of each processor of ours, where that is more than one."""
+    """Slurm's processors in each processor of ours, by node where this is more than one."""
     least_nodes: int = 1
     """Least nodes of each request, by its QOS."""
     request_memory: int | None = None

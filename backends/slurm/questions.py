@@ -142,7 +142,7 @@ class Questions:
         return parse.parse_nodes(printed, self._node_rows)
 
     def node_details(self) -> dict[str, NodeDetail]:
-        """By the nodes' names."""
+        """Details by the nodes' names."""
         printed = self._commands.ask_bytes("scontrol", "show", "node", "-a", "-d", "-o")
         return parse_node_details(printed, self._node_details)
 
@@ -159,7 +159,7 @@ class Questions:
         return details
 
     def licenses(self) -> dict[str, License]:
-        """By name."""
+        """Licences by name."""
         return parse_license_rows(self._commands.ask("scontrol", "show", "license", "-o"))
 
     def reservations(self) -> list[ReservationRow]:
@@ -285,7 +285,7 @@ class SlurmReading(msgspec.Struct, frozen=True, kw_only=True):
     node_details: dict[str, NodeDetail]
     job_details: JobDetails
     partitions: dict[str, Partition] = {}
-    """By name."""
+    """Partitions by name."""
     licenses: dict[str, License] = {}
 
     def other_reservations(self, own: str | None) -> list[ReservationRow]:

@@ -118,7 +118,7 @@ def _is_cut_short(row: QueueRow) -> bool:
 
 
 def _holds(row: QueueRow, detail: JobDetail | None) -> dict[str, Amounts] | None:
-    """By node; of a suspended job memory and GPUs, for its processors are free for others."""
+    """Amounts by node; for a suspended job memory and GPUs, as its processors are free for others."""
     suspended = row.state == "SUSPENDED"
     parts = detail.parts if detail is not None else ()
     agree = sorted(part.node for part in parts) == sorted(row.nodes)

@@ -167,7 +167,7 @@ def wait_of(state: str, reason: str) -> Wait:
 
 
 def _limited(word: str, who: str) -> Wait:
-    """By a limit of all jobs of one user, account or QOS together."""
+    """Wait for a limit of all jobs of one user, account or QOS together."""
     if _USED_UP.fullmatch(word):
         said = (
             f"the time that {who} may use is used up, or less is left than it asks for ({word}): "

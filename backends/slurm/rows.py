@@ -16,7 +16,7 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     start: float | None
     """Epoch seconds of the job's start; of a waiting job, of its planned start."""
     end: float | None
-    """By its time limit; of an ended job, when it ended."""
+    """Epoch seconds of the end by its time limit; of an ended job, of its real end."""
     partitions: tuple[str, ...]
     """A waiting job may name several."""
     processors: int
@@ -119,5 +119,5 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_partition(partitions: Iterable[Partition], name: str | None) -> Partition | None:
-    """By name, or the default one."""
+    """The partition of this name, or the default one; None: there is none."""
     return next((each for each in partitions if (each.name == name if name else each.default)), None)

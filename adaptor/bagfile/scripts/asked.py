@@ -48,11 +48,11 @@ class ScriptOptions(msgspec.Struct, kw_only=True):
     """All that stops the script."""
     remarks: list[Remark] = []
     options: dict[str, Any] = {}
-    """By field of `BagSpec`."""
+    """Options by field of `BagSpec`."""
     written: dict[str, str] = {}
     """Options of a bag as people write them, by key."""
     writers: dict[str, GivenOption] = {}
-    """By the same keys: which option of the script it is."""
+    """Options of the script from which these come, by the same keys."""
     variables: dict[str, str] = {}
     """Variables of all elements."""
     wishes: list[SiteWish] = []
@@ -145,15 +145,16 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """Beginning of its lines in a script."""
     table: OptionTable
     followed: Mapping[str, Follow]
-    """By name, the options that can be followed."""
+    """Options that can be followed, by name."""
     of_sites: Mapping[str, str]
-    """By name, the key of the site's configuration that says so for all its pilots; empty: none does."""
+    """Keys of the site's configuration that say the same for all its pilots, by name of the option; empty:
+    none."""
     without_effect: Collection[str]
     """Options that change nothing for an element on one node."""
     why_not: Mapping[str, str]
-    """By name, why others stop the script."""
+    """Reasons why other options stop the script, by name."""
     not_as_asked: Mapping[str, str] = {}
-    """By name, what becomes of options that inform or decorate."""
+    """Fate of options that inform or decorate, by name."""
     append: bool = False
     """True if the files of a job are opened to append to them."""
 

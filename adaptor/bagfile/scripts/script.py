@@ -69,7 +69,7 @@ class ScriptBag(msgspec.Struct, frozen=True):
 
     tasks: list[TaskInput]
     options: dict[str, Any]
-    """By field of `BagSpec`."""
+    """Options by field of `BagSpec`."""
     environment: dict[str, str]
     """Variables of all tasks."""
     cwd: str

@@ -115,7 +115,7 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
 
     @property
     def shares(self) -> dict[int, float]:
-        """By bag: its weight in the cost."""
+        """Weight of each bag in the cost."""
         return {part.bag: float(part.amount) for part in self.parts}
 
     @property

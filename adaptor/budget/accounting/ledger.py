@@ -32,7 +32,7 @@ from adaptor.units import format_duration
 _AnyEntry = TypeVar("_AnyEntry", bound=Entry)
 
 Shares = Mapping[int, float]
-"""By bag: its weight in the cost of a pilot that serves several. At least one bag."""
+"""Weight of each bag in the cost of a pilot that serves several. At least one bag."""
 
 
 class Ledger(Statements):

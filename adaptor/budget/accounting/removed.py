@@ -13,7 +13,7 @@ class RemovedPilot(msgspec.Struct, frozen=True, kw_only=True):
     job: str | None
     """The scheduler's id; None: it may never have reached the scheduler."""
     tag: str
-    """By which the scheduler knows that it is ours."""
+    """Tag by which the scheduler knows that it is ours."""
     tr: int
     grace: int
     """Seconds beyond tr that its scheduler may have let it run."""

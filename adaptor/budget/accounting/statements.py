@@ -31,7 +31,7 @@ class Balance(msgspec.Struct, frozen=True):
     budget: Budget
     used: int
     reserved: int
-    """By pilots queued and running, in full."""
+    """Amount that pilots queued and running may cost, in full."""
     joint: int | None = None
     """Amount that the joint limit of a bag leaves; None: it has none."""
 

@@ -34,7 +34,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     budget: float
     """Credits that this choice allows."""
     processors: dict[str, int]
-    """By site: the most that are held at a time."""
+    """Most processors that are held at a time, by site."""
     seconds: Estimate
     """T_e of the slides, with the start-up of pilots and the end of the last tasks."""
     cost: Estimate

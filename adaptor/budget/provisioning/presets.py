@@ -53,7 +53,7 @@ FRUGAL = Preset(name="frugal", certainty=0.8, beyond_half="fill")
 """The certainty was set on other bags than those of the experiments (see `adaptor replay a2ha`)."""
 
 PREFERENCES: dict[Preference, Preset] = {"cheap": FRUGAL, "balanced": BALANCED}
-"""By a user's preference: how aggressively to buy hosts. A fast bag gets all that is free at once."""
+"""Preset of each preference of users. A fast bag gets all that is free at once."""
 
 
 def preset_of(prefer: Preference | None) -> Preset:

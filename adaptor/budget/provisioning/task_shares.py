@@ -47,7 +47,7 @@ class CostSplit(msgspec.Struct, frozen=True, kw_only=True):
     """Division of the waiting tasks of a bag among sites."""
 
     by_site: dict[str, SiteShare]
-    """By site; those that are left out get none. Their tasks sum up to all that are to be parted."""
+    """Shares by site; sites that are left out get none. Their tasks sum up to all that are to be parted."""
     seconds: float
     """Seconds from now until all of them are expected to be done; may be `math.inf`."""
     urgent: bool

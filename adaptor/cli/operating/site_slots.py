@@ -45,7 +45,7 @@ def slots(names: tuple[str, ...], config: str | None, as_json: bool, **sizes: An
 
 
 def _read(names: Sequence[str], config: str | None, task: TaskSize | None) -> list[api.SlotsView]:
-    """By the daemon, or as it would.
+    """Holes of sites, from the daemon or as it would find them.
 
     Raises ConfigError: the configuration is at fault; UsageError: it has no such site.
     """

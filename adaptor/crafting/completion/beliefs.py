@@ -81,8 +81,9 @@ def few_beside(times: TaskTimes, others: int) -> bool:
 def _learned(
     times: TaskTimes, others: Iterable[tuple[int, float]], longer: int, outlasted: float, possible: float
 ) -> Belief:
-    """By the finished tasks, and `others` in groups of a number and a mean age. The longest one follows from
-    the rate at which tasks finished: the `longer` ones are left, and one more that was not seen yet."""
+    """Belief from the finished tasks, and `others` in groups of a number and a mean age. The longest task
+    follows from the rate at which tasks finished: the `longer` ones are left, and one more that was not seen
+    yet."""
     if times.longest <= times.mean * ALIKE and outlasted <= times.longest * ALIKE:
         return Belief(times.mean, times.longest)
     until = max(times.longest, outlasted)

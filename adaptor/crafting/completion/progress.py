@@ -40,7 +40,7 @@ class Progress:
         self._mean, self._alike, self._longest = belief.mean, belief.alike, belief.longest
         self._pad, self._pace = pad, pace
         self._later: list[tuple[float, float]] = []
-        """By step of the coarse grid: tasks that follow within t seconds, as `a + b * t`."""
+        """Tasks that follow within t seconds, as `a + b * t`, by step of the coarse grid."""
         self.curve = cache(self._curve)
 
     def _curve(self, member: Member) -> Curve:
@@ -116,9 +116,9 @@ class RequestSet:
         self._by_belief, self.members, self._pace = by_belief, members, pace
         self._curves = [[progress.curve(member) for member in members] for progress in by_belief]
         self._done: list[dict[int, float]] = [{} for _ in by_belief]
-        """By belief and step: the tasks that are done."""
+        """Tasks that are done, by belief and step."""
         self.steps = steps or [self._first(which, 0, NEVER) for which in range(len(by_belief))]
-        """By belief: the first step of the grid at which all tasks are done."""
+        """First step of the grid at which all tasks are done, by belief."""
         self.worth = sum(progress.weight * step for progress, step in zip(by_belief, self.steps, strict=True))
         """The expected completion as a step of the grid: its geometric mean, so that no belief outweighs
         the others."""
@@ -130,7 +130,7 @@ class RequestSet:
 
     @property
     def ends(self) -> list[float]:
-        """By belief: seconds until the bag is done."""
+        """Seconds until the bag is done, by belief."""
         return [INSTANTS[step] for step in self.steps]
 
     def at_pace(self, pace: float) -> float:

@@ -38,13 +38,13 @@ AT_ONCE = 12  # requests chosen in one decision at most; the next one goes on
 
 
 def steps_for(factor: float) -> float:
-    """By how many steps of the grid a completion moves that comes sooner by a factor below 1."""
+    """Number of steps of the grid by which a completion moves that comes sooner by a factor below 1."""
     return -math.log(factor) / math.log(FINE)
 
 
 BETTER = steps_for(0.998)  # a request must shorten the completion by this factor to be made
 Bar = tuple[float, list[int]]
-"""By how many steps, and than which completions by belief, a completion is to be sooner."""
+"""Steps by which a completion must be sooner, and the completions by belief that it must beat."""
 
 
 class Fitting(NamedTuple):
@@ -233,7 +233,7 @@ class Search:
         return found
 
     def _seen(self, free: Sequence[Availability]) -> list[Profile]:
-        """By place: what is free for requests of this bag."""
+        """Profile of processors that are free for requests of this bag, by place."""
         return [plan.profile(shape.chunk) for plan, shape in zip(free, self.shapes, strict=True)]
 
     def _without(self, withdrawn: PilotView | None = None) -> RequestSet:

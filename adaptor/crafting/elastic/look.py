@@ -408,7 +408,7 @@ def at_risk(view: PlanningView, demand: Demand, pilots: Sequence[PilotView]) -> 
 
 
 def _slots(pilots: Sequence[PilotView], demand: Demand, unit: RequestUnit | None) -> dict[int, int]:
-    """By pilot, tasks that run in it at the same time; equal pilots are looked at once."""
+    """Tasks that run in each pilot at the same time; equal pilots are looked at once."""
     known: dict[object, int] = {}
     found: dict[int, int] = {}
     for pilot in pilots:

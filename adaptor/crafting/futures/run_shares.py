@@ -62,11 +62,11 @@ class RunShares:
         self._ran = tuple(ran)[-KEPT:]
         self._new: tuple[Ran, ...] = ()
         self._waiting: dict[str, tuple[float, str]] = {}
-        """By job that waited at the last look: its limit in seconds, and its owner."""
+        """Limit in seconds, and owner, of each job that waited at the last look."""
         self._running: dict[str, _Followed] = {}
         self._looked: float | None = None
         self._index: dict[tuple[str, int], tuple[float, ...]] | None = None
-        """By owner and limit (0: any): the shares that jobs of such a kind run; None: to be made."""
+        """Shares that jobs run, by owner and limit (0: any); None: to be made."""
 
     @classmethod
     def of(cls, known: Sequence[float], limits: Mapping[str, tuple[float, float]], now: float) -> RunShares:
@@ -182,7 +182,7 @@ class RunShares:
         return exact or index.get((owner, 0), ()) or self.known
 
     def by_job(self, queue: QueueState) -> dict[str, tuple[float, ...]]:
-        """By job of the queue whose user has a history: the shares of its limit that it may run."""
+        """Shares of its limit that each job of the queue may run whose user has a history."""
         limits: dict[str, float | None] = {job.id: job.tr for job in queue.pending}
         limits.update((job.id, queue.limits.get(job.id)) for job in queue.running)
         of_user = cache(self.of_user)

@@ -160,12 +160,12 @@ class _Work:
             }
             for group in groups
         ]
-        """By group: the demand at each site that may get requests for it now."""
+        """Demand at each site that may get requests now, by group."""
         self._uncovered = uncovered
         self._now = max((site.view.now for site in sites.values()), default=0.0)
         self._allowed = {name: site.allowed for name, site in sites.items()}
         self._first: dict[str, float] = {}
-        """By site: the earliest end of a task in a new request (epoch seconds)."""
+        """Earliest end of a task in a new request, by site (epoch seconds)."""
 
     def divided(self) -> list[Level]:
         """The shares by group. The group with the largest uncovered share goes first, as in the planner.
@@ -203,7 +203,7 @@ class _Work:
         return msgspec.structs.replace(found, shares=shares)
 
     def elsewhere(self, name: str) -> list[Elsewhere | None]:
-        """By group: what the other sites do for it; None: it is divided."""
+        """Work of the other sites by group; None: the group is divided."""
         if not self._replans(name):
             return [None] * len(self._groups)
         found = elsewhere(self._sites, self._groups, name)
@@ -276,7 +276,7 @@ class _Work:
 
 
 def elsewhere(sites: Mapping[str, SiteStatus], groups: Sequence[TaskGroup], here: str) -> Sequence[Elsewhere]:
-    """By group."""
+    """Work of the other sites by group."""
     found: list[dict[int, Member]] = [{} for _ in groups]
     for name, site in sites.items():
         if name != here:

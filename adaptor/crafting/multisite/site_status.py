@@ -72,7 +72,7 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
     closed: str = ""
     """Why the site must not get requests now; empty: it may."""
     closed_to: Mapping[TaskShape, str] = {}
-    """By shape of task: why the site must not get requests for such tasks now."""
+    """Reasons why the site must not get requests for such tasks now, by shape of task."""
     lost: bool = False
     """Silent for too long: only workers that still send messages count, no other pilots."""
 
@@ -144,12 +144,12 @@ class SitePart(msgspec.Struct, frozen=True, kw_only=True):
     """The result of the division for one site."""
 
     uncovered: list[int]
-    """By group: the tasks for which the site requests processors."""
+    """Tasks for which the site requests processors, by group."""
     needless: list[int]
     """Ids of pilots without a task, at any site."""
     late: dict[int, str]
-    """By id: the site's queued pilots to withdraw because they are late, with the reason."""
+    """Queued pilots of the site to withdraw because they are late, by id, with the reason."""
     reason: str
     """Why the site gets these tasks, in one sentence with the numbers."""
     elsewhere: list[Elsewhere | None]
-    """By group: what other sites do for it; None: it was divided by cost or time."""
+    """Work of other sites by group; None: the group was divided by cost or time."""

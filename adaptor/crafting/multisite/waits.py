@@ -23,7 +23,7 @@ class WaitLearner:
 
     def __init__(self) -> None:
         self._late: dict[Class, tuple[float, float]] = {}
-        """By class, and by width with tr 0: the average, and the time of its last update."""
+        """Average, and time of its last update, by class, and by width with tr 0."""
         self.shares: tuple[float, ...] = ()
         """The newest real waits as shares of the predicted ones, the oldest first; never changed in place."""
 
@@ -88,7 +88,7 @@ class WaitLearner:
 
 
 def _classes(processors: int, tr: float | None) -> list[Class]:
-    """By which a request is learned from: its width, and its class where its time is known."""
+    """Classes from which a request is learned: its width, and its class if its time is known."""
     width, length = _width(processors), _length(tr)
     return [(width, 0), (width, length)] if length else [(width, 0)]
 

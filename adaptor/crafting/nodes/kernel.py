@@ -88,7 +88,7 @@ def step_at(times: Floats, length: int, time: float) -> int:
 
 @kernel
 def find_least(state: State, node: int, start: float, end: float, out: Ints) -> None:
-    """By dimension, the least that is free of a node at any instant of [start, end)."""
+    """Least that is free of a node at any instant of [start, end), by dimension, into `out`."""
     times, free, length = state.times[node], state.free[node], state.lengths[node]
     step = step_at(times, length, start)
     for dimension in range(out.shape[0]):
@@ -398,9 +398,9 @@ class Shapes(NamedTuple):
     """The jobs that ask for the same: a long queue has far fewer of them than jobs."""
 
     example: Ints
-    """By shape: one of its jobs."""
+    """One of the jobs of each shape."""
     latest: Floats
-    """By shape: the latest start of its jobs so far; −∞: none was planned."""
+    """Latest start so far of the jobs of each shape; −∞: none was planned."""
 
 
 @kernel

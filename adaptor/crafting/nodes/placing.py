@@ -36,7 +36,7 @@ class _Now:
         self._nodes = nodes
         self._free = [-1] * len(nodes)
         self._by_free: defaultdict[int, list[int]] = defaultdict(list)
-        """By processors free: the nodes, in order."""
+        """Nodes in order, by their free processors."""
         self._changes = [(time, number) for number, node in enumerate(nodes) for time in node.times]
         heapq.heapify(self._changes)
 

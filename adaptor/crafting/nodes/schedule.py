@@ -40,7 +40,7 @@ class NodePlan(Protocol):
 
     @property
     def latest(self) -> list[tuple[int, Vector]]:
-        """By node, what the last job took that was planned."""
+        """Amounts that the last planned job took, by node."""
 
 
 class NodeSchedule(msgspec.Struct, frozen=True):
@@ -48,13 +48,13 @@ class NodeSchedule(msgspec.Struct, frozen=True):
 
     space: Space
     steps: list[tuple[list[float], list[Vector]]]
-    """By node of the space: `(times, what is free from then on)`."""
+    """Steps of each node of the space: `(times, free amounts from then on)`."""
     starts: dict[str, float]
-    """By id: the planned start of each waiting job (epoch seconds); `math.inf`: it never starts."""
+    """Planned start of each waiting job by id (epoch seconds); `math.inf`: it never starts."""
     until: float = math.inf
     """Epoch seconds from which on the steps are not known, only what is left of all processors together."""
     noted: dict[str, tuple[Part, ...]] = {}
-    """By id: what noted jobs without a known start get."""
+    """Parts of noted jobs without a known start, by id."""
     rest: Profile | None = None
     """Processors left, on whatever nodes; below 0 where more are held. None: `until` is never."""
 
@@ -126,7 +126,7 @@ def _backfill(
 
 
 def planned_starts(queue: QueueState) -> dict[str, float]:
-    """By id: the starts that the scheduler has planned."""
+    """Starts that the scheduler has planned, by id of the job."""
     return {
         job.id: max(job.planned_start, queue.now) for job in queue.pending if job.planned_start is not None
     }
@@ -233,7 +233,7 @@ def _rest(
 
 
 def _least(plan: NodeSchedule, node: int, start: float, end: float) -> Vector:
-    """By dimension, the least that is free on a node at any instant of [start, end)."""
+    """Least that is free on a node at any instant of [start, end), by dimension."""
     times, free = plan.steps[node]
     first = max(0, bisect_right(times, start) - 1)
     return tuple(map(min, zip(*free[first : bisect_left(times, end, first + 1)], strict=True)))

@@ -153,7 +153,7 @@ class SlotProfile(Profile):
         self._drawn: dict[int, int] = {}  # by group: the nodes on which requests were taken
         self._touched: dict[int, Profile] = {}  # the units free on these, by a number
         self._taken: dict[tuple[float, float, int], list[dict[int, int]]] = defaultdict(list)
-        """By request `(start, duration, processors)`, each time that it was taken: units by touched node."""
+        """Units by touched node for each time that a request `(start, duration, processors)` was taken."""
         self._staying: _Staying | None = None  # kept until something is taken (`_stays`)
 
     def copy(self) -> SlotProfile:
@@ -273,7 +273,7 @@ def slot_profile(schedule: NodeSchedule, unit: Need, now: float) -> SlotProfile:
 
 
 class _Fitting(dict[Vector, int]):
-    """By what is free on nodes of one capacity, most often the same: the chunks that fit."""
+    """Chunks that fit, by the free amounts on nodes of one capacity, which are most often the same."""
 
     def __init__(self, capacity: Vector, ask: Ask) -> None:
         self._capacity, self._ask = capacity, ask

@@ -27,7 +27,7 @@ class Timeline:
         return line
 
     def least(self, start: float, end: float) -> Vector:
-        """By dimension, the least that is free at any instant of [start, end)."""
+        """Least that is free at any instant of [start, end), by dimension."""
         first = max(0, bisect_right(self.times, start) - 1)
         last = bisect_left(self.times, end, first + 1)
         steps = self.free[first:last]
@@ -84,7 +84,7 @@ class Timelines:
         return [self._plan(ask, tr) for ask, tr in jobs]
 
     def steps(self) -> list[tuple[list[float], list[Vector]]]:
-        """By node: `(times, what is free from then on)`."""
+        """Steps of each node: `(times, free amounts from then on)`."""
         return [(node.times, node.free) for node in self._nodes]
 
     def _plan(self, ask: Ask, tr: float) -> float:

@@ -279,7 +279,7 @@ async def wait_for_events(running: RunningDaemon, question: api.GetEvents) -> li
 
 
 def check(running: RunningDaemon, spec: BagSpec, own: OwnNeedsOf) -> dict[int, str]:
-    """By task with needs of its own that no site could ever run: why.
+    """Reasons for tasks with needs of their own that no site could ever run, by task.
 
     Raises UsageError: no site could ever run any task of the bag, or one contradicts itself.
     """
@@ -309,7 +309,7 @@ def check(running: RunningDaemon, spec: BagSpec, own: OwnNeedsOf) -> dict[int, s
 
 
 def _impossible(running: RunningDaemon, spec: BagSpec, own: OwnNeedsOf) -> dict[int, str]:
-    """By the place of a new task with needs of its own that no site could ever run: why.
+    """Reasons for new tasks with needs of their own that no site could ever run, by place.
 
     Raises UsageError: the needs of a task contradict each other, or the options of its bag.
     """

@@ -81,7 +81,7 @@ async def _answered(running: RunningDaemon, question: api.Question[A]) -> A:
 
 
 def _read(running: RunningDaemon, question: api.Question[A]) -> A:
-    """By the journal, with what only the daemon knows."""
+    """Answer by the journal, with the facts that only the daemon knows."""
     core = running.core
     return answer(core.journal.connection, question, core.now(), core.treasury.ledger, LiveDaemon(running))
 
@@ -192,7 +192,7 @@ class ClientEndpoint:
         self._background = Background()  # questions that are answered while others are
         self._admission = Admission(running.core)
         self._at_once: Counter[str] = Counter()
-        """By key with a grant: its questions that are not answered yet."""
+        """Questions of each key with a grant that are not answered yet."""
 
     async def receive(self, batch: list[PeerMessage]) -> None:
         for identity, data in batch:

@@ -94,7 +94,7 @@ _BOUNDS: dict[str, tuple[str, float, float]] = {
     "nodes": ("nodes", 1, MOST),
     "time": ("time", SHORTEST_TIME, LONGEST),
 }
-"""By field: the word that people write, the least and the most."""
+"""Word that people write, least and most value, by field."""
 
 
 def out_of_bounds(needs: OwnNeeds) -> str:
@@ -114,7 +114,7 @@ def out_of_bounds(needs: OwnNeeds) -> str:
 
 
 def own_sizes(spec: BagSpec, own: OwnNeedsOf) -> dict[int, TaskSize]:
-    """By task that has needs of its own: its size.
+    """Size of each task that has needs of its own.
 
     Raises UsageError: its needs contradict each other, or cannot be meant.
     """

@@ -44,7 +44,7 @@ Configs = Mapping[str, SiteConfig]
 
 @answers(api.GetPlan)
 async def read_plan(running: RunningDaemon, asked: api.GetPlan) -> PlanView:
-    """By the running daemon: with its pilots and its other bags.
+    """Forecast by the running daemon, with its pilots and its other bags.
 
     Raises UsageError: there is no such site, or no site could ever run the bag.
     """
@@ -70,7 +70,7 @@ async def _look(site: Site) -> None:
 
 
 def plan_here(asked: api.GetPlan, configs: Configs) -> PlanView:
-    """By one look at the schedulers, where no daemon runs.
+    """Forecast by one look at the schedulers, for times without a daemon.
 
     Raises UsageError: there is no such site, or no site could ever run the bag.
     """
@@ -108,7 +108,7 @@ def plan_here(asked: api.GetPlan, configs: Configs) -> PlanView:
 
 
 def _earlier(spec: BagSpec, terms: Mapping[str, SiteTerms]) -> EarlierBags:
-    """By the journal of a daemon that does not run; nothing where there is none."""
+    """Earlier bags in the journal of a daemon that does not run; empty if there is none."""
     try:
         with closing(open_for_reading(state_directory())) as db:
             return earlier_bags(db, spec, [name for name, each in terms.items() if each.remember])

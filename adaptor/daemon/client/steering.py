@@ -79,7 +79,7 @@ async def _changed(running: RunningDaemon, bags: list[int]) -> list[int]:
 def _changed_specs(
     running: RunningDaemon, bags: Sequence[int], wanted: api.OptionChanges
 ) -> dict[int, BagSpec]:
-    """By bag: its options after a change.
+    """Options of each bag after a change.
 
     Raises UsageError: there is no such bag, or a new value makes no sense for one.
     """

@@ -245,7 +245,8 @@ class _Check:
 
 
 def _skews(heard: Mapping[str, float], told: Sequence[NodeAnswer], submitted: float) -> dict[str, float]:
-    """By the nodes' calls; else at least as far as their times lie outside of the job's life."""
+    """Skew of each node's clock by its call; else at least as far as its times lie outside of the job's
+    life."""
     found = {}
     for answer in told:
         early, late = answer.time - submitted, answer.time - system_clock()

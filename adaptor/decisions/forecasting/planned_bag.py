@@ -39,7 +39,7 @@ class NewBag(msgspec.Struct, frozen=True, kw_only=True):
     budget: int | None = None
     """Millionths of a credit."""
     earlier: Mapping[str, EarlierTasks] = {}
-    """By site: what is known of earlier bags of the same kinds."""
+    """Runtimes of earlier bags of the same kinds, by site."""
     others: OtherBags = OtherBags()
     """Bags that would take turns with it."""
 
@@ -51,7 +51,7 @@ class NewBag(msgspec.Struct, frozen=True, kw_only=True):
 class PlannedBag(msgspec.Struct, frozen=True, kw_only=True):
     requests: tuple[PlannedRequest, ...]
     withheld: dict[str, str]
-    """By site: why it would make none."""
+    """Reasons for no request, by site."""
     end: Estimate | None
     """Epoch seconds; None: none can be seen."""
     work: Estimate

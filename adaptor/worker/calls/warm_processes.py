@@ -48,7 +48,7 @@ class WarmProcesses:
         self._spare = spare
         self._release = release
         self._idle: dict[int, tuple[float, WarmProcess]] = {}
-        """By process id, the longest idle one first: since when."""
+        """Begin of idleness and process by process id, the longest idle one first."""
         self._busy: dict[int, WarmProcess] = {}
         self._ending: dict[int, float] = {}  # monotonic seconds at which processes that must end are killed
         self._ended_bags: set[int] = set()  # with processes that are busy still

@@ -29,7 +29,7 @@ _HOST_FILES = (
     *("OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"),
     *("HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE"),
 )
-"""By which Open MPI 4 and 5, MPICH and Intel MPI find their nodes where they know no scheduler."""
+"""Variables by which Open MPI 4 and 5, MPICH and Intel MPI find their nodes if they know no scheduler."""
 _MEGABYTE = 2**20
 
 

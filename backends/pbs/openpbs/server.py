@@ -218,7 +218,7 @@ class OpenPbs(Traits):
         self._known_nodes = Remembered[list[PbsNode]]()
         self._groups: list[str] | None = None  # of this user, once a queue has asked for them
         self._type_resource = GPU_TYPES[0]
-        """By which nodes named the type of their GPUs when they were last asked."""
+        """Resource by which nodes named the type of their GPUs when they were last asked."""
         self._yielding: list[Preemption | None] = []
         """The scheduler's settings of preemption, asked once since the last look at the server."""
 

@@ -54,7 +54,7 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Units that the job does not share with others (`NODE`, … of `backends.slurm.placing.exclusivity`)."""
     licenses: str = ""
     user: str = ""
-    """By name; empty: not told."""
+    """Name of the user; empty: not told."""
 
 
 _NUMBER = r"[0-9]{1,18}"

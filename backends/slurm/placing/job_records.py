@@ -15,7 +15,7 @@ from backends.slurm.rows import QueueRow
 
 class JobDetails(msgspec.Struct, frozen=True):
     found: dict[str, JobDetail]
-    """By the jobs' ids, as squeue names them."""
+    """Details by the jobs' ids, as squeue names them."""
     disputed: tuple[str, ...] = ()
     """Jobs with several records that differ: some of them are text of users."""
     unread: tuple[str, ...] = ()
