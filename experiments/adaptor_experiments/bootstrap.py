@@ -1,4 +1,4 @@
-"""What chance leaves open: 95 % intervals, by drawing the samples again."""
+"""Intervals of 95 % for what chance leaves open, by drawing the samples again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Interval(msgspec.Struct, frozen=True):
 
     @property
     def bars(self) -> tuple[float, float]:
-        """How far it reaches below and above the figure; 0 where nothing is known of it."""
+        """Distance of the interval's ends below and above the figure; 0 if nothing is known of it."""
         if not self.known:
             return 0.0, 0.0
         return max(0.0, self.value - self.low), max(0.0, self.high - self.value)
@@ -55,7 +55,7 @@ class Interval(msgspec.Struct, frozen=True):
 
     @property
     def percent(self) -> str:
-        """Of a share: `9.0% [8.1%, 10.2%]`."""
+        """A share in words: `9.0% [8.1%, 10.2%]`."""
         bounds = f" [{self.low:.1%}, {self.high:.1%}]" if self.known else ""
         return f"{self.value:.1%}{bounds}"
 
@@ -74,7 +74,7 @@ class Drawn:
         self.value, self.again, self._samples = value, again, samples
 
     def through(self, function: Callable[..., Matrix], *others: Drawn) -> Drawn:
-        """What a function makes of it and of others of the same repetitions."""
+        """Result of a function of this and of others of the same repetitions."""
         value = function(self.value, *(other.value for other in others))
         again = function(self.again, *(other.again for other in others))
         return Drawn(value, again, min(each._samples for each in (self, *others)))
@@ -89,7 +89,7 @@ class Drawn:
         return self.through(lambda values: values[cells])
 
     def mean(self) -> Drawn:
-        """Of the cells."""
+        """Mean of the cells."""
         return self.through(lambda values: values.mean(axis=0))
 
     def sum(self) -> Drawn:
@@ -101,7 +101,7 @@ class Drawn:
 
     @property
     def interval(self) -> Interval:
-        """Of a single figure; one sample says nothing of chance."""
+        """Interval of a single figure; one sample says nothing of chance."""
         if self._samples == 1:
             return Interval(float(self.value), 0.0, math.inf)
         low, high = np.quantile(self.again, [0.025, 0.975])
@@ -109,7 +109,8 @@ class Drawn:
 
 
 def weights(samples: int, seed: int | Sequence[int]) -> Matrix:
-    """Of each sample in each repetition, (samples, repetitions): values @ weights are the means drawn."""
+    """Weight of each sample in each repetition, (samples, repetitions): values @ weights are the means
+    drawn."""
     drawn = np.random.default_rng(seed).multinomial(samples, np.full(samples, 1 / samples), REPETITIONS)
     shares: Matrix = drawn.T / samples
     return shares

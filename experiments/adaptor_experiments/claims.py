@@ -1,4 +1,4 @@
-"""What a paper says in words, held against the rows of a result: the verdict of each row, and of all.
+"""Sentences of a paper, compared with the rows of a result: the verdict of each row, and of all.
 
 The papers give no figures for "acceptable", "similar" or "worse": the bounds are ours, on the pages.
 """
@@ -20,7 +20,7 @@ Row = TypeVar("Row")
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """Where the figure of a row has to be: at least `low`, and less than `high`."""
+    """Bounds of the figure of a row: at least `low`, and less than `high`."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -47,7 +47,7 @@ def example(found: Mapping[Verdict, Sequence[Row]]) -> Row | None:
 
 
 def settled(found: Mapping[Verdict, Sequence[Row]], of: Of) -> Verdict:
-    """What all rows together say of a sentence on each, or on most of them."""
+    """Verdict of all rows together on a sentence about each, or about most of them."""
     confirm, contradict, undecided = (len(found[verdict]) for verdict in VERDICTS)
     if of == "most":
         half = (confirm + contradict + undecided) / 2

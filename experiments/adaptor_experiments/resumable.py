@@ -21,11 +21,11 @@ Result = TypeVar("Result")
 
 
 class Piece(Protocol):
-    """What one process does at a time."""
+    """Work of one process at a time."""
 
     @property
     def name(self) -> str:
-        """Of its file, without the ending."""
+        """Name of its file, without the ending."""
 
 
 AnyPiece = TypeVar("AnyPiece", bound=Piece)

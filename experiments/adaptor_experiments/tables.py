@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 Figure: TypeAlias = str | Callable[[Any], float]
-"""What is measured of a run: a field or property by its name, or a function of the run."""
+"""Measure of a run: a field or property by its name, or a function of the run."""
 
 
 class Mean(msgspec.Struct, frozen=True):
@@ -91,7 +91,7 @@ class Number(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def value(self) -> float:
-        """Of `19` or `179 ± 2.9`."""
+        """Value of `19` or `179 ± 2.9`."""
         return float(self.paper.partition(" ± ")[0])
 
     @property
@@ -107,7 +107,7 @@ class Reason(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a page says. A `{name}` in a text is replaced by a value of the run."""
+    """Texts of a page. A `{name}` in a text is replaced by a value of the run."""
 
     title: str
     setting: str
@@ -119,9 +119,9 @@ class Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     remarks: tuple[Reason, ...] = ()
     """On all of the page."""
     terms: dict[str, str] = {}
-    """Of what makes the whole experiment, the names: by the fields of its settings, and by `whole`."""
+    """Names of what makes the whole experiment: by the fields of its settings, and by `whole`."""
     whole: dict[str, int] = {}
-    """What else makes it: the least numbers, by the names of the values of `report`."""
+    """Least numbers that make the whole experiment, by the names of the values of `report`."""
 
     def exhibit(
         self,

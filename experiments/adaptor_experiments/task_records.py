@@ -42,7 +42,7 @@ class TaskRecord(msgspec.Struct, frozen=True):
 
 
 class Waste(msgspec.Struct, frozen=True):
-    """Of the memory that the attempts of tasks held; byte seconds."""
+    """Wasted memory of the attempts of tasks; byte seconds."""
 
     wasted: float = 0.0
     killed: int = 0
@@ -56,7 +56,7 @@ class NextBag(msgspec.Struct, frozen=True):
     memory: int
     """Bytes that `mem=auto` asks for each task."""
     mean: float
-    """Of the runtimes, as foreseen."""
+    """Predicted mean of the runtimes."""
 
 
 def read_records(path: Path) -> tuple[list[TaskRecord], list[str]]:
@@ -98,7 +98,7 @@ def read_records(path: Path) -> tuple[list[TaskRecord], list[str]]:
 
 
 def next_bags(records: Sequence[TaskRecord]) -> list[NextBag]:
-    """Of each kind with enough tasks."""
+    """Next bag of each kind with enough tasks."""
     kinds: dict[str, list[TaskRecord]] = {}
     for task in records:
         kinds.setdefault(task.kind, []).append(task)

@@ -110,11 +110,11 @@ class Cluster:
 
     @property
     def changes(self) -> int:
-        """How many starts and ends of jobs from outside there have been."""
+        """Number of starts and ends of jobs from outside so far."""
         return int(self._state.s[k.CHANGES])
 
     def next_event(self) -> int | None:
-        """When something happens next; None where nothing will."""
+        """Time of the next event; None: there will be none."""
         coming = self._state.trace[self._state.s[k.NEXT_JOB] :, k.SUBMIT][:1]
         times = [*coming.tolist(), *self.running_rows()[:1, k.END].tolist()]
         soonest = min([*times, int(self._state.s[k.NEXT_START])])
@@ -206,7 +206,7 @@ class Cluster:
         )
 
     def outside_starts(self) -> Array:
-        """When the jobs from outside have started, in the order of their submission; -1: not yet."""
+        """Starts of the jobs from outside, in the order of their submission; -1: not yet."""
         return self._state.outside[: self._outside, k.START]
 
     def starts(self, first: int = 0) -> Array:
@@ -239,12 +239,13 @@ class Cluster:
         return self._state.live[self._places(k.WAITS)]
 
     def need(self, place: int) -> Need:
-        """What the job at this place asks of the nodes."""
+        """Need of the job at this place."""
         chunks, processors, memory = self._state.live[place, k.CHUNKS : k.JOB_COLUMNS].tolist()
         return Need(chunks=chunks, processors=processors, memory=max(0, memory))
 
     def parts(self, place: int) -> tuple[Part, ...]:
-        """What the job at this place holds, or will hold, of each node; empty if that is not decided."""
+        """Parts that the job at this place holds, or will hold, of each node; empty if that is not
+        decided."""
         each, held = self.need(place), self._state.chunks[place]
         nodes = np.flatnonzero(held)
         return tuple(

@@ -118,7 +118,7 @@ class SimulatedDriver:
         return sites_facts(self.sites, self.broker, now, midnight=0.0)
 
     def snapshot(self, site: str, now: float) -> Snapshot:
-        """What a step of the site would decide on at this time."""
+        """The snapshot on which a step of the site would decide at the time `now`."""
         kept = self.first_forecasts.keys()
         return take_snapshot(
             site, self.sites, self.broker, self.ledger, self.decided, kept, now, midnight=0.0

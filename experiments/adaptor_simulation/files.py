@@ -1,4 +1,4 @@
-"""What can be wrong with a replay; files of results: whole or not at all, named where they are at fault."""
+"""Errors of a replay; files of results: whole or not at all, named where they are at fault."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adaptor.private_files import write_atomically
 
 
 class ReplayError(UsageError):
-    """What is asked of a replay is impossible; the message says why."""
+    """A replay that is impossible as asked; the message says why."""
 
 
 class TraceError(ReplayError):
@@ -21,7 +21,7 @@ class TraceError(ReplayError):
 
 @contextmanager
 def naming(path: Path, kind: type[ReplayError] = ReplayError) -> Iterator[None]:
-    """What the system refuses within is raised as an error of this kind that names the path.
+    """Raise an error of the system within as one of this kind that names the path.
 
     Raises:
         ReplayError: or the kind that is given, in place of an OSError.

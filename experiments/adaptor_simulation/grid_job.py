@@ -1,4 +1,4 @@
-"""What a grid job is: a bag of tasks with given runtimes, and the terms on which it is run."""
+"""The grid job: a bag of tasks with given runtimes, and the terms on which it is run."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from adaptor_simulation.kernels import Array
 
 
 class WorkerTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """How the workers in the pilots behave; seconds."""
+    """Behaviour of the workers in the pilots; seconds."""
 
     last: int
     """Before its pilot's end at which a worker ends its tasks."""
     idle_timeout: int
     """After which a worker without work leaves; one for which no task is left leaves at once."""
     latency: float
-    """That a message between the daemon and a worker takes."""
+    """Seconds that a message between the daemon and a worker takes."""
     reserve: float
-    """Of work that a worker holds in reserve; 0: none."""
+    """Seconds of work that a worker holds in reserve; 0: none."""
     boot: int = 0
     """From the start of a pilot until its worker takes tasks."""
 
@@ -33,11 +33,11 @@ class WorkerTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 INSTANT_WORKERS = WorkerTerms(last=0, idle_timeout=0, latency=0.0, reserve=0.0)
-"""Those of the papers' experiments: they use their pilots to the last second, and never wait for work."""
+"""Workers of the papers' experiments: they use their pilots to the last second, and never wait for work."""
 
 
 class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """How requests are made for a grid job."""
+    """Terms on which requests are made for a grid job."""
 
     rules: SiteRules
     heuristic: HeuristicName
@@ -45,7 +45,7 @@ class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
     initial_tr: float = 3600.0
     """The estimated runtime before any task has finished (De Rose §4.4)."""
     earlier: EarlierTasks | None = None
-    """What earlier bags of the same kind took; None: none are known."""
+    """Runtimes of earlier bags of the same kind; None: none are known."""
     growth_factor: int = 2
     """The "integer factor" of §4.3.1, for which the paper gives no number."""
     task: TaskSize = TaskSize()
@@ -60,8 +60,8 @@ class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
     happens."""
 
     replicas: int = 0
-    """Of a running task at the same time, at most. A task takes as long in one place as in another, so they
-    help only those that the end of a pilot would cut."""
+    """Replicas of a running task at the same time, at most. A task takes as long in one place as in another,
+    so they help only those that the end of a pilot would cut."""
     donation: DonationRules | None = None
     """By which idle nodes are used, of one processor each; None: none are."""
     allocation: Allocation = "mixed"
@@ -114,7 +114,7 @@ class GridRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Processor-seconds of these tasks; the others that it held are wasted."""
     reason: str = ""
     reshaped: int = 0
-    """How often it was changed while it waited."""
+    """Number of changes while it waited."""
 
     @property
     def held(self) -> int:
@@ -123,12 +123,12 @@ class GridRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DonatedTime(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done on donated nodes, in processor-seconds."""
+    """Use of donated nodes, in processor-seconds."""
 
     work: int = 0
-    """Of tasks that finished there."""
+    """Work of tasks that finished there."""
     lost: int = 0
-    """Of tasks that were ended because their node was taken, or its pilot's time was up."""
+    """Work of tasks that were ended because their node was taken, or its pilot's time was up."""
     reclaims: int = 0
     """Nodes that were taken by a job."""
 
@@ -139,7 +139,7 @@ class DonatedTime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GridResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a grid job went."""
+    """Figures of a grid job."""
 
     submitted: int
     turnaround: int

@@ -190,13 +190,14 @@ class _GridJob:
         return self._tasks.settle(self._cluster.now) or self._cluster.now >= look
 
     def _next_try(self) -> int:
-        """When requests are made again, after failures or when those of an hour are used up; NEVER: now."""
+        """Time of the next try of requests, after failures or when those of an hour are used up; NEVER:
+        now."""
         now, allowance = self._cluster.now, self._memory.submissions.allowance(self._cluster.now)
         tries = [self._memory.next_try(now), allowance.again if allowance.left == 0 else math.inf]
         return NEVER if math.isinf(min(tries)) else math.ceil(min(tries))
 
     def _next_look(self) -> int:
-        """When to look at the queue again though nothing has happened to a pilot."""
+        """Time of the next look at the queue if nothing happens to a pilot."""
         if not self._terms.traits.replans:
             return NEVER
         return self._looked + max(60, (self._looked - self._submitted) // 32)
@@ -208,7 +209,7 @@ class _GridJob:
         return bool(self._memory.donated or self._tasks.board.donation_demands(SITE))
 
     def _next_change(self) -> int:
-        """When a local job starts or ends, or idle nodes are older.
+        """Time at which a local job starts or ends, or idle nodes are older.
 
         Raises:
             ReplayError: an idle cluster has not been used for long.
@@ -224,7 +225,7 @@ class _GridJob:
         return min(looks)
 
     def _openings(self) -> list[int]:
-        """When the hours in which nodes may be used begin next."""
+        """Begins of the next hours in which nodes may be used."""
         now, rules = self._cluster.now, self._terms.donation
         return [now + math.ceil(DAY - (now - part.begin) % DAY) for part in rules.hours] if rules else []
 

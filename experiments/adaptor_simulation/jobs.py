@@ -20,9 +20,9 @@ class Jobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     submit: Seconds
     """Since the start of the trace."""
     run: Seconds
-    """What happens: at least 1, at most `estimate`."""
+    """Real runtime: at least 1, at most `estimate`."""
     estimate: Seconds
-    """What the scheduler knows: the time limit."""
+    """Runtime that the scheduler knows: the time limit."""
     processors: Counts
     memory: Counts | None = None
     """Bytes for each processor, 0 where that is not known; None: the trace says nothing of it."""
@@ -43,7 +43,7 @@ class Jobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         return int(np.dot(self.run.astype(np.float64), self.processors.astype(np.float64)))
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Jobs:
-        """Those that are marked."""
+        """The marked jobs."""
         return Jobs(
             number=self.number[chosen],
             submit=self.submit[chosen],

@@ -1,4 +1,4 @@
-"""What a simulated cluster shows of its queue, as a real scheduler does, and how it takes requests."""
+"""View of a simulated cluster's queue, as of a real scheduler, and its answers to requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which processors of a simulated cluster its jobs hold: it counts them, here each gets a place.
+"""Places of the processors that jobs of a simulated cluster hold: it only counts them.
 
 A job gets the first processors that run no other, as schedulers fill nodes from the front. For the cluster
 this changes nothing; for the donation each processor is a node, of which it says how long it has been idle.
@@ -27,10 +27,10 @@ class Places:
         self._owners = np.full(cluster.processors, -1, np.int64)
         """By place: the job that runs there; -1: none."""
         self._planned = np.full(cluster.processors, NEVER, np.int64)
-        """When the plan needs it, of those that are idle."""
+        """Time at which the plan needs each idle processor."""
         self._running: set[int] = set()
         self._shown = np.full(cluster.processors, NEVER, np.int64)
-        """As in the reports: `_TAKEN`, or when it is planned."""
+        """Values in the reports: `_TAKEN`, or the planned time."""
         self._reports = [_report(place, NEVER) for place in range(cluster.processors)]
         self.look()
 
@@ -57,7 +57,7 @@ class Places:
         return True
 
     def taken(self, places: Iterable[int]) -> list[int]:
-        """Those of these places on which a job runs."""
+        """Places among these on which a job runs."""
         return [place for place in places if self._owners[place] >= 0]
 
     @property
@@ -92,7 +92,8 @@ def _report(place: int, planned: int) -> NodeReport:
 
 @kernel
 def plan(owners: Array, planned: Array, times: Array, free: Array) -> None:
-    """When the plan needs each idle processor, if jobs take the first ones: from the availability profile."""
+    """Time at which the plan needs each idle processor, if jobs take the first ones: from the availability
+    profile."""
     count = 0
     for place in range(len(owners)):
         if owners[place] < 0:

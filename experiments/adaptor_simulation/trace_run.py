@@ -35,9 +35,9 @@ class Metrics(msgspec.Struct, frozen=True, kw_only=True):
     makespan: int
     """From the first submission to the last end."""
     utilisation: float
-    """Of the processors over the makespan, 0 to 1."""
+    """Utilisation of the processors over the makespan, 0 to 1."""
     utilisation_while_submitting: float
-    """Of the processors from the first to the last submission."""
+    """Utilisation of the processors from the first to the last submission."""
 
 
 def measure(jobs: Jobs, starts: Seconds, processors: int) -> Metrics:
@@ -75,7 +75,7 @@ class LoadedTrace(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     name: str
     processors: int
     processors_from: str
-    """Where the number of processors is from."""
+    """Source of the number of processors."""
     jobs: Jobs
     repairs: Repairs
 

@@ -1,4 +1,4 @@
-"""What would a bag meet on this queue, and what would its local jobs meet: one bag, with and without us.
+"""One bag on this queue, and the local jobs with it and without it.
 
 At many instants: whether free slots that the planner finds are there, with and without nodes.
 """
@@ -26,7 +26,7 @@ class FollowedJobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     submit: Array
     run: Array
     without: Array
-    """When they start without the bag."""
+    """Starts without the bag."""
     with_us: Array
 
     @property
@@ -45,7 +45,7 @@ SHORT = 10  # seconds; a shorter job counts as one of these in a slowdown
 
 
 class LocalJobs:
-    """Those of the trace that had not started when a bag came, in the order of submission."""
+    """Jobs of the trace that had not started when a bag came, in the order of submission."""
 
     def __init__(self, base: Cluster) -> None:
         """`base`: the cluster at that instant, without us; it must not move any more."""
@@ -56,7 +56,7 @@ class LocalJobs:
         self._open = starts[self._first :] < 0
 
     def followed(self, cluster: Cluster, until: int, came: int = EVER) -> FollowedJobs:
-        """Those that came by `came`.
+        """The jobs that came by `came`.
 
         They are followed until `until`: one that still waits then counts as if it started at that instant.
 
@@ -94,12 +94,12 @@ class WhatIf(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     heuristic: str
     sees_nodes: bool
-    """See `GridTerms`."""
+    """Whether the planner sees the nodes of the cluster, if it has any."""
     result: GridResult
     bound: int
     waits: LocalWaits
     starts: Seconds
-    """Of the trace's jobs, with the bag."""
+    """Starts of the trace's jobs, with the bag."""
 
 
 def what_if(base: Cluster, at: int, runtimes: Array, every: list[GridTerms]) -> list[WhatIf]:
@@ -146,18 +146,18 @@ TWO_CYCLES = 60  # seconds of two scheduling cycles, by Slurm's default `bf_inte
 
 
 class HolesFound(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of all bags on the same terms."""
+    """Figures of all bags on the same terms."""
 
     sees_nodes: bool
-    """See `GridTerms`."""
+    """Whether the planner sees the nodes of the cluster, if it has any."""
     bags: int
     requests: int
     promised: int
     """Requests made for a free slot that was there at once, as the planner saw it."""
     started: int
-    """Those of them that started within `TWO_CYCLES`."""
+    """Requests among them that started within `TWO_CYCLES`."""
     turnarounds: tuple[int, ...]
-    """Of each bag, in seconds."""
+    """Turnaround of each bag, in seconds."""
 
     @property
     def mean_turnaround(self) -> float:

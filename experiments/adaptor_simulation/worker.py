@@ -24,14 +24,14 @@ from adaptor.worker.slots import HeldTask, Slots
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """What one attempt of a task does when it runs."""
+    """Course of one attempt of a task."""
 
     seconds: float
     exit_code: int = 0
 
 
 _SECOND_0 = sys.float_info.min
-"""What a start at second 0 of the clock is reported as, because 0 means that an attempt was not started."""
+"""Report of a start at second 0 of the clock, because 0 means that an attempt was not started."""
 
 Behaviour = Callable[[AttemptKey, str], Attempt]  # what an attempt of a bag's task does at a site (by name)
 
@@ -48,13 +48,13 @@ class Started(msgspec.Struct, frozen=True):
 
 
 class PilotPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a worker runs. Seconds of the virtual clock."""
+    """Place of a worker. Seconds of the virtual clock."""
 
     pilot: int
     site: str
     processors: int
     deadline: float
-    """When the pilot ends."""
+    """End of the pilot."""
     node: str = "node"
     memory: int = 1 << 62
     """Bytes."""
@@ -142,7 +142,7 @@ class SimulatedWorker:
         return Result(key, Ending.EXITED, started=started, wall=wall, cpu=wall, exit_code=done.exit_code)
 
     def abort(self, key: AttemptKey, now: float) -> list[Result]:
-        """As the broker orders: end an attempt, or hand it back where it has not started."""
+        """Follow an order of the broker: end an attempt, or hand it back if it has not started."""
         if key not in self.running:
             return self.give_back(key)
         return [self._cut(key, Ending.ABORTED, now)]

@@ -115,7 +115,7 @@ class SimulatedWorkers:
         self._deliver(now)
 
     def next_event(self) -> float:
-        """When something happens next; `math.inf`: never."""
+        """Time of the next event; `math.inf`: never."""
         return self._calendar[0][0] if self._calendar else math.inf
 
     def advance(self, now: float) -> list[Event]:

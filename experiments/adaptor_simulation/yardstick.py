@@ -12,7 +12,7 @@ _SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)  # quantiles of the runtimes at which
 
 
 class Yardstick:
-    """What no way of making requests can beat, for jobs that are submitted at this instant.
+    """Bound that no way of making requests can beat, for jobs that are submitted at this instant.
 
     The bound holds for every sequence of requests, even with all runtimes and all later jobs of local users
     known. It is the largest of three; T is the instant, P the processors of the cluster, C at most P what the
@@ -83,7 +83,8 @@ class Yardstick:
 
 
 def _until_area(since: Array, free: Array, work: int) -> int:
-    """When the area under a step function, the last step of which lasts for ever, reaches the work."""
+    """Time at which the area under a step function, the last step of which lasts for ever, reaches the
+    work."""
     area = np.concatenate([[0], np.cumsum(np.diff(since) * free[:-1])])
     step = int(np.searchsorted(area, work, side="left")) - 1
     return int(since[step]) + -(-(work - int(area[step])) // max(1, int(free[step])))

@@ -41,7 +41,8 @@ NORMAL = Kind("normal", "normal", 12)
 TESTING = Kind("testing", "software testing", 29)
 LONG = Kind("long", "long-running", terms=WHOLE_HOUR)
 DEMO = Kind("demo", "demo picture", terms=HostTerms(unit=12.0, startup=1.0))
-"""Of a unit of 12 s 11 s are usable, so that a unit holds about as many tasks as for the image."""
+"""Demo bag with a unit of 12 s, of which 11 s are usable: a unit holds about as many tasks as for the
+image."""
 IMAGE_LISTS = (
     Kind("image-dark", "image rendering, a fifth of 25 s", 18),
     Kind("image-heavy", "image rendering, a twentieth of 565 s", 18),
@@ -170,7 +171,7 @@ def dozen_long() -> Seconds:
 
 
 def _where(of: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function that grows from below 0 to above it is 0."""
+    """Argument at which a function that grows from below 0 to above it is 0."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if of(middle) < 0 else (low, middle)

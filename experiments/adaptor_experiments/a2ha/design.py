@@ -1,4 +1,4 @@
-"""Which bags are run with which estimators, and what is written down of each run."""
+"""Bags and estimators of the experiment, and the record of each run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _AT_ONCE = 25  # orders of a piece
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
     orders: int = 200
-    """Of each bag (2008, §5; 2011, §4)."""
+    """Orders of each bag (2008, §5; 2011, §4)."""
 
 
 class Scheme(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,7 +150,7 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 def pieces(settings: Settings, wanted: Iterable[Scheme] | None = None) -> list[Piece]:
-    """Of all schemes, or of those wanted."""
+    """Pieces of all schemes, or of those wanted."""
     return [
         Piece(scheme, first, settings)
         for scheme in (schemes() if wanted is None else wanted)

@@ -184,7 +184,7 @@ def figure_2008_1(folder: Path) -> Drawing:
 
 
 def figure_8(settings: Settings, folder: Path) -> Drawing:
-    """How many tasks take how long, in the bags that stand for the paper's, and in the other lists."""
+    """Distribution of runtimes in the bags that stand for the paper's, and in the other lists."""
 
     def draw(plots: Sequence[Axes]) -> None:
         _histogram(plots[0], (IMAGE, *IMAGE_LISTS), np.arange(0.0, 600.0, 25.0), settings)

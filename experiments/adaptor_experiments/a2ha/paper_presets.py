@@ -17,8 +17,9 @@ class PaperPreset(Preset, frozen=True, kw_only=True):
     """A preset as a paper prints it."""
 
     published: Literal[2008, 2011] = 2011
-    """Whose rules hold where the papers differ. 2008: int(n·r)+1 hosts, even where n is 0 (Fig. 3a, lines
-    12 to 17), the periodic step keeps the ratio (Fig. 3b), and every host ends at its unit (§4)."""
+    """Year of the paper whose rules hold where the papers differ. 2008: int(n·r)+1 hosts, even where n is 0
+    (Fig. 3a, lines 12 to 17), the periodic step keeps the ratio (Fig. 3b), and every host ends at its unit
+    (§4)."""
     beside_hint: bool = False
     """§3.6 of 2011 bounds the hosts by half the tasks. Its Table 2 (154 and 179 hosts for 256 tasks) goes
     beyond that by half of the hosts that were hinted at: half of the tasks that those leave counts."""
@@ -85,11 +86,12 @@ class Buyer(Protocol):
         """With what to begin; `hint`: hosts."""
 
     def step(self, now: float, hosts: Sequence[Hosts], periodic: bool = False) -> Advice:
-        """What to buy when a task has finished, and every few minutes with `periodic` (§3.4: 5 minutes)."""
+        """Purchase when a task has finished, and every few minutes with `periodic` (§3.4: 5 minutes)."""
 
 
 class PublishedBuyer:
-    """As the papers print it: running tasks count in periodic steps only, which in 2008 keep the ratio."""
+    """Purchases as the papers print them: running tasks count in periodic steps only, which in 2008 keep the
+    ratio."""
 
     def __init__(self, tasks: int, terms: HostTerms, preset: Preset) -> None:
         self._tasks, self._terms, self._preset = tasks, terms, preset
@@ -119,7 +121,7 @@ class PublishedBuyer:
 
 
 class DaemonBuyer:
-    """As the daemon asks."""
+    """Purchases as the daemon makes them."""
 
     def __init__(self, tasks: int, terms: HostTerms, preset: Preset) -> None:
         self._tasks, self._terms, self._preset = tasks, terms, preset

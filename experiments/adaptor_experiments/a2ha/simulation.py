@@ -19,7 +19,7 @@ from adaptor.runtimes.learner import RuntimeLearner
 from adaptor_experiments.a2ha.paper_presets import Buyer, DaemonBuyer, PublishedBuyer, goes_on
 
 Bought = Literal["as published", "daemon"]
-"""How a preset is asked: step by step as the papers print it, or as the daemon asks it."""
+"""Way to ask a preset: step by step as the papers print it, or as the daemon asks it."""
 _FACTOR = 2  # the default of `growth_factor`
 
 
@@ -36,7 +36,8 @@ class PilotRules:
         return min(map(self.learner.estimate_of, queue), default=0.0)
 
     def place(self, queue: Sequence[int], time_left: float) -> int | None:
-        """Of the next task, from the end of the queue, that a host starts; None: it has time for none."""
+        """Place of the next task, from the end of the queue, that a host starts; None: it has time for
+        none."""
         odd = len(self.learner.cut_tasks) + 1
         for place in range(-1, -min(len(queue), odd) - 1, -1):
             if not self.learner.knows or self.learner.estimate_of(queue[place]) <= time_left:
@@ -45,7 +46,7 @@ class PilotRules:
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """How a bag went; times in seconds."""
+    """Figures of a run of a bag; times in seconds."""
 
     hosts: int
     """Bought in the whole."""
@@ -54,7 +55,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     wall: float
     """From the first purchase to the last result."""
     work: float
-    """Of the finished tasks: their serial time."""
+    """Serial time of the finished tasks."""
     cut: int
     """Tasks interrupted at the end of a unit."""
     wasted: float
@@ -77,7 +78,7 @@ class _Host:
 
 
 _FINISHED, _READY, _END, _PERIODIC = range(4)
-"""What happens, in the order in which it counts at the same instant."""
+"""Kinds of event, in the order in which they count at the same instant."""
 
 
 class CloudRun:
@@ -148,7 +149,7 @@ class CloudRun:
             self._next_task(host)
 
     def hosts(self) -> list[Hosts]:
-        """Those that are paid now, in groups."""
+        """Hosts that are paid now, in groups."""
         return [Hosts(count, ready, ends) for (ready, ends), count in self._groups.items()]
 
     def _step(self, *, periodic: bool = False) -> None:

@@ -42,7 +42,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     allowed: float
     """The budget, with what the sample has cost."""
     sampled: float
-    """What the sample has cost."""
+    """Cost of the sample."""
     seconds: float
     without: float
     """Without a tail phase."""

@@ -1,4 +1,4 @@
-"""What the experiment is made of: bags, sites, budgets and ways to end a bag.
+"""Design of the experiment: bags, sites, budgets and ways to end a bag.
 
 The slides give the kinds of bags, their number and the ways; they give no parameters. Those below are
 ours, with the hour as charging unit and two kinds of machines as in the slides' examples.
@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 Kind = Literal["normal", "levy", "multi-modal"]
 BudgetName = Literal["minimal +10 %", "fastest"]
 Way = Literal["none", "random", "stochastic", "daemon", "perfect", "migration", "nothing lost"]
-"""How a bag is ended: `daemon` as every bag of a user is, the others as the slides compare them.
+"""Way to end a bag: `daemon` as for every bag of a user, the others as the slides compare them.
 
 `nothing lost` is `migration` of tasks that go on where they were, which no machine can do: it shows what
 migration loses by killing a task.
@@ -63,9 +63,9 @@ SITES = (Site("slow", 32, 1.0, 1.0), Site("fast", 32, 2.5, 2.0))
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
     bags: int = 30
-    """Of each kind."""
+    """Bags of each kind."""
     runs: int = 30
-    """Of each bag, in different orders."""
+    """Runs of each bag, in different orders."""
     tasks: int = 1000
 
 

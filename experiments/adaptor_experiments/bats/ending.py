@@ -46,7 +46,7 @@ class Perfect:
 
 
 class LongEverywhere:
-    """As the slides of BaTS expect it: a late task is long, and would be as long elsewhere."""
+    """The slides' expectation: a late task is long, and would be as long elsewhere."""
 
     def __init__(self, sample: RuntimeSample, slower: Mapping[str, float]) -> None:
         """`sample` in seconds of one site, `slower` by site: its seconds for one of those."""
@@ -84,7 +84,7 @@ class Result(msgspec.Struct, frozen=True):
     spent: float
     """Credits."""
     replicas: int
-    """That were started."""
+    """Number of replicas that were started."""
     won: int
     """Replicas that ended before any other attempt of their task."""
     migrations: int

@@ -54,7 +54,7 @@ class Cell:
         return (self._mean(way, "relative") - self._mean(other, "relative")).interval
 
     def worst(self) -> Interval:
-        """Of the ways that do something, that which takes longest, less doing nothing."""
+        """Difference of the slowest way that does something to doing nothing."""
         latest = max(_OTHERS, key=lambda way: float(self._mean(way, "relative").value))
         return self.sooner(latest, "none")
 
@@ -94,7 +94,7 @@ FINDINGS: tuple[tuple[Callable[[Cell], Interval], float], ...] = (
     (lambda cell: cell.sooner("stochastic", "migration"), 1.0),
     (lambda cell: cell.sooner("nothing lost", "stochastic"), 0.0),
 )
-"""What is measured for each sentence of the page's table, and the bound below which the sentence holds."""
+"""Measure for each sentence of the page's table, and the bound below which the sentence holds."""
 
 
 def findings(runs: Runs[Run]) -> Exhibit:
@@ -151,7 +151,7 @@ def tables(runs: Runs[Run]) -> list[Exhibit]:
         return page.exhibit(key, rows, TITLES.values())
 
     def once(key: str, *cells: Callable[[Runs[Run]], str]) -> Exhibit:
-        """What does not depend on how a bag ends."""
+        """Exhibit of figures that do not depend on the way to end a bag."""
         return page.exhibit(
             key, [[*case, *(cell(of(runs, *case, "none")) for cell in cells)] for case in CASES]
         )

@@ -57,7 +57,7 @@ class Fleet:
         return [machine for machine in self.machines if machine.task == IDLE]
 
     def next_event(self) -> float:
-        """When a task ends or paid time is over."""
+        """Time at which a task ends or paid time is over."""
         return min(
             machine.paid_until if machine.task == IDLE else min(machine.paid_until, machine.end)
             for machine in self.machines
@@ -74,7 +74,7 @@ class Fleet:
 
 
 class Sampled(msgspec.Struct, frozen=True):
-    """Where a bag stands when its menu is shown, which is at 0 s."""
+    """State of a bag when its menu is shown, which is at 0 s."""
 
     known: dict[str, TaskTime]
     done: frozenset[int]
@@ -105,7 +105,7 @@ def sample(times: Sequence[Sequence[float]], draw: random.Random) -> Sampled:
 
 
 def _ends(runtimes: Sequence[float]) -> list[float]:
-    """When each machine of a site has done its part: each task goes to the first that is free."""
+    """Time at which each machine of a site has done its part: each task goes to the first free machine."""
     machines = [0.0] * SAMPLERS
     for runtime in runtimes:
         heapq.heappush(machines, heapq.heappop(machines) + runtime)
@@ -113,7 +113,7 @@ def _ends(runtimes: Sequence[float]) -> list[float]:
 
 
 def _fleet(ends: Sequence[Sequence[float]]) -> Fleet:
-    """Those that are idle at the end of an hour leave; the others are there when the last sample ends."""
+    """The machines that are there when the last sample ends; those idle at the end of an hour have left."""
     fleet = Fleet()
     shown = max(end for of_site in ends for end in of_site)
     for site, of_site in enumerate(ends):

@@ -24,7 +24,7 @@ LATE = (
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """What the tail phase starts from."""
+    """State of a bag at the start of the tail phase."""
 
     now: float
     waiting: tuple[int, ...]

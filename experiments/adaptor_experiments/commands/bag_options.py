@@ -53,7 +53,7 @@ class AskedBag(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     seed: int
     trace: str
     title: str
-    """Of the bag and its trace."""
+    """Title of the bag and its trace."""
 
     @property
     def nodes(self) -> bool:

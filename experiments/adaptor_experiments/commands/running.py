@@ -1,4 +1,4 @@
-"""What the commands of the experiments have in common: options, progress and tables."""
+"""Common parts of the commands of the experiments: options, progress and tables."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def quick_option(about: str) -> Decorator:
 
 
 def chosen(flag: str, value: str | None, choices: Collection[Choice]) -> tuple[Choice, ...] | None:
-    """Those that a list such as `1,3,6` names, in the order of the choices; None: no list is given.
+    """Choices that a list such as `1,3,6` names, in the order of the choices; None: no list is given.
 
     Raises:
         UsageError: the list names something else, or nothing.
@@ -102,7 +102,7 @@ mean_option = list_option("--mean", "means", (100, 1000, 10_000), "Only these me
 
 
 def folder_of_traces(value: Path | None) -> Path:
-    """As named, else the one nearby. Raises UsageError: neither is there."""
+    """Folder as named, else the one nearby. Raises UsageError: neither is there."""
     if value is None and not _NEARBY.is_dir():
         raise UsageError("where are the traces? Say --traces DIR; `adaptor trace fetch` downloads them")
     return value or _NEARBY
@@ -111,7 +111,7 @@ def folder_of_traces(value: Path | None) -> Path:
 def traces_named(
     names: Sequence[str], processors: int | None, traces: Path | None
 ) -> tuple[list[Workload], Path]:
-    """What `--trace`, `--processors` and `--traces` name, and where the traces of the paper are.
+    """Traces that `--trace`, `--processors` and `--traces` name, and the folder of the paper's traces.
 
     Raises:
         UsageError: a name is no trace, or the folder that is needed is not there.
@@ -175,7 +175,8 @@ def measure(
 FILE = click.Path(path_type=Path)
 MOST_PROCESSORS = 10**8
 PROCESSORS = click.IntRange(1, MOST_PROCESSORS)
-"""As in `adaptor_simulation.traces.swf`, which is not imported for the sake of help alone."""
+"""Number of processors; the bound is that of `adaptor_simulation.traces.swf`, which help alone does not
+import."""
 
 trace_option = click.option(
     "--trace",
@@ -221,7 +222,7 @@ _CHOICES = {
 
 
 def choices_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How a trace is repaired: the parameter `choices`, of type `Choices`."""
+    """Options on repairs of a trace: the parameter `choices`, of type `Choices`."""
 
     @functools.wraps(command)
     def chosen(*args: Any, **values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What De Rose et al. 2008, §4.4, says it has found, sentence by sentence, against every row of ours."""
+"""Findings of De Rose et al. 2008, §4.4, sentence by sentence, compared with every row of ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How heuristics compare on one trace, cell by cell and on the whole, with what chance leaves open."""
+"""Comparison of heuristics on one trace, cell by cell and on the whole, with what chance leaves open."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ratio(msgspec.Struct, frozen=True, kw_only=True):
-    """How many times sooner one heuristic finishes a bag than another: of the ratios of the cells."""
+    """Factor by which one heuristic finishes a bag sooner than another: of the ratios of the cells."""
 
     heuristic: str
     over: str
@@ -66,13 +66,13 @@ class Ratio(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a heuristic does on the whole."""
+    """Figures of a heuristic on the whole."""
 
     heuristic: str
     distance: Interval
     """Geometric mean of mean turnaround / mean lower bound."""
     waste: Interval
-    """Of what the requests held, the share in which no task ran that finished there; mean of the cells."""
+    """Share of the requests' time in which no task ran that finished there; mean of the cells."""
     local_wait: Interval
     """Hours that the local jobs wait longer in all for each processor-hour used, by all cells together but
     those of the biggest bags. In a single cell of small bags it is mostly chance."""
@@ -101,7 +101,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """By two heuristics: how many times sooner the first is in each of the kinds."""
 
     def ratio(self, heuristic: str, over: str) -> Ratio | None:
-        """None: one of them was not run, or the two are one."""
+        """Ratio of two heuristics; None: one of them was not run, or the two are one."""
         pair = (heuristic, over)
         return next((ratio for ratio in self.ratios if (ratio.heuristic, ratio.over) == pair), None)
 
@@ -139,7 +139,7 @@ def on_all(comparisons: Sequence[Comparison], heuristic: str, over: str) -> Inte
 
 
 class _Figures:
-    """What follows from the outcomes of a trace."""
+    """Figures that follow from the outcomes of a trace."""
 
     def __init__(self, outcomes: Sequence[Outcome], seed: list[int]) -> None:
         every = Runs(

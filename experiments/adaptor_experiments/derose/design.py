@@ -1,4 +1,4 @@
-"""What the experiment is made of: traces, kinds of grid job, and what is drawn at random."""
+"""Design of the experiment: traces, kinds of grid job, and random draws."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HETEROGENEITIES: tuple[Heterogeneity, ...] = get_args(Heterogeneity)
 MAX_PENDING = (1, 2, 3, 4, 5, 6)
 HEURISTICS: tuple[HeuristicName, ...] = ("static", "adaptive")  # those of the paper
 _HALF_WIDTH: dict[Heterogeneity, float] = {1: 0.0, 2: 0.5, 4: 0.75}
-"""Of the uniform distribution, in means (Table 2)."""
+"""Half the width of the uniform distribution, in means (Table 2)."""
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def in_files(self) -> str:
-        """What the names of its samples begin with."""
+        """Common prefix of the names of its samples."""
         return f"{self.key}-{self.content:08x}" if self.own else self.key
 
 
@@ -59,7 +59,7 @@ WORKLOADS = tuple(
 
 
 def trace_files(workloads: Sequence[Workload], folder: Path) -> dict[Workload, Path]:
-    """Where each trace is. Raises ReplayError: one is not there."""
+    """Path of each trace. Raises ReplayError: one is not there."""
     paths = {workload: workload.own or folder / f"{workload.file}.swf.gz" for workload in workloads}
     for workload, path in paths.items():
         if not workload.own and not path.is_file():
@@ -74,7 +74,7 @@ class JobType(msgspec.Struct, frozen=True, order=True):
 
     tasks: int
     mean: int
-    """Of the task runtimes, in seconds."""
+    """Mean of the task runtimes, in seconds."""
     heterogeneity: Heterogeneity
 
     def runtimes(self, seed: int, sample: int) -> Array:
@@ -104,7 +104,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     scheduler: Policy = "conservative"
     """The paper's; `easy` is that of most sites."""
     static_maximum: bool = False
-    """See `GridTerms.static_maximum`."""
+    """Whether static always asks for max_proc processors (`GridTerms.static_maximum`)."""
     poll_interval: float = 0.0
     """Seconds between two looks at the queue; 0: one at each event."""
 

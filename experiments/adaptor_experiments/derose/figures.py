@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 _COLOURS = dict(zip(TASKS, ("#0072b2", "#d55e00", "#009e73", "#7a5195"), strict=True))
-"""Of the number of tasks; told apart by those who see red and green alike."""
+"""Colours of the numbers of tasks; told apart with red-green blindness too."""
 _MARKERS = dict(zip(MEANS, "o^s", strict=True))
 _LINES = {1: "-", 2: (0, (5, 2)), 4: (0, (1, 1.5))}
 _HETEROGENEITY = {1: "homogeneous", 2: "heterogeneity 2x", 4: "heterogeneity 4x"}

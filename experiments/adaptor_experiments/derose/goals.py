@@ -1,4 +1,4 @@
-"""What a heuristic has to reach to be worth more than the paper's, and whether it does."""
+"""Goals that a heuristic has to reach to be worth more than the paper's, and whether it does."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Least(msgspec.Struct, frozen=True):
-    """How many times sooner at least: a figure of a `Ratio`."""
+    """Least factor by which it finishes sooner: a figure of a `Ratio`."""
 
     text: str
     figure: str
     least: float
     over: str = "adaptive"
     mean: int = 0
-    """Of the runtimes, for the figure `by_mean`."""
+    """Mean of the runtimes, for the figure `by_mean`."""
 
     def judge(self, found: Comparison, heuristic: str) -> Verdict | None:
         ratio = found.ratio(heuristic, self.over)
@@ -107,7 +107,7 @@ _GOALS: tuple[_Least | _AtMost, ...] = (
 
 
 def goals(comparisons: Sequence[Comparison], heuristic: str) -> list[Goal]:
-    """Those of which these results say something."""
+    """Goals of which these results say something."""
     found = []
     for goal in _GOALS:
         judged = [goal.judge(on_trace, heuristic) for on_trace in comparisons]

@@ -1,4 +1,4 @@
-"""What an experiment leaves for its reader: tables, figures, a page and files for programs."""
+"""Exhibits of the experiment for its reader: tables, figures, a page and files for programs."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _listed_guesses(settings: Settings) -> str:
 
 
 def _guesses(settings: Settings) -> list[str]:
-    """Where heuristics do not begin with the same guess, which is part of what they gain."""
+    """A remark on heuristics that do not begin with the same guess, which is part of what they gain."""
     if len({first_guess(settings, name) for name in settings.heuristics}) < 2:
         return []
     return [texts("derose").say("guesses", guesses=_listed_guesses(settings))]
@@ -85,7 +85,7 @@ def judged(comparisons: Sequence[Comparison]) -> str:
 
 
 def sentences(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
-    """How the judged heuristic finishes bags, on all traces together, then on each."""
+    """Sentences on the speed of the judged heuristic, on all traces together, then on each."""
     subject = judged(comparisons)
     cells = counted(len(comparisons[0].kinds), "cell")
     traces = "" if len(comparisons) == 1 else f" on each of {len(comparisons)} traces"

@@ -53,7 +53,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     local_wait: int
     """Seconds by which the local jobs waited longer in all (see `followed`)."""
     decisions: int
-    """How often the planner was asked."""
+    """Number of times that the planner was asked."""
     planning: float
     """Seconds of processor time that it took for all of them."""
 

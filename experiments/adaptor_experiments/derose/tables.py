@@ -82,7 +82,7 @@ def _of_trace(found: Comparison) -> Exhibit:
 
 
 class Paper:
-    """What the paper prints of a run with these settings, for a trace at a load."""
+    """Printed figures of the paper of a run with these settings, for a trace at a load."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -101,7 +101,7 @@ class Paper:
         return "-" if number is None else number.paper
 
     def speedup(self, workload: Workload) -> Number | None:
-        """Of Table 3; None: the paper has no such run."""
+        """Speedup of Table 3; None: the paper has no such run."""
         return self.number(workload, "speedup") if self.whole else None
 
 
@@ -134,7 +134,7 @@ def table_2(settings: Settings) -> Exhibit:
 
 
 def table_3(comparisons: Sequence[Comparison], settings: Settings) -> Exhibit:
-    """Of adaptive against static."""
+    """Table of adaptive against static."""
     rows = []
     for found in comparisons:
         ratio, number = found.ratio("adaptive", "static"), Paper(settings).speedup(found.workload)

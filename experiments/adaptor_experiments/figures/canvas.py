@@ -80,7 +80,7 @@ def grid(plots: int, *, sharey: bool = False) -> tuple[Figure, list[Axes]]:
 
 
 def common_legend(plots: Sequence[Axes]) -> tuple[list[Any], list[str]]:
-    """What the plots show, each once."""
+    """Entries of the legends of all plots, each once."""
     found: dict[str, Any] = {}
     for axes in plots:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):

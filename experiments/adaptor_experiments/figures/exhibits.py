@@ -1,4 +1,4 @@
-"""What an experiment leaves for its reader: runs, tables, figures, and a page that begins with its end.
+"""Exhibits of an experiment: runs, tables, figures, and a page that begins with its end.
 
 The page is one HTML file, without anything outside it.
 """
@@ -26,23 +26,23 @@ class Exhibit(msgspec.Struct, frozen=True, kw_only=True):
     """A table, as text."""
 
     name: str
-    """Of its file."""
+    """Name of its file."""
     title: str
     headings: tuple[str, ...]
     rows: list[list[str]]
     remarks: tuple[str, ...] = ()
-    """Where ours agrees with the paper, where not, and why."""
+    """Remarks on where ours agrees with the paper, where not, and why."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands on the page, from its top to its end."""
+    """Parts of the page, from its top to its end."""
 
     title: str
     conclusion: tuple[str, ...]
-    """What was found, in sentences with their figures."""
+    """Findings in sentences with their figures."""
     drawings: Sequence[Drawing]
     setting: str
-    """How it was measured."""
+    """Way of measuring."""
     exhibits: Sequence[Exhibit]
     remarks: tuple[str, ...] = ()
     """On all of it; see `Exhibit.remarks`."""
@@ -92,7 +92,7 @@ def _write_csv(path: Path, headings: Iterable[str], rows: Iterable[Iterable[Any]
 
 
 def _section(heading: str, content: str, kind: str = "panel") -> str:
-    """What belongs together, in a box, as the parts of the live page are."""
+    """A section of the page in a box, as the parts of the live page are."""
     return f'<section class="{kind}"><h2>{html.escape(heading)}</h2>{content}</section>'
 
 

@@ -34,11 +34,11 @@ class Lane(NamedTuple):
     waits: tuple[int, int]
     """From its submission until it starts or is withdrawn."""
     planned: tuple[float, float] | None
-    """When it was to run as planned when it was made; None: the heuristic ignores the queue."""
+    """Planned begin and end when it was made; None: the heuristic ignores the queue."""
     runs: tuple[int, int] | None
-    """None: it was withdrawn before it started."""
+    """Begin and end of its run; None: it was withdrawn before it started."""
     used: float
-    """Of what it held, the share in which tasks ran that finished there."""
+    """Share of its time in which tasks ran that finished there."""
     withdrawn: int | None
 
 

@@ -1,1 +1,1 @@
-"""How often the forecasts that users are shown hold, on simulated bags: on queues of traces, and paid for."""
+"""Accuracy of the forecasts that users are shown, on simulated bags: on queues of traces, and paid for."""

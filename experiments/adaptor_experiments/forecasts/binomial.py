@@ -50,7 +50,7 @@ class BinomialBound:
 
     @property
     def median(self) -> float | None:
-        """Of the waits that count; None: too few are known."""
+        """Median of the waits that count; None: too few are known."""
         return None if self.bound is None else self._sorted[len(self._sorted) // 2]
 
     def started(self, wait: float, bound: float | None) -> None:
@@ -69,5 +69,5 @@ class BinomialBound:
 
 
 def kind_of(processors: int) -> int:
-    """Which jobs are similar: those of about the same width."""
+    """Class of similar jobs: those of about the same width."""
     return bisect.bisect_left(_WIDTHS, processors)

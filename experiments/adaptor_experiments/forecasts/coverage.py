@@ -1,4 +1,4 @@
-"""How often the intervals of the forecasts held, how wide they were, and how far off other forecasts."""
+"""Accuracy of the intervals of the forecasts, their width, and the errors of other forecasts."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ Verdict = Literal["kept", "open", "NOT KEPT"]
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """Of forecasts of one kind, of costs or of ends."""
+    """Accuracy of forecasts of one kind, of costs or of ends."""
 
     share: Interval
-    """Of those whose interval holds what came, with what chance leaves open."""
+    """Share of the forecasts whose interval holds the outcome, with what chance leaves open."""
     width: float
-    """Of the interval, median, as a share of what came: of the cost, or of the time from the submission."""
+    """Median width of the interval as a share of the outcome: of the cost, or of the time from the
+    submission."""
     wide: float
     """The width that nine in ten do not exceed."""
 
@@ -37,7 +38,7 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def coverage(rows: Sequence[Row], what: What, together: int = 1) -> Coverage:
-    """Of some forecasts; `together`: the number that is looked at together."""
+    """Accuracy of some forecasts; `together`: the number that is looked at together."""
     widths = [row.width(what) for row in rows]
     # Whether the forecasts held, by bag: all of one order are about tasks of the same runtimes.
     orders = Runs(rows).by("where", "bag", "number").values()
@@ -49,7 +50,7 @@ def coverage(rows: Sequence[Row], what: What, together: int = 1) -> Coverage:
 
 
 class Promise(msgspec.Struct, frozen=True, kw_only=True):
-    """What users may rely on, and what was found."""
+    """A promise to users, and what was found."""
 
     what: What
     together: Coverage
@@ -77,7 +78,8 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def promises(rows: Sequence[Row]) -> list[Promise]:
-    """That the intervals hold for each kind of bag of which they claim it, over all ways and moments."""
+    """Promises that the intervals hold for each kind of bag for which they are claimed, over all ways and
+    moments."""
     bags = {key: some for key, some in Runs(rows).by("bag").items() if BAG[key].promised}
     return [
         Promise(

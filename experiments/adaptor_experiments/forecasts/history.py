@@ -21,7 +21,7 @@ from adaptor_simulation.traces.swf import UNKNOWN, Field, Trace
 from adaptor_simulation.traces.swf_read import read_trace
 
 Scheduler = Literal["recorded", "conservative", "easy"]
-"""Who has started the jobs: the machine's own scheduler, as the trace says, or a simulated one."""
+"""Scheduler of the jobs: the machine's own one, as the trace says, or a simulated one."""
 Span = tuple[float, float]
 """From when to when, as shares of the time of a trace."""
 
@@ -34,12 +34,12 @@ class History(msgspec.Struct, frozen=True, eq=False):
     starts: Seconds
     ends: Seconds
     owners: list[str]
-    """Empty: not known."""
+    """Owners of the jobs; empty: not known."""
     partitions: Seconds
     held: npt.NDArray[np.bool_]
     """Whether a job waited for another one, which no queue shows: it is not judged."""
     notes: tuple[str, ...] = ()
-    """What the trace does not show, a sentence each."""
+    """Facts that the trace does not show, a sentence each."""
 
     @property
     def waits(self) -> Seconds:
@@ -86,7 +86,7 @@ def _whole(trace: Trace, field: Field, rows: Seconds) -> Seconds:
 
 
 def _with_waits(trace: Trace, waits: npt.NDArray[np.float64], notes: list[str]) -> npt.NDArray[np.bool_]:
-    """Those whose start is known and not before their submission. Raises TraceError: none is."""
+    """Jobs whose start is known and not before their submission. Raises TraceError: there are none."""
     unknown, early = waits == UNKNOWN, (waits < 0) & (waits != UNKNOWN)
     good: npt.NDArray[np.bool_] = ~unknown & ~early
     if not good.any():

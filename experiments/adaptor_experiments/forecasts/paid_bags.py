@@ -48,10 +48,10 @@ BAG = {each.key: each for each in BAGS}
 
 
 class Way(msgspec.Struct, frozen=True):
-    """How a bag pays for its pilots."""
+    """Way in which a bag pays for its pilots."""
 
     prefer: Preference | None
-    """None: a budget alone, which caps no request until it is nearly used up."""
+    """Preference; None: a budget alone, which caps no request until it is nearly used up."""
     unit: int
     """Charging unit, seconds."""
 

@@ -24,7 +24,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     machine: str
     """The trace: others are other machines."""
     instant: float
-    """Of the submission, seconds of the trace."""
+    """Time of the submission, seconds of the trace."""
     raw: Raw
     came: float
 

@@ -1,4 +1,4 @@
-"""What is written down of each forecast."""
+"""Record of each forecast."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     hint: bool = False
     """Whether its user said what a task takes."""
     moment: str
-    """How much had finished when it was made."""
+    """Share of the tasks that had finished when it was made."""
     at: float
     end: float
     end_low: float
-    """As the other ends; NaN: no end was seen."""
+    """Low end of the interval, like the other ends; NaN: no end was seen."""
     end_value: float
     end_high: float
     instant: float = math.nan
-    """When the bag was submitted, seconds of the trace; NaN: on none."""
+    """Submission of the bag, seconds of the trace; NaN: on none."""
     kind: Kind = "late"
-    """Of the forecast of the end."""
+    """Kind of the forecast of the end."""
     unit: float = math.nan
-    """As of its `Raw`; NaN: no end was seen."""
+    """Unit of its `Raw`; NaN: no end was seen."""
     raw_low: float = math.nan
-    """What was simulated."""
+    """Low end of the simulated interval."""
     raw_high: float = math.nan
     cost: float = math.nan
     """NaN: the bag does not pay."""
@@ -54,7 +54,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     pace: float = math.nan
     """The end by the rate of the last half minute; NaN: nothing finished."""
     planned: float = math.nan
-    """When the last of the bag's requests ends by its planned start and its limit; NaN: there is none."""
+    """End of the bag's last request by its planned start and its limit; NaN: there is none."""
 
     @property
     def foreseen(self) -> bool:
@@ -81,7 +81,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return self.end_low - 1 <= self.end <= self.end_high + 1
 
     def width(self, what: What) -> float:
-        """Of the interval, as a share of the cost, or of the time from the submission to the end."""
+        """Width of the interval, as a share of the cost, or of the time from the submission to the end."""
         if what == "cost":
             return (self.cost_high - self.cost_low) / self.cost
         return (self.end_high - self.end_low) / self.end
@@ -122,6 +122,6 @@ def with_intervals(rows: Sequence[Row], intervals: Sequence[Estimate]) -> list[R
 
 
 def median(values: Sequence[float]) -> float:
-    """Of those that are numbers; NaN: none is."""
+    """Median of the values that are numbers; NaN: none is."""
     found = sorted(value for value in values if not math.isnan(value))
     return found[len(found) // 2] if found else math.nan

@@ -57,13 +57,13 @@ class CheckedSite(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     initial_tr: float = 600.0
     poll: float = 30.0
     jobs: Jobs = msgspec.field(default_factory=Jobs.none)
-    """Of others."""
+    """Jobs of others."""
     shares: RunShares | None = None
-    """What an observer of the queue knows of them; None: nothing."""
+    """Knowledge of an observer of the queue about them; None: none."""
     donation: DonationRules | None = None
-    """How its idle processors are used as donated nodes; None: they are not."""
+    """Rules by which its idle processors are used as donated nodes; None: they are not."""
     idleness: Idleness = Idleness()
-    """What is known of how long they stay idle, and how often they become so."""
+    """Idle periods of its processors, as far as they are known."""
 
     @property
     def place(self) -> ScenePlace:
@@ -88,16 +88,16 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     pace: float
     """The end by the rate of the last half minute; NaN: nothing finished."""
     planned: float
-    """When the last request in the system ends by its planned start and its limit; NaN: there is none."""
+    """End of the last request in the system by its planned start and its limit; NaN: there is none."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a bag went. Seconds from its submission."""
+    """Outcome of a bag. Seconds from its submission."""
 
     cost: float
     """Credits that the sites charged for the pilots."""
     end: float
-    """Of the last result."""
+    """End of the last result."""
     done: int
     """Tasks."""
     ended: bool
@@ -193,7 +193,7 @@ class Submitted:
 
 
 def _without_forecasts(snapshot: Snapshot) -> Decision:
-    """As the daemon decides, but no forecast is shown."""
+    """The daemon's decision, without forecasts."""
     return decide(msgspec.structs.replace(snapshot, ahead=()))
 
 

@@ -39,7 +39,7 @@ _COLUMNS = (
     "q_a_jobs_above",
 )
 _ANSWERS = ("true_start_time", "estimate_start_time")
-"""Of a file with starts and what `sbatch --test-only` had said of them."""
+"""Columns of a file with starts and the earlier answers of `sbatch --test-only`."""
 _GPUS = re.compile(r"gres/gpu[^=]*=([1-9])")
 _ALL = 300  # waits of all shapes that count for the plainest forecast
 _LOOK = 60.0
@@ -49,9 +49,9 @@ class Polled(msgspec.Struct, frozen=True):
     """A job that waited when the queue was polled. Seconds."""
 
     at: float
-    """Of the poll, epoch seconds."""
+    """Epoch seconds of the poll."""
     seen: PastWait
-    """What was known of it, and its wait from then."""
+    """Facts about the job at the poll, and its wait from then."""
 
     @property
     def started(self) -> float:
@@ -62,7 +62,7 @@ class Snapshots(msgspec.Struct, frozen=True):
     polled: list[Polled]
     """In the order of the polls."""
     errors: list[float]
-    """Of answers of `--test-only`, seconds; empty: there are none."""
+    """Errors of answers of `--test-only`, seconds; empty: there are none."""
     notes: list[str]
 
 
@@ -230,7 +230,7 @@ COVER_HEADINGS = ("interval", "held", "median width", "upper held", "median uppe
 
 
 def cover_table(rows: Sequence[Foretold]) -> Iterator[tuple[str, ...]]:
-    """How often starts lie in the intervals: of like jobs, and calibrated by what had started by then."""
+    """Share of starts in the intervals: of like jobs, and calibrated by what had started by then."""
     waits = [row.polled.seen.wait for row in rows]
     mixture = _mixed(rows)
     yield "mixed", *covers([case.raw.ends for case in mixture], waits)

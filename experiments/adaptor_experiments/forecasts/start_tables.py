@@ -1,4 +1,4 @@
-"""How near forecasts of starts came, and how often within their bounds, in the field's measures."""
+"""Accuracy of forecasts of starts, and share within their bounds, in the field's measures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ NEAR_HEADINGS = ("trace", "scheduler", "forecast", "n", *MEASURES)
 
 
 def near_table(rows: Sequence[Start]) -> Iterator[tuple[str, ...]]:
-    """Of the mixture that users meet, of drawn futures and past waits alone, of the plan and the floors."""
+    """Errors of the mixture that users meet, of drawn futures and past waits alone, of the plan and the
+    floors."""
     places = {(row.trace, row.scheduler, row.job): place for place, row in enumerate(rows)}
     mixture = mixed_by_past([row.case for row in rows], [row.past for row in rows])
     for (trace, scheduler), some in Runs(rows).by("trace", "scheduler").items():
@@ -75,7 +76,7 @@ def measures(
 
 
 def remarks(rows: Sequence[Start], notes: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[str]:
-    """What the traces do not show, a line each.
+    """Facts that the traces do not show, a line each.
 
     Args:
         notes: by trace and scheduler.
@@ -96,7 +97,7 @@ COVER_HEADINGS = ("trace", "scheduler", "interval", "held", "median width", "upp
 
 
 def cover_table(rows: Sequence[Start]) -> Iterator[tuple[str, ...]]:
-    """How often starts lie in their 90 % intervals, and below the upper ends, with the binomial bound."""
+    """Share of starts in their 90 % intervals, and below the upper ends, with the binomial bound."""
     cases = [row.case for row in rows]
     mixture = mixed_by_past(cases, [row.past for row in rows])
     ways = {
@@ -119,7 +120,7 @@ def cover_table(rows: Sequence[Start]) -> Iterator[tuple[str, ...]]:
 
 
 def covers(ends: Sequence[Estimate], waits: Sequence[float]) -> tuple[str, ...]:
-    """How often waits lie in intervals, the width, how often below the upper ends, these."""
+    """Share of waits in intervals, the width, the share below the upper ends, and these."""
     # Recorded times are whole seconds.
     held = [end.low - 1 <= wait <= end.high + 1 for end, wait in zip(ends, waits, strict=True)]
     below = [wait <= end.high + 1 for end, wait in zip(ends, waits, strict=True)]

@@ -50,7 +50,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     low: float
     value: float
     high: float
-    """Of the drawn futures."""
+    """High end by the drawn futures."""
     bound: float | None
     """The binomial bound; None: too few waits were known."""
     middle: float | None
@@ -82,15 +82,15 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Of the experiment."""
+    """Settings of the experiment."""
 
     sample: int
     """Jobs of each trace."""
     seed: int
     span: Span | None = None
-    """Of the time of the trace in which they are submitted; None: after the first tenth of the jobs."""
+    """Part of the trace in which they are submitted; None: after the first tenth of the jobs."""
     traces: tuple[str, ...] = ()
-    """How each is read, as far as its name does not say it."""
+    """Way of reading each trace, as far as its name does not say it."""
 
 
 class Piece(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ from adaptor_simulation.trace_run import LoadedTrace, load_jobs
 from adaptor_simulation.traces.repairs import Choices
 
 PUBLISHED = ("SDSC-SP2-1998", "CTC-SP2", "SDSC-BLUE", "lublin_256_est")
-"""Of the published tables, by the beginnings of their files."""
+"""Traces of the published tables, by the beginnings of their files."""
 
 
 class TraceFile(msgspec.Struct, frozen=True):
@@ -20,7 +20,7 @@ class TraceFile(msgspec.Struct, frozen=True):
 
     path: Path
     processors: int | None = None
-    """Of its machine; None: as its header says."""
+    """Processors of its machine; None: as its header says."""
     choices: Choices = Choices()
     lenient: bool = False
 

@@ -15,12 +15,12 @@ _AHEAD = 5 * 86400  # seconds of the trace after the instant that are simulated,
 
 
 class QueueAt(msgspec.Struct, frozen=True, eq=False):
-    """What a bag meets."""
+    """The queue that a bag meets."""
 
     jobs: Jobs
-    """Those that run then, with what is left of them; those that wait; and those that come."""
+    """Jobs that run then, with what is left of them; those that wait; and those that come."""
     shares: RunShares
-    """What an observer of the queue knows by then."""
+    """Knowledge of an observer of the queue by then."""
     waiting: int
     free: int
     """Processors that no job held."""

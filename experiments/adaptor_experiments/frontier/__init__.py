@@ -1,1 +1,1 @@
-"""How near bags with a budget, a deadline or a preference come to the best cost and time."""
+"""Distance of bags with a budget, a deadline or a preference to the best cost and time."""

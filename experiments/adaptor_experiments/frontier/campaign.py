@@ -45,7 +45,7 @@ class Piece(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """Name of its file."""
         return f"{self.sites}-{self.bag}-{self.order}-{self.unit}-{self.known}"
 
 
@@ -103,7 +103,7 @@ def tasks_of(bag: str, seed: int, order: int) -> list[float]:
 
 
 def earlier_of(bag: str, seed: int, order: int) -> EarlierTasks:
-    """What a bag of the same kind has left behind."""
+    """Figures that a bag of the same kind has left behind."""
     tasks = tasks_of(bag, seed, order + _EARLIER)
     low, high = np.quantile(tasks, [0.05, 0.95])
     return EarlierTasks(

@@ -1,4 +1,4 @@
-"""What is run: bags, wishes, tariffs, what is known of the runtimes; and what is written down of each run."""
+"""Runs of the experiment: bags, wishes, tariffs, knowledge of the runtimes; and the record of each run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SITES: tuple[Sites, ...] = ("one", "two", "donated")
 local users take back from time to time."""
 Knowledge = Literal["unknown", "earlier", "time"]
 KNOWLEDGE: tuple[Knowledge, ...] = ("unknown", "earlier", "time")
-"""Of the runtimes: nothing, an earlier bag of the same kind, the mean of this bag by `--time`."""
+"""Knowledge of the runtimes: nothing, an earlier bag of the same kind, the mean of this bag by `--time`."""
 BUDGETS = (1.1, 1.2, 1.35, 1.5, 2.0, 4.0)
 """Multiples of the work of the bag; where prices differ, of the least cost that a search finds."""
 DEADLINES = (1.5, 2.0, 4.0, 8.0, 16.0)  # multiples of the time of the same bag without a wish
@@ -38,13 +38,13 @@ NEAR = 1.2  # the goal: the mean factor to the best
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """What the user of a bag asks for."""
+    """Wish of the user of a bag."""
 
     prefer: Preference | None = None
     budget: float | None = None
-    """As a multiple, see `BUDGETS`."""
+    """Budget as a multiple of the cost in `BUDGETS`."""
     deadline: float | None = None
-    """As a multiple of the time without a wish."""
+    """Deadline as a multiple of the time without a wish."""
 
     @property
     def kind(self) -> str:
@@ -69,11 +69,11 @@ SINGLE = (
 """Without both a budget and a deadline. The first is no wish: the others are measured by it."""
 WISHES = (*SINGLE, Wish(budget=1.5, deadline=4.0))
 FEW = (Wish(), Wish("cheap"), Wish("fast"), Wish(budget=1.5), Wish(budget=4.0), Wish(deadline=4.0))
-"""Where there is more than one place: dividing the tasks takes most of the time of these runs."""
+"""Wishes if there is more than one place: dividing the tasks takes most of the time of these runs."""
 
 
 def wishes_of(sites: Sites, known: Knowledge, unit: int, order: int) -> tuple[Wish, ...]:
-    """What is run of a bag; empty: nothing.
+    """Wishes with which a bag is run; empty: none.
 
     By the minute it goes nearly as by the second, so little is run. A budget with a deadline needs forecasts,
     which take minutes.
@@ -165,10 +165,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     cost: float
     end: float
     sure: list[bool] = []
-    """Of a deadline, by forecast: whether 95 % of the possible ends are before it. The first is made when 30
-    tasks are done, or a quarter of a small bag, the next one when half of them are."""
+    """Whether 95 % of the possible ends are before a deadline, by forecast. The first is made when 30 tasks
+    are done, or a quarter of a small bag, the next one when half of them are."""
     plain_cost: float
-    """Of the same bag without a wish, as `plain_end`."""
+    """Cost of the same bag without a wish, as `plain_end` is its end."""
     plain_end: float
     best: float | None
     """The factor to the best that a search finds; None: it finds none that meets the wish."""

@@ -138,7 +138,7 @@ def _by_wish(rows: Runs[Row], name: str, cells: Callable[[Runs[Row]], list[str]]
 
 
 def _budget(runs: Runs[Row]) -> list[str]:
-    """How often the bag is done where that is possible, its cost over its work, and its factor."""
+    """Share of possible bags that are done, cost over work, and factor."""
     if not runs:
         return _NOT_RUN
     possible, done = Runs(row for row in runs if row.possible), counted(runs)
@@ -147,7 +147,7 @@ def _budget(runs: Runs[Row]) -> list[str]:
 
 
 def _deadline(runs: Runs[Row]) -> list[str]:
-    """How often it is kept, the worst end over the deadline, and the factor of those that are kept."""
+    """Number of kept deadlines, the worst end over the deadline, and the factor of the kept ones."""
     if not runs:
         return _NOT_RUN
     late = max(row.end / row.deadline if row.ended else math.inf for row in runs)

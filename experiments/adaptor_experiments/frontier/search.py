@@ -18,7 +18,7 @@ _MOST_HOSTS = 64  # of all sites together
 
 
 class Policy(msgspec.Struct, frozen=True, order=True):
-    """What some hosts in some pilots come to."""
+    """Cost and end of a bag on some hosts in some pilots."""
 
     cost: float
     """Processor-seconds that are charged, times their price."""
@@ -33,16 +33,16 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """Credits for a processor-hour."""
     hosts: int
     pilots: int
-    """That may run at a time."""
+    """Pilots that may run at a time."""
     unit: int
     startup: float
     longest: float
-    """Of a pilot."""
+    """Seconds of the longest pilot."""
     windows: tuple[tuple[float, float], ...] = ((0.0, math.inf),)
-    """When the hosts are there."""
+    """Times at which the hosts are there: begins and ends."""
 
     def charged(self, work: Sequence[float]) -> float:
-        """What pilots cost, all from the same time on, each until the last of its hosts is ready.
+        """Cost of pilots, all from the same time on, each until the last of its hosts is ready.
 
         `work`: seconds of each host, the longest first.
         """
@@ -53,7 +53,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         return cost * self.price
 
     def filled(self, runtimes: Sequence[float], hosts: int, until: float) -> tuple[Policy, list[float]]:
-        """What some hosts do by then, each task in the first place that holds it; and the tasks left over."""
+        """Work of some hosts until then, each task in the first place that holds it; and the tasks left
+        over."""
         begins = [begin for begin, _ in self.windows if begin < until]
         ends = [min(end, until, begin + self.longest) for begin, end in self.windows if begin < until]
         room = np.repeat([end - begin - self.startup for begin, end in zip(begins, ends, strict=True)], hosts)
@@ -91,7 +92,7 @@ def offer_of(site: CheckedSite) -> Offer:
 
 
 def _idle(site: CheckedSite) -> Iterator[tuple[float, float]]:
-    """When no job of local users holds the donated nodes."""
+    """Times in which no job of local users holds the donated nodes."""
     free = 0.0
     for begin, run in zip(site.jobs.submit.tolist(), site.jobs.run.tolist(), strict=True):
         yield free, float(begin)
@@ -127,7 +128,7 @@ def frontier(runtimes: Sequence[float], *sites: CheckedSite) -> list[Policy]:
 
 
 def _shared(done: Policy, left: Sequence[float], offer: Offer, counts: Iterable[int]) -> Iterator[Policy]:
-    """What was done, and the tasks left over on each of these numbers of hosts."""
+    """Policies of the work done, with the tasks left over on each of these numbers of hosts."""
     if not left:
         yield done
         return
@@ -155,7 +156,7 @@ def _fills(tasks: Sequence[float], offer: Offer) -> list[float]:
 def factor(
     policies: Sequence[Policy], wish: Wish, cost: float, end: float, budget: float, by: float
 ) -> float | None:
-    """How many times the best it is, in what the wish leaves open; None: no policy meets the wish.
+    """Factor to the best in what the wish leaves open; None: no policy meets the wish.
 
     With a deadline or `cheap` that is the cost, with a budget or `fast` the time, else the worse of the two,
     compared with the policy for which that is least.

@@ -1,4 +1,4 @@
-"""Which parts of the experiments are recorded, each in minutes of processor time; four scenes of sites."""
+"""Parts of the experiments that are recorded, each in minutes of processor time; four scenes of sites."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class SceneRow(msgspec.Struct, frozen=True, kw_only=True):
     at: float = 0.0
     bag: int = 0
     number: int = 0
-    """Of the pilot or task."""
+    """Number of the pilot or task."""
     p: int = 0
     tr: int = 0
     credits: float = 0.0
@@ -137,7 +137,8 @@ SCENES = {
 
 
 def run_scene(name: str) -> list[SceneRow]:
-    """What was submitted, changed, withdrawn and ended; the ends of the tasks; what the bags cost."""
+    """Events of a scene: submissions, changes, withdrawals and ends of pilots; ends of tasks; costs of
+    bags."""
     places, bags = SCENES[name]
     sites = {place.settings.name: SimulatedSite(place) for place in places}
     terms = {key: site.place.terms(60.0) for key, site in sites.items()}

@@ -48,7 +48,7 @@ def record_of(name: str, traces: Path, processes: int) -> Record:
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    """Of those that are numbers, in six digits; None where none is."""
+    """Mean of the values that are numbers, in six digits; None: none is."""
     known = [value for value in values if not math.isnan(value)]
     return float(f"{math.fsum(known) / len(known):.6g}") if known else None
 

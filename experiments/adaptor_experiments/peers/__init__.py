@@ -1,1 +1,1 @@
-"""What users do with bags today: job arrays, chunks, whole nodes."""
+"""Ways in which users run bags today: job arrays, chunks, whole nodes."""

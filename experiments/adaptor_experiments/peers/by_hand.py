@@ -1,4 +1,4 @@
-"""What users do today with a bag of tasks, on the simulated cluster: job arrays, chunks, whole nodes.
+"""Ways in which users run a bag today, on the simulated cluster: job arrays, chunks, whole nodes.
 
 Each policy is a list of jobs with the tasks of each. A job runs its tasks on its processors, each free one
 taking the next task, and ends with the last. The user knows the longest task to a factor.
@@ -19,7 +19,7 @@ from adaptor_simulation.what_if import EVER
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """What a site asks of every way to run a bag."""
+    """Demands of a site on every way to run a bag."""
 
     longest: int
     """Seconds for which a job may last."""
@@ -29,7 +29,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds from the start of a job until its first task begins."""
 
     def whole(self, processors: int) -> int:
-        """Those of the nodes that have as many."""
+        """Processors of the nodes that have this number of them."""
         return math.ceil(processors / self.node) * self.node
 
 
@@ -38,7 +38,7 @@ class UserJob(msgspec.Struct, frozen=True):
 
     processors: int
     used: int
-    """Of them, at most, at the same time."""
+    """Processors of them that are used at the same time, at most."""
     limit: int
     """Seconds."""
     tasks: tuple[int, ...]
@@ -46,7 +46,7 @@ class UserJob(msgspec.Struct, frozen=True):
 
 
 class ByHand(msgspec.Struct, frozen=True, kw_only=True):
-    """How a bag went that a user cut into jobs. Times in seconds."""
+    """Figures of a bag that a user cut into jobs. Times in seconds."""
 
     turnaround: int
     jobs: int
@@ -55,7 +55,7 @@ class ByHand(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """How a user cuts a bag into jobs."""
+    """Way in which a user cuts a bag into jobs."""
 
     name: str
     factor: float | None

@@ -1,4 +1,4 @@
-"""What the experiment is made of: bags, limits, and the ways to run a bag that are compared."""
+"""Design of the experiment: bags, limits, and the ways to run a bag that are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What managers of workers do with a bag on the simulated cluster: allocations that pull the tasks.
+"""Managers of workers with a bag on the simulated cluster: allocations that pull the tasks.
 
 They are modelled by what their documentation says, of HyperQueue 0.27 (automatic allocation) and Parsl 2026
 (strategy `simple`); neither program is run.
@@ -19,7 +19,7 @@ from adaptor_simulation.what_if import EVER
 
 
 class Pool(msgspec.Struct, frozen=True, kw_only=True):
-    """How a manager asks for allocations. Times in seconds."""
+    """Rules by which a manager asks for allocations. Times in seconds."""
 
     name: str
     limit: int
@@ -49,13 +49,13 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Allocation(msgspec.Struct):
     ready: int
-    """When its workers take tasks."""
+    """Time at which its workers take tasks."""
     end: int
-    """When its time is over."""
+    """Time at which its walltime is over."""
     free: int
     idle_since: int
     running: dict[int, int] = {}
-    """When its tasks end."""
+    """Ends of its tasks."""
 
 
 class _PoolRun:
@@ -129,7 +129,7 @@ class _PoolRun:
                     heapq.heappush(self._events, (now + self._tasks[task], number))
 
     def _ask(self) -> None:
-        """As many allocations as the waiting tasks fill."""
+        """Ask for as many allocations as the waiting tasks fill."""
         pool, queued = self._pool, self._queued
         while (
             len(self._waiting) > pool.width * len(queued)

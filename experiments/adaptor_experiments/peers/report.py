@@ -104,7 +104,7 @@ def _said(name: str, rows: Runs[Outcome]) -> str:
 
 
 def _ran(runs: Runs[Outcome]) -> Runs[Outcome]:
-    """Those of bags that their way can run."""
+    """Runs of bags that their way can run."""
     return Runs(row for row in runs if row.turnaround > 0)
 
 

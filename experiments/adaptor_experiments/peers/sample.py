@@ -33,7 +33,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     work: int
     held: int
     jobs: int
-    """That were submitted."""
+    """Number of submitted jobs."""
     local_wait: int
     """Seconds by which the local jobs waited longer in all, until three days after the bag's end."""
     slowdown: float
@@ -87,7 +87,7 @@ def on_nodes(workload: Workload, trace: Path, node: int) -> tuple[Workload, Jobs
 
 
 def _run(name: str, cluster: Cluster, runtimes: Array, site: Site) -> ByHand | None:
-    """None: this way cannot run the bag."""
+    """Figures of one run; None: this way cannot run the bag."""
     way = WAYS[name]
     if not isinstance(way, Ours):
         return way.run(cluster, runtimes, site)

@@ -8,7 +8,8 @@ from adaptor_simulation.cluster import Cluster
 
 
 class Waiting:
-    """Those that are submitted through this object; it must be the only one of its cluster that submits."""
+    """Waiting jobs that are submitted through this object; it must be the only one of its cluster that
+    submits."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

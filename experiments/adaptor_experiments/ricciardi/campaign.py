@@ -40,7 +40,7 @@ class Running(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """What a controller may know."""
+    """Facts that a controller may know."""
 
     now: float
     waiting: int
@@ -208,11 +208,11 @@ _CONTROLLERS: dict[Flavour, Callable[[Sequence[Resource], Target, float], Contro
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
     runs: int = 50
-    """Of each cell; the first five are the experiment of the paper."""
+    """Runs of each cell; the first five are the experiment of the paper."""
     tasks: int = TASKS
 
     def runs_of(self, cell: Cell) -> int:
-        """Of this cell: those that show a reason need few, and without spread all runs are alike."""
+        """Runs of this cell: those that show a reason need few, and without spread all runs are alike."""
         most: dict[Variation, int] = {"printed": self.runs, "no spread": 1, "more tasks": PAPER_RUNS}
         return most[cell.variation]
 
@@ -240,7 +240,7 @@ class Run(Cell, frozen=True, kw_only=True):
 
 
 def cells() -> list[Cell]:
-    """Of both figures, by each allocation; then those that show why the paper's misses its targets."""
+    """Cells of both figures, by each allocation; then those that show why the paper's misses its targets."""
     figures = [
         Cell(table, count, goal, flavour, change)
         for change in CHANGES

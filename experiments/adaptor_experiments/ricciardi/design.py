@@ -1,4 +1,4 @@
-"""What the experiment is made of: the resources of Tables 1 and 2, the targets, and what is drawn."""
+"""Design of the experiment: the resources of Tables 1 and 2, the targets, and the draws."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from adaptor_experiments.ricciardi import equations as paper
 
 Goal = Literal["time", "cost"]
 Flavour = Literal["paper", "even odds", "daemon"]
-"""Whose allocation: as the paper prints it, or `split_tasks` in one of its variants."""
+"""Source of the allocation: the paper as printed, or `split_tasks` in one of its variants."""
 Change = Literal["task", "period"]
-"""What a draw of T_ST is for: a task, or all that a resource starts within one Δt. The paper is silent."""
+"""Unit for which T_ST is drawn: a task, or all that a resource starts within one Δt. The paper is silent."""
 Variation = Literal["printed", "no spread", "more tasks"]
-"""As the paper has it; or with σ = 0, or with `MORE` times the tasks: what shows why targets are missed."""
+"""Variation: the paper's; or with σ = 0, or with `MORE` times the tasks: it shows why targets are missed."""
 
 GOALS: tuple[Goal, ...] = get_args(Goal)
 FLAVOURS: tuple[Flavour, ...] = get_args(Flavour)
@@ -43,7 +43,7 @@ class Resource(msgspec.Struct, frozen=True):
     cost: float
     """Credits per processor-second."""
     sigma: float
-    """Of the normal distribution of T_ST."""
+    """Standard deviation of the normal distribution of T_ST."""
 
     @property
     def offer(self) -> SiteOffer:

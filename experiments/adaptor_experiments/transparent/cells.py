@@ -16,7 +16,7 @@ HOUR = 3600.0
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """How a strategy did in a cell: means over the samples, in seconds, credits and processor-hours."""
+    """Figures of a strategy in a cell: means over the samples, in seconds, credits and processor-hours."""
 
     turnaround: Interval
     cost: Interval
@@ -53,7 +53,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def level(self) -> str:
-        """Of the load. The paper has no bounds; these put the traces as they are on both sides."""
+        """Level of the load. The paper has no bounds; these put the traces as they are on both sides."""
         return "low" if self.offered < 0.6 else "medium" if self.offered < 0.8 else "heavy"
 
 

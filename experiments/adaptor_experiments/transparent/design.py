@@ -1,4 +1,4 @@
-"""What the experiment is made of: traces, loads, bags, and what is drawn at random."""
+"""Design of the experiment: traces, loads, bags, and random draws."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Strategy = Literal["transparent", "all-idle", "static", "adaptive", "mixed"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 Donated = Literal["all-idle", "transparent"]
 DONATED: tuple[Donated, ...] = get_args(Donated)
-"""Those that make no formal request: by the paper's own rule, and by ours."""
+"""Strategies without a formal request: by the paper's own rule, and by ours."""
 MACHINES = tuple(each for each in WORKLOADS if each.key != "ctc-sp2-338")
 LOADS = (1.3, 1.0, 0.7)  # factors of the interarrival times: the higher, the emptier the machine
 WATCHED = 30 * 86400  # seconds before the submission for which the idle periods of the site were seen

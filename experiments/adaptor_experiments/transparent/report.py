@@ -75,7 +75,7 @@ and the bounds of that."""
 
 
 def verdicts(cell: Cell, rule: Donated) -> str:
-    """What a cell says of the claims that concern it: `+A ?B −C` (confirms, open, contradicts)."""
+    """Verdicts of a cell on the claims that concern it: `+A ?B −C` (confirms, open, contradicts)."""
     signs: dict[Verdict, str] = {"confirms": "+", "open": "?", "contradicts": "−"}
     return " ".join(
         f"{signs[bounds.judge(figure(cell, rule))]}{key}"
@@ -168,7 +168,7 @@ def _costs(cell: Cell) -> list[str]:
 
 
 def conclusion(cells: Sequence[Cell]) -> list[str]:
-    """What the experiment says, in sentences with their figures."""
+    """Findings of the experiment, in sentences with their figures."""
     page, count = texts("transparent"), len(cells)
     by_mean = {
         mean: [cell for cell in cells if cell.mean == mean] for mean in sorted({cell.mean for cell in cells})

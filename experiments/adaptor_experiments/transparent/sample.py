@@ -39,17 +39,17 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """By pilots of formal requests."""
     requests: int
     used: int
-    """Of donated processors."""
+    """Processor-seconds on donated nodes."""
     donated: int
-    """Of the runtimes of tasks that finished there."""
+    """Processor-seconds of tasks that finished there."""
     lost: int
     reclaims: int
     failed: int
     """Tasks."""
     local_jobs: int
-    """That waited or came while the bag was there."""
+    """Local jobs that waited or came while the bag was there."""
     later: int
-    """Of these, those that started later than without the bag (see `delays`)."""
+    """Local jobs among them that started later than without the bag (`delays`)."""
     delay: int
     """Seconds by which they did, in sum."""
     change: int
@@ -137,7 +137,7 @@ def _figures(result: GridResult) -> dict[str, int]:
 
 
 def delays(local: LocalJobs, cluster: Cluster, end: int) -> dict[str, int]:
-    """What became of the local jobs that waited or came until the bag's end."""
+    """Delays of the local jobs that waited or came until the bag's end."""
     jobs = local.followed(cluster, max(cluster.now, end + _FOLLOWED), came=end)
     shift = jobs.with_us - jobs.without
     return {

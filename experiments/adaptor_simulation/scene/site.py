@@ -33,12 +33,12 @@ Show = Callable[[], QueueState]
 
 
 class ScenePlace(msgspec.Struct, frozen=True, kw_only=True):
-    """What a simulated site is made of. Times in whole seconds."""
+    """Parts of a simulated site. Times in whole seconds."""
 
     settings: SiteSettings
-    """As the daemon makes them from a configuration."""
+    """Settings as the daemon makes them from a configuration."""
     jobs: Jobs
-    """Of the local users."""
+    """Jobs of the local users."""
     processors: int
     machine: Machine | None = None
     """The same processors as nodes, on which jobs hold parts; None: the cluster counts processors."""
@@ -87,7 +87,7 @@ class Change(msgspec.Struct, frozen=True):
     request: Request
     node: str
     end: JobState | None = None
-    """How it ended; None: it started."""
+    """State at its end; None: it started."""
 
 
 class SimulatedSite:
@@ -129,7 +129,7 @@ class SimulatedSite:
         return self._cluster.now
 
     def next_event(self) -> float:
-        """When something happens next; `math.inf`: never."""
+        """Time of the next event; `math.inf`: never."""
         coming = self._cluster.next_event()
         while self._ends and self._ends[0][1] not in self._live:
             heapq.heappop(self._ends)
@@ -144,7 +144,7 @@ class SimulatedSite:
         return self.changes()
 
     def changes(self) -> list[Change]:
-        """What became of our pilots since the last call."""
+        """Changes of our pilots since the last call."""
         self._look()
         changes, self._changes = self._changes, []
         return changes
@@ -155,7 +155,8 @@ class SimulatedSite:
         return len(self._live)
 
     def next_cut(self) -> float:
-        """When a request may next be started with less than its tr; `math.inf`: none waits for that."""
+        """Time at which a request may next be started with less than its tr; `math.inf`: none waits for
+        that."""
         return self.next_event() if self._cuttable() else math.inf
 
     @property

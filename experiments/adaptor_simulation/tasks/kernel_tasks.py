@@ -29,7 +29,7 @@ from adaptor_simulation.tasks.protocol import BAG, SITE, Served, Tasks
 
 _NO_RULES = DonationRules()
 _SOME_TASK = AttemptKey(BAG, 0, 0)
-"""Of a worker on a donated node: which one it has is known to the kernel alone."""
+"""Task of a worker on a donated node: the kernel alone knows which one it has."""
 
 
 class KernelTasks(Broker):
@@ -63,12 +63,13 @@ class KernelTasks(Broker):
         self._wanted: tuple[BagDonationDemand, ...] | None = None  # the same on donated nodes
         self._left_at: int | None = None  # when `leave` was asked last; None: tasks have gone on since
         self._over_at: int | None = None
-        """When workers last ended tasks as the end of their pilot was near; None: a pilot started since."""
+        """Last time at which workers ended tasks as the end of their pilot was near; None: a pilot started
+        since."""
         self._ids: list[int] = []  # the pilots by row
         self._nodes: dict[int, DonatedNode] = {}  # by pilot on a donated node
         self._left: dict[int, Served] = {}
         self._saved: tuple[int, list[Array]] | None = None
-        """Where the tasks were run ahead to, and how all was before."""
+        """Time to which the tasks were run ahead, and the state before."""
         self._hazard = UNLEARNED
         self._t = self._state_of(runtimes, cluster.processors, cluster.now)
         self._estimate()

@@ -361,7 +361,8 @@ def ahead(t: State, until: int, idle_timeout: int) -> int:
 
 @kernel
 def next_stop(t: State, idle_timeout: int) -> int:
-    """When a worker ends its tasks, or leaves since it has none, if no task ends before; NEVER: none does."""
+    """Time at which a worker ends its tasks, or leaves since it has none, if no task ends before; NEVER: none
+    does."""
     soonest = NEVER
     for row in range(t.s[ROWS]):
         idle = t.pilots[row, BUSY] == 0

@@ -18,15 +18,15 @@ SITE = "site"  # the only bag, and the name of the only site
 
 
 class Served(msgspec.Struct):
-    """What was done in a pilot, in tasks and in processor-seconds."""
+    """Work in a pilot, in tasks and in processor-seconds."""
 
     tasks: int = 0
     work: int = 0
-    """Of tasks that finished there."""
+    """Work of tasks that finished there."""
     cut: int = 0
     """Tasks that were ended before they had finished."""
     lost: int = 0
-    """Of these."""
+    """Work of the cut tasks."""
 
 
 class Tasks(Protocol):
@@ -39,7 +39,7 @@ class Tasks(Protocol):
 
     @property
     def board(self) -> Broker:
-        """What decisions ask about the tasks, and report of the site."""
+        """Facts about the tasks for decisions, and reports of the site."""
 
     @property
     def ended(self) -> bool:
@@ -51,7 +51,7 @@ class Tasks(Protocol):
 
     @property
     def last_end(self) -> int:
-        """When the last of the tasks that have ended did so."""
+        """End of the last of the tasks that have ended."""
 
     @property
     def failed(self) -> Sequence[int]:
@@ -59,7 +59,7 @@ class Tasks(Protocol):
 
     @property
     def learned(self) -> LearnedRuntimes:
-        """What is known of the tasks' runtimes."""
+        """Learned runtimes of the tasks."""
 
     def add_pilot(self, pilot: int, processors: int, started: int, deadline: int) -> None:
         """A pilot has started now; its worker takes tasks at once.

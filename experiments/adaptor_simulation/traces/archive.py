@@ -42,7 +42,7 @@ TRACES = {
 
 
 def trace_address(name: str) -> str:
-    """Where a trace is, from its short name or from the name of its file.
+    """Address of a trace, from its short name or from the name of its file.
 
     Raises:
         TraceError: it is not known.

@@ -1,4 +1,4 @@
-"""What a trace holds, for `adaptor trace info`."""
+"""Content of a trace, for `adaptor trace info`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
-    """How a quantity is distributed over the usable jobs."""
+    """Distribution of a quantity over the usable jobs."""
 
     least: float
     quarter: float
@@ -44,7 +44,7 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """None where nothing is said of it."""
     processors_from: str
     begin: str | None
-    """Of the trace, ISO 8601 in its own time zone; None without UnixStartTime."""
+    """Begin of the trace, ISO 8601 in its own time zone; None: no UnixStartTime."""
     time_zone: str | None
     period: int
     """From the first to the last submission."""
@@ -58,7 +58,7 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     largest_gap: int
     """The longest time without a submission."""
     spreads: dict[str, Spread]
-    """Of run time, requested time, processors and time between submissions."""
+    """Distributions of run time, requested time, processors and time between submissions."""
     repairs: dict[str, int]
     """Jobs touched by each rule when the trace is normalised as it is by default."""
     notes: list[str]
@@ -139,7 +139,7 @@ def _begin(trace: Trace) -> str | None:
 
 
 def _zone(trace: Trace) -> datetime.tzinfo | None:
-    """Of the header; None: it names none that is known."""
+    """Time zone of the header; None: it names none that is known."""
     with contextlib.suppress(zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         return zoneinfo.ZoneInfo(trace.header.text("TimeZoneString") or "")
     return None

@@ -188,7 +188,7 @@ class _Normaliser:
 
 
 def _to_move(times: Column) -> int:
-    """How many of these have to be moved at least so that all ascend: all but the longest ascending ones."""
+    """Least number of times to move so that all ascend: all but the longest ascending ones."""
     if (np.diff(times) >= 0).all():
         return 0
     ends: list[float] = []  # the least last value of the ascending ones of each length

@@ -41,10 +41,11 @@ class Rule(enum.Enum):
 
 
 class Choices(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a rule leaves a choice. The defaults are those of De Rose et al. 2008, §4.4, where it says."""
+    """Choices that a rule leaves open. The defaults are those of De Rose et al. 2008, §4.4, where it has
+    any."""
 
     processors: Literal["allocated", "requested"] = "allocated"
-    """Which field counts; the other one stands in where it is unknown."""
+    """Field that counts; the other one stands in where it is unknown."""
     missing_request: Literal["drop", "run", "longest"] = "drop"
     """`longest`: the header's MaxRuntime, or the longest requested time of the trace without it."""
     zero_run: Literal["drop", "second"] = "drop"
@@ -53,7 +54,7 @@ class Choices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Repairs(msgspec.Struct, frozen=True, kw_only=True):
-    """What normalising did to a trace."""
+    """Repairs of a trace by normalising."""
 
     rows: int
     """Lines of the trace."""
@@ -63,7 +64,7 @@ class Repairs(msgspec.Struct, frozen=True, kw_only=True):
     long_lines: int
     """Lines of which only the first 18 fields count."""
     jobs: dict[Rule, int]
-    """How many jobs each rule touched; all rules are there."""
+    """Number of jobs that each rule touched; all rules are there."""
 
     def summary(self) -> str:
         """One line: `59,715 lines, 53,999 jobs kept; no-run-time 5, …`."""

@@ -141,7 +141,7 @@ class Status(enum.IntEnum):
 
 
 class Trace(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """What a file says, unrepaired; `normalise` makes jobs of it."""
+    """Content of a file, unrepaired; `normalise` makes jobs of it."""
 
     name: str
     header: Header

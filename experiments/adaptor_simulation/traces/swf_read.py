@@ -33,7 +33,7 @@ _LIMITS = {
     Field.REQUESTED: ("requested processors", MOST_PROCESSORS, ""),
     Field.REQUESTED_TIME: ("requested time", MOST_SECONDS, " s"),
 }
-"""Of the fields that are calculated with: name, the most that makes sense, unit."""
+"""Limits of the fields that are calculated with: name, the most that makes sense, unit."""
 _BLANKS = bytes(range(33))  # as in the inner loop
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 
@@ -132,7 +132,7 @@ def _uncompressed(content: bytes) -> bytes:
 
 
 def _numbers(fields: list[str]) -> list[float] | None:
-    """What the fast loop does not know: exponents, and numbers of many digits."""
+    """Numbers that the fast loop does not know: exponents, and numbers of many digits."""
     numbers = [_number(field) for field in fields[:FIELDS]]
     return numbers if len(numbers) == FIELDS and all(abs(number) < _LARGEST for number in numbers) else None
 

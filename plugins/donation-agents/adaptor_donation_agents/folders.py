@@ -58,7 +58,8 @@ class UserFolder(OpenFolder):
         return True
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """None: there is no such file. Raises ValueError: it is damaged, or no file of this user."""
+        """Read a record; None: there is no such file. Raises ValueError: it is damaged, or no file of this
+        user."""
         try:
             handle = open_ours(name, folder=self._handle, owner=self._uid)
         except FileNotFoundError:

@@ -45,7 +45,7 @@ class _Answer(NamedTuple):
 
 
 class Reclaim(NamedTuple):
-    """Which uses of a node to end, and why."""
+    """Uses of a node to end, and the cause."""
 
     runtime: str
     node: str

@@ -141,7 +141,7 @@ def _recorded(folder: UserFolder, node: str) -> tuple[UseRecord | None, bool]:
 
 
 def _keeper(use: UseRecord) -> Process | None:
-    """None: it is dead."""
+    """The keeper of a use; None: it is dead."""
     keeper = use["keeper"]
     if not is_alive(keeper):
         return None

@@ -40,7 +40,7 @@ class HookOptions(NamedTuple):
 
     @property
     def options(self) -> list[str]:
-        """Of `python -m adaptor_donation_agents.reclaim`, for prolog and epilog."""
+        """Options of `python -m adaptor_donation_agents.reclaim`, for prolog and epilog."""
         donation = self.donation
         return [
             f"--timeout={donation.reclaim_timeout:g}",

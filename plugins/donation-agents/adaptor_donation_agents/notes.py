@@ -34,7 +34,7 @@ class Ordered(msgspec.Struct, frozen=True):
 
 
 class AgentStart(msgspec.Struct, frozen=True):
-    """When a node was claimed."""
+    """Claim of a node."""
 
     started: float
 
@@ -79,7 +79,7 @@ class Notes:
         return path
 
     def entries(self) -> list[AgentNotes]:
-        """Of all agents, in order of their notes' names."""
+        """Entries of all agents, in order of their notes' names."""
         names = self._machine.names(self.folder)
         new = [name for name in names if name.endswith(_ENDINGS) and name not in self._content]
         if new:
@@ -126,7 +126,7 @@ _ENDINGS = (_JOB, f".{START}.json", f".{END}.json")
 
 
 def report(entry: AgentNotes, lost: AgentEnd | None, now: float) -> JobReport | None:
-    """None: it has not started, and perhaps never will.
+    """The report on an agent; None: it has not started, and perhaps never will.
 
     `lost`: how it ended, by what is known without a note of its keeper.
     """
