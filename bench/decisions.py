@@ -1,10 +1,10 @@
-"""How long one whole decision of a site takes with a long queue, by heuristic: `python -m bench.decisions`.
+"""Time of one whole decision of a site with a long queue, by heuristic: `python -m bench.decisions`.
 
-The queue: waiting jobs of different users, limits and widths, a third as many running ones, and
-four requests of ours, two of which wait: what a heuristic that withdraws has to weigh. Each of `--queues`
-queues is decided on before anything is known of the tasks, and when some have finished. A decision is all
-that the daemon computes in one step, in a thread; the scheduler's answers take their own time. Counted are
-seconds of a processor, which a busy machine does not change much.
+The queue: waiting jobs of different users, limits and widths, a third as many running ones, and four requests
+of ours, two of which wait: a heuristic that withdraws has to weigh them. Each of `--queues` queues is decided
+on before anything is known of the tasks, and when some have finished. A decision is all that the daemon
+computes in one step, in a thread; the scheduler's answers take their own time. Counted are seconds of a
+processor, which a busy machine does not change much.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def snapshot(queue: QueueState, heuristic: str, runtime: float, jobs: RunShares)
 
 
 def seconds(waiting: int, heuristic: str, queues: int) -> list[float]:
-    """Of each decision."""
+    """Seconds of each decision."""
     draw = random.Random(1)  # noqa: S311 (not for secrets)
     jobs = RunShares(salt=b"bench")
     jobs.recall(

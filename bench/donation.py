@@ -84,7 +84,7 @@ def _wait_where_used(cluster: DonatingCluster) -> float:
 
 
 def _wait(cluster: DonatingCluster) -> float:
-    """Of one local job, by its own account of when its script began."""
+    """Seconds that one local job waits, by its own account of when its script began."""
     output = cluster.slurm.root / "local.out"
     output.unlink(missing_ok=True)
     job = ["sbatch", "--parsable", "-p", "batch", "-N2", "--exclusive", "-t1", f"-o{output}"]

@@ -31,7 +31,7 @@ LARGE = 1_000
 ROUNDS = 3
 _TIMEOUT = 300.0
 TIMES = 3
-"""What the project wants: so many times the calls of Parsl and of Dask."""
+"""Goal of the project: this multiple of the calls of Parsl and of Dask."""
 
 _OURS = """
 import adaptor
@@ -119,7 +119,7 @@ class Times(msgspec.Struct, frozen=True):
     short: float
     large: float
     alone: float
-    """Of one call, the median."""
+    """Median seconds of one call."""
 
 
 def rows(peers: str | None = None) -> Iterator[Row]:
@@ -156,7 +156,7 @@ def rows(peers: str | None = None) -> Iterator[Row]:
 
 
 def _ratio(what: str, ours: list[Times], times: list[Times]) -> str:
-    """How many times as fast ours is, round by round."""
+    """Speed of ours as a multiple of theirs, round by round."""
     if times is ours:
         return ""
     pairs = zip(ours, times, strict=True)
@@ -182,7 +182,7 @@ def _measured(python: str, executor: str, environment: dict[str, str] | None = N
 def _last_line(
     python: str, code: str, numbers: Sequence[int], environment: dict[str, str] | None = None
 ) -> bytes:
-    """What a program prints last."""
+    """Last line that a program prints."""
     with tempfile.TemporaryDirectory(prefix="adaptor-bench-") as folder:
         program = Path(folder) / "program.py"
         program.write_text(code)

@@ -1,4 +1,4 @@
-"""How long one step of the host estimators takes, however many tasks the bag has.
+"""Time of one step of the host estimators, for any number of tasks in the bag.
 
 Alone: `python -m bench.host_estimator`.
 """

@@ -51,14 +51,14 @@ def _functions(tree: Tree) -> Row:
 
 
 def _tests(root: Path, tree: Tree) -> Row:
-    """How many modules have a test file of their name at the same place below tests/."""
+    """Number of modules with a test file of their name at the same place below tests/."""
     code = [module.path.relative_to(root) for module in _code(tree)]
     found = sum((root / "tests" / _below(path).parent / f"test_{path.name}").exists() for path in code)
     return Row("modules with a test file of their name", f"{found} of {len(code)}")
 
 
 def _below(path: Path) -> Path:
-    """Where the tests of a module are: those of adaptor/ are one folder higher."""
+    """Path of the tests of a module: those of adaptor/ are one folder higher."""
     return Path(*path.parts[1:]) if path.parts[0] == "adaptor" else path
 
 

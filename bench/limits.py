@@ -50,7 +50,7 @@ _LONGEST = 600.0
 
 
 class Phase:
-    """What the daemon needs while the block runs."""
+    """Resources that the daemon needs while the block runs."""
 
     def __init__(self, place: PrivateDaemon) -> None:
         self.took = self.longest = 0.0
@@ -188,7 +188,7 @@ def _pilots(place: PrivateDaemon, wanted: int) -> tuple[list[int], float]:
 
 
 def _swarm(place: PrivateDaemon, pilots: list[int], seconds: float) -> dict[str, int]:
-    """What the workers tell."""
+    """Figures that the workers report."""
     access = place.folder / "state" / "access-worker-standin.json"
     words = [sys.executable, "-m", "bench.swarm", str(access), str(seconds), str(_TASK), str(_SLOTS)]
     done = subprocess.run(
@@ -199,7 +199,7 @@ def _swarm(place: PrivateDaemon, pilots: list[int], seconds: float) -> dict[str,
 
 @contextlib.contextmanager
 def _silent_connections(place: PrivateDaemon, count: int) -> Iterator[None]:
-    """Of someone who proves nothing, at the workers' port."""
+    """Connections at the workers' port that prove nothing."""
     access = read_access(place.folder / "state" / "access-worker-standin.json")
     port = int(access.addresses[0].rpartition(":")[2])
     with contextlib.ExitStack() as made:
@@ -221,7 +221,7 @@ def _megabytes(count: int) -> str:
 
 
 SHORTER = (1_000_000, 100, 4096, 15.0, MEMORY, 100)
-"""What `make bench` measures: tasks, pilots, descriptors, seconds, bytes, silent connections."""
+"""Sizes that `make bench` measures: tasks, pilots, descriptors, seconds, bytes, silent connections."""
 
 
 def main() -> None:

@@ -111,7 +111,7 @@ def _ctime(moment: int) -> str:
 
 
 class Look:
-    """Who is there at a look, and what is left of the nodes."""
+    """Jobs that are there at a look, and what is left of the nodes."""
 
     def __init__(self, number: int, seen: int, jobs: list[Job], left: list[int], memory: list[int]) -> None:
         self.seen, self.jobs, self.left, self.memory = seen, jobs, left, memory

@@ -1,4 +1,4 @@
-"""How long the profile of 1,000 nodes takes, with 1,000, 10,000 and 20,000 jobs in the queue.
+"""Time of the profile of 1,000 nodes, with 1,000, 10,000 and 20,000 jobs in the queue.
 
 The nodes have 32 processors and 128 GB, every tenth 4 GPUs. Running jobs hold parts of one to eight nodes. Of
 the waiting jobs the scheduler has planned the first hundred, on nodes that it names; the others are planned

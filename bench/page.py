@@ -47,7 +47,7 @@ def rows() -> Iterator[Row]:
 
 
 def _paint_rows(page: Page) -> Iterator[Row]:
-    """As the browser's own clock has them, in the best of a few visits with an empty cache."""
+    """Paint times by the browser's own clock, in the best of a few visits with an empty cache."""
     listener = bind_port("127.0.0.1", 0)
     config = uvicorn.Config(
         application(Feed(_Moving(page)), lambda _: (b"", "text/plain"), token=None), log_level="error"

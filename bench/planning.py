@@ -1,4 +1,4 @@
-"""How long one planning step takes with 1,000 jobs in the queue.
+"""Time of one planning step with 1,000 jobs in the queue.
 
 The queue: 300 running jobs and 700 pending ones of which the scheduler has planned none, all of
 different shapes, on 1,024 processors. Alone: `python -m bench.planning`.

@@ -27,13 +27,13 @@ sites:
 
 
 class PrivateDaemon(msgspec.Struct, frozen=True):
-    """Where a daemon lives."""
+    """Place of a daemon."""
 
     folder: Path
     environment: dict[str, str]
 
     def adaptor(self, *arguments: str) -> str:
-        """What an `adaptor` command prints. Raises subprocess.CalledProcessError."""
+        """Output of an `adaptor` command. Raises subprocess.CalledProcessError."""
         done = subprocess.run(
             [ADAPTOR, *arguments],
             env=self.environment,

@@ -1,4 +1,4 @@
-"""How fast replay is: the simulated cluster beside its peers, and grid jobs of De Rose's experiment.
+"""Speed of replay: the simulated cluster next to its peers, and grid jobs of De Rose's experiment.
 
 The traces are looked for in `../shared/traces`. Run as `python -m bench.replay`.
 """
@@ -22,7 +22,7 @@ from bench.table import Row, show, timed
 
 TRACES = Path("../shared/traces")
 SAMPLES = range(2)
-"""Of the experiment, 432 grid jobs each."""
+"""Samples of the experiment, 432 grid jobs each."""
 TARGETS: tuple[tuple[Policy, float], ...] = (("conservative", 0.300), ("easy", 0.100))
 
 PEERS = (

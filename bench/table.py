@@ -24,7 +24,8 @@ def calibration() -> float:
 
 
 def at_reference(seconds: float, calibrated: float) -> float:
-    """What took so many seconds where the calibration took `calibrated`, on the reference processor."""
+    """Seconds on the reference processor of work that took `seconds` where the calibration took
+    `calibrated`."""
     return seconds * REFERENCE / calibrated
 
 
@@ -46,9 +47,9 @@ class Row(msgspec.Struct, frozen=True):
     what: str
     measured: str
     target: str = ""
-    """What the project wants; empty where this is only for comparison."""
+    """Goal of the project; empty: the row is only for comparison."""
     seconds: float | None = None
-    """Of work, which depends on the speed of the processor; None where something else was measured."""
+    """Seconds of work, which depends on the speed of the processor; None: something else was measured."""
 
 
 def timed(what: str, took: float, most: float | None = None, more: str = "") -> Row:

@@ -1,1 +1,1 @@
-"""What is run on purpose, beside the suite in `tests/`: `lab/README.md` is its index."""
+"""Programs that are run on purpose, besides the suite in `tests/`: `lab/README.md` is their index."""

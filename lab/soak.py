@@ -51,7 +51,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """Files and sockets that the daemon has open."""
     logs: int
     status: float
-    """How many times as long one `adaptor status` takes as `python -c pass`, both in the same moment."""
+    """Time of one `adaptor status` in multiples of that of `python -c pass`, both in the same moment."""
 
 
 def main() -> None:
@@ -106,7 +106,7 @@ def _samples(place: PrivateDaemon, tenths: Iterator[bool], tasks: int) -> Iterat
 
 
 def _unfinished(newest: int) -> int:
-    """Of the newest bags."""
+    """Number of unfinished bags among the newest."""
     bags = ask(api.GetBags("recent")).bags
     return sum(bag.ended is None for bag in bags if bag.id > newest - 3 * _IN_FLIGHT)
 

@@ -80,11 +80,11 @@ class Case:
     rig: str
     partition: str = "batch"
     limit: tuple[str, str] = ("", "")
-    """Of whom, and what, in the words of sacctmgr."""
+    """Account or user, and limit, in the words of sacctmgr."""
     options: tuple[str, ...] = ()
-    """Of the bag."""
+    """Options of the bag."""
     keys: Mapping[str, Any] = field(default_factory=dict)
-    """Of the site."""
+    """Keys of the site."""
     most: int = 16
     """Processors of one pilot at most."""
     since: tuple[int, int] = (0, 0)
@@ -174,7 +174,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Ran:
-    """What became of a bag."""
+    """Figures of a bag."""
 
     pilots: list[dict[str, Any]]
     started: float
@@ -184,7 +184,7 @@ class Ran:
     recorded: float
     """The same by Slurm's records."""
     wrong: list[str]
-    """Where the two differ by more than a second."""
+    """Differences of more than a second between the two."""
 
 
 @contextmanager
@@ -202,7 +202,7 @@ def limited(slurm: ThrowawaySlurm, limit: tuple[str, str]) -> Iterator[None]:
 
 
 def release() -> tuple[int, ...]:
-    """Of the Slurm of this machine: `(22, 5)`."""
+    """Release of the Slurm of this machine: `(22, 5)`."""
     program = shutil.which("slurmctld", path=slurm_accounting.SEARCH_PATH) or "slurmctld"
     said = subprocess.run([program, "-V"], capture_output=True, text=True, check=True).stdout
     return tuple(map(int, said.split()[-1].split(".")[:2]))

@@ -35,7 +35,7 @@ class Outcome:
     """At the queues."""
     seconds: float
     evidence: Path | None
-    """Where the state directory is kept, if there are findings."""
+    """Copy of the state directory, if there are findings."""
 
 
 def plan_of(seed: int, scene: str, tasks: int, faults: int) -> Plan:

@@ -47,11 +47,11 @@ _LENT_AGAIN = 60.0
 
 @dataclass
 class Outcome:
-    """What a campaign found."""
+    """Findings of a campaign."""
 
     jobs: int = 0
     faults: Counter[str] = field(default_factory=Counter)
-    """Those that hit a node in use, by their names."""
+    """Faults that hit a node in use, by their names."""
     seen: list[str] = field(default_factory=list)
     """Processes of ours that a local job met on its node."""
     troubles: list[str] = field(default_factory=list)
@@ -85,7 +85,7 @@ FAULTS: dict[str, list[tuple[str, signal.Signals]]] = {
     "keeper killed, worker frozen": [("worker", STOP), ("keeper", KILL)],
     "keeper frozen, worker killed": [("keeper", STOP), ("worker", KILL)],
 }
-"""Which signals the keeper and the worker of a node get."""
+"""Signals that the keeper and the worker of a node get."""
 
 
 SCENES: dict[str, Callable[[Path], AbstractContextManager[LendingScene]]] = {

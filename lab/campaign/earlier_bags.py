@@ -1,8 +1,8 @@
-"""How far the mean runtime of a bag is from what earlier bags of its kind said, on traces of real jobs.
+"""Distance of a bag's mean runtime to the forecast by earlier bags of its kind, on traces of real jobs.
 
 Three or more completed jobs of one user, executable and size stand for a bag, if each is submitted within
-half an hour of the one before it. What the bags say that had ended before it is computed by the product's own
-rule (`adaptor.kinds.earlier`).
+half an hour of the one before it. The forecast by bags that had ended before it is computed by the product's
+own rule (`adaptor.kinds.earlier`).
 
     python -m lab.campaign.earlier_bags ../shared/traces/CTC-SP2-1996-3.1-cln.swf.gz
 
@@ -31,7 +31,7 @@ _GAP = 1800.0
 """Seconds between two submissions of a bag, at most."""
 _FEWEST = 3
 _COMPLETED = (1, -1)
-"""Of the field STATUS; -1: the trace does not say."""
+"""Values of the field STATUS; -1: the trace does not say."""
 KEYS = {
     "user": (Field.USER,),
     "user and size": (Field.USER, Field.ALLOCATED),
@@ -46,7 +46,7 @@ class TracedBag(msgspec.Struct):
     """The first submission, seconds."""
     last: float
     end: float
-    """Of its last job."""
+    """End of its last job."""
     runtimes: list[float]
 
 
@@ -86,7 +86,7 @@ def bags_of(trace: Trace, key: Iterable[Field]) -> list[TracedBag]:
 
 
 def foretold(bags: Iterable[TracedBag]) -> Iterator[Foretold]:
-    """Those bags of which earlier ones had ended."""
+    """Bags of which earlier ones had ended."""
     by_kind: dict[tuple[float, ...], list[TracedBag]] = defaultdict(list)
     for bag in bags:
         known = sorted(

@@ -1,4 +1,4 @@
-"""What the tasks of a campaign do: each execution leaves lines in a file unknown to the adaptor."""
+"""Effects of the tasks of a campaign: each execution leaves lines in a file unknown to the adaptor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ say done
 """
 
 OPTIONS = f"#ADAPTOR name=campaign retries={RETRIES} max-lost=0 canary=no"
-"""What all bags have in common. Many workers are killed here under tasks that are not the cause."""
+"""Options of all bags. Many workers are killed here under tasks that are not the cause."""
 
 
 @dataclass(frozen=True)

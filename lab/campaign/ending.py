@@ -69,7 +69,7 @@ def _pilots(world: World) -> list[str]:
 
 
 def _left(look: Callable[[], list[str]]) -> list[str]:
-    """What is still there when the patience ends."""
+    """Things that are still there when the patience ends."""
     deadline = time.monotonic() + PATIENCE
     while found := _seen(look):
         if time.monotonic() > deadline:

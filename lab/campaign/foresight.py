@@ -1,10 +1,10 @@
-"""How much sooner a bag could be done by whoever knew the future: what is left to gain for a heuristic.
+"""Gain of a planner that knows the future: the time that is left to gain for a heuristic.
 
 At each of completion's decisions in a replay, every other one is tried, with all that follows by completion:
-nothing, each free slot as a request, each queued request withdrawn, what the paper's heuristics propose. The
-best by what really happened is kept. So this planner knows the run times of the tasks and of all local jobs,
-and which ones are still to come; nobody does. It improves each decision once, so it is no bound on what is
-possible.
+nothing, each free slot as a request, each queued request withdrawn, the proposals of the paper's heuristics.
+The best by what really happened is kept. So this planner knows the run times of the tasks and of all local
+jobs, and which ones are still to come; nobody does. It improves each decision once, so it is no bound on what
+is possible.
 
     python -m lab.campaign.foresight --traces ../shared/traces --trace sdsc-sp2
 
@@ -94,7 +94,7 @@ def _replay(base: Cluster, runtimes: Array, terms: GridTerms, script: Sequence[l
 
 
 def alternatives(view: PlanningView, decisions: Sequence[Decision]) -> Iterator[list[Decision]]:
-    """What else could be done, but for what is done."""
+    """Decisions that could be made instead of these."""
     seen = {_told(decisions)}
     for each in _all(view, [each for each in decisions if isinstance(each, Issue)]):
         if _told(each) not in seen:

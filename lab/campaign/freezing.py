@@ -38,7 +38,7 @@ class Odds(msgspec.Struct, frozen=True):
     """Whom to freeze, and for how long."""
 
     new: float = 0.15
-    """Of the processes that begin, the share that is frozen at once."""
+    """Share of new processes that is frozen at once."""
     old: float = 3.0
     """Others that are frozen, per second."""
     shortest: float = 0.3

@@ -81,7 +81,7 @@ class Scene(msgspec.Struct, frozen=True):
     local: tuple[LocalJob, ...]
     tasks: int
     seconds: int
-    """Of each task, on average."""
+    """Mean seconds of a task."""
     spread: float = 0.0
     """Deviation of the logarithm of the tasks' seconds."""
 
@@ -183,7 +183,7 @@ def _config(cluster: Cluster, heuristic: str) -> str:
 
 
 def _array(cluster: Cluster, scene: Scene, factor: float, folder: Path) -> Outcome:
-    """What a user would write who knows the longest task within this factor."""
+    """Job array of a user who knows the longest task within this factor."""
     runtimes = scene.runtimes()
     minutes = math.ceil(factor * max(runtimes) / 60)
     task = folder / "task"

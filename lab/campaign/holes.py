@@ -51,7 +51,7 @@ LOCAL = (
     ("-N1", "--exclusive"),
     ("-n6", "-c1", "--mem-per-cpu=200M"),
 )
-"""What local jobs ask for."""
+"""Requests of local jobs."""
 MOST_LOCAL = 7
 CYCLES = 2
 PATIENCE = 60.0

@@ -1,4 +1,4 @@
-"""What it is worth to know roughly how long the tasks run, in the cells of De Rose's Table 3.
+"""Worth of a rough knowledge of the tasks' runtimes, in the cells of De Rose's Table 3.
 
 `--heuristic adaptive`: the first estimate is `initial_tr` of an hour (the paper's), of a minute, or a
 multiple of what 95 % of the tasks take, times an error as real earlier bags have it
@@ -37,7 +37,7 @@ from adaptor_simulation.kernels import Array
 
 MULTIPLES = (0.5, 0.7, 1.0, 1.5, 2.0)
 _OTHERWISE = 0.06
-"""How many bags are another thing altogether."""
+"""Share of bags that are another thing altogether."""
 
 
 def error(draw: random.Random) -> float:
@@ -62,7 +62,7 @@ def earlier(runtimes: Array, factor: float) -> EarlierTasks:
 def known_terms(
     heuristic: str, runtimes: Array, factor: float, terms: Callable[[HeuristicName], GridTerms]
 ) -> list[GridTerms]:
-    """Those of the names above; `factor`: the error of what is known, `terms`: of a heuristic that knows
+    """Terms of the names above; `factor`: the error of the knowledge, `terms`: of a heuristic that knows
     nothing."""
     if heuristic == "adaptive":
         high = float(np.quantile(runtimes, 0.95)) * factor

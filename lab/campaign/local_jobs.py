@@ -20,7 +20,7 @@ touch {root}/{name}.ran
 
 
 class LocalJobs:
-    """Those of one scene."""
+    """Local jobs of one scene."""
 
     def __init__(self, cluster: ThrowawaySlurm, root: Path) -> None:
         self._cluster = cluster
@@ -37,7 +37,7 @@ class LocalJobs:
         return f"{name} on {nodes} nodes"
 
     def waiting(self) -> list[str]:
-        """Those that have not run to their end; one that was lost with its node is submitted again."""
+        """Jobs that have not run to their end; one that was lost with its node is submitted again."""
         late = [name for name in self._nodes if not (self._root / f"{name}.ran").exists()]
         if late:
             queue = self._cluster.run(["squeue", "-h", "-o", "%j"], timeout=10).split()
@@ -51,7 +51,7 @@ class LocalJobs:
         self._cluster.run(["sbatch", "--requeue", *options, str(script)], timeout=10)
 
     def disturbed(self) -> Iterator[str]:
-        """What local jobs have found of ours on their nodes."""
+        """Processes of ours that local jobs have found on their nodes."""
         for name in self._nodes:
             path = self._root / f"{name}.found"
             if path.exists():
@@ -60,5 +60,5 @@ class LocalJobs:
 
 
 def runtime_directory(root: Path) -> Path:
-    """Where the nodes of a scene keep what the hooks need."""
+    """Folder in which the nodes of a scene keep the files of the hooks."""
     return root / "lent"

@@ -1,4 +1,4 @@
-"""How a heuristic fares beside another where what it goes by is wrong, in replays of a trace.
+"""Comparison of two heuristics with wrong assumptions, in replays of a trace.
 
 Each case is a mistake: limits that users change, a scheduler by EASY instead of conservative backfilling, a
 second adaptor's requests in the same queue, tasks of which one in ten takes much longer. In every case both
@@ -44,7 +44,7 @@ KINDS = tuple(JobType(tasks, mean, 2) for tasks in (100, 1000, 10_000) for mean 
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong."""
+    """A mistake in the assumptions."""
 
     name: str
     jobs: Callable[[Jobs, Mask, random.Random], Jobs] = lambda jobs, _coming, _draw: jobs

@@ -1,4 +1,4 @@
-"""What one scene will do, from its seed alone: its tasks, its faults, their times and victims."""
+"""Plan of one scene, from its seed alone: its tasks, its faults, their times and victims."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 GAP = 4.0
 """Seconds between two faults for which the lengths of the tasks make room."""
 RETRIES = 3
-"""Of each bag."""
+"""Retries of each bag."""
 CODES = (1, 3, 7, 42, 125)
 """Exit codes of tasks that fail."""
 _FIRST, _LAST = 0.02, 0.9
@@ -20,7 +20,7 @@ _FIRST, _LAST = 0.02, 0.9
 class PlannedTask:
     seconds: float
     failures: int = 0
-    """How often it fails before it succeeds."""
+    """Number of failures before it succeeds."""
     code: int = 0
     """With which it fails."""
 
@@ -60,7 +60,7 @@ class Plan:
 
     @property
     def command(self) -> str:
-        """What plays this scene again."""
+        """Command that plays this scene again."""
         return (
             f"python -m lab.campaign --seed {self.seed} --scene {self.scene} "
             f"--tasks {len(self.tasks)} --faults {len(self.faults)}"
@@ -82,7 +82,7 @@ def make_plan(
 
 
 def _task(dice: random.Random, mean: float) -> PlannedTask:
-    """Those that fail are shorter, because they run one time after the other."""
+    """A task; those that fail are shorter, because they run one time after the other."""
     seconds = min(4 * mean, dice.expovariate(1 / mean))
     lot = dice.random()
     if lot >= 0.08:

@@ -1,8 +1,8 @@
-"""What `adaptor plan` says beside what then happened: bags on a real Slurm of 16 processors with local jobs.
+"""Accuracy of `adaptor plan`: bags on a real Slurm of 16 processors with local jobs.
 
 Local jobs of random size and length come all the time; most end before their limits. The bags are of the
 kinds of `adaptor replay forecast`, each in pilots of its own: the next one comes when the last pilots have
-left. For each bag `adaptor plan` is asked, the bag is submitted, and what `adaptor status` says of its end is
+left. For each bag `adaptor plan` is asked, the bag is submitted, and the end that `adaptor status` shows is
 kept when 0, 10, 50 and 90 % of its tasks have ended. Several clusters at the same time, each with a daemon,
 bags and local jobs of its own, need no more time than one: nearly all of it is waiting.
 
@@ -142,7 +142,7 @@ class Bags:
         raise RuntimeError(f"bag {bag} has not ended after {LONGEST:g} s")
 
     def _look(self, bag: int) -> BagView | None:
-        """None: the daemon is busy."""
+        """View of a bag; None: the daemon is busy."""
         try:
             return self._daemon.ask(api.GetBags(str(bag))).bags[0]
         except NoAnswerError:

@@ -29,11 +29,11 @@ HELP_AFTER = 12.0
 
 @dataclass
 class Played:
-    """What became of the plan."""
+    """Outcome of the plan."""
 
     injected: dict[str, int] = field(default_factory=dict)
     survived: dict[str, int] = field(default_factory=dict)
-    """Of these, faults after whose mending the bag went on."""
+    """Faults among these after whose mending the bag went on."""
     left_out: list[str] = field(default_factory=list)
     """Faults that found no victim until the bag was through."""
     stuck: str = ""
@@ -93,7 +93,7 @@ class Play:
             self._inject()
 
     def _look(self) -> None:
-        """How far the bag is, and whether it moves."""
+        """Look how far the bag is, and whether it moves."""
         through = self._world.effects.through()
         now = time.monotonic()
         if through > self._through or self._open:

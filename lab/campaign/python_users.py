@@ -1,4 +1,4 @@
-"""What others build on executors, run by hand against `adaptor.Executor`:
+"""Programs of others on executors, run by hand against `adaptor.Executor`:
 
     pip install scikit-learn 'dask[array]' submitit
     python -m lab.campaign.python_users
@@ -49,7 +49,7 @@ def add(a: int, b: int) -> int:
 
 
 def submitit_example() -> None:
-    """That of its README, and its job arrays."""
+    """The example of submitit's README, and its job arrays."""
     import submitit
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""How a heuristic fares beside another where bags share a site, by all decisions of the daemon.
+"""Comparison of two heuristics for bags that share a site, by all decisions of the daemon.
 
 Each scene is some bags that come at once into the queue of a trace: of tasks of one size, of two sizes, of
 two bags of which one may run only some tasks at a time. Both heuristics meet the same queues.

@@ -1,4 +1,4 @@
-"""How a heuristic fares beside another where several sites share a bag, by all decisions of the daemon.
+"""Comparison of two heuristics for several sites that share a bag, by all decisions of the daemon.
 
 Each site has the queue of another of the live scenes (`heuristics_live`), stretched. Both heuristics meet the
 same queues.

@@ -1,4 +1,4 @@
-"""What users of the clients of `lab.campaign.shim_clients` would write: small jobs of a second each.
+"""Programs of users of the clients of `lab.campaign.shim_clients`: small jobs of a second each.
 
 Each leaves a file `NUMBER.done` for each job whose result it has seen.
 """
@@ -13,7 +13,7 @@ class Foreign(NamedTuple):
     """A client, its program, and how it is called."""
 
     package: str
-    """As it is installed; empty: none."""
+    """Installed name of the package; empty: none."""
     file: str
     text: str
     """`JOBS` stands for their number, `LIMIT` for minutes of a job that keeps its workers."""

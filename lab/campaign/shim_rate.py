@@ -1,4 +1,4 @@
-"""What the commands of the shims and the real ones cost, one by one, on a throwaway Slurm that is full.
+"""Cost of the commands of the shims and of the real ones, one by one, on a throwaway Slurm that is full.
 
     python -m lab.campaign.shim_rate --jobs 10000 --seconds 300
     python -m lab.campaign.shim_rate --jobs 1000 --seconds 300 --there 9000

@@ -83,7 +83,7 @@ class QuotaDisk(SmallDisk):
         )
 
     def exceed_quota(self) -> None:
-        """What lies here is more than it."""
+        """Set a quota below what lies here."""
         self._limit("1")
 
     def lift_quota(self) -> None:
@@ -134,7 +134,7 @@ class FailingDisk(SmallDisk):
 
 
 def disk_maker(kind: type[_Disk]) -> Callable[[Path, int], AbstractContextManager[_Disk | None]]:
-    """What makes disks of this kind."""
+    """A function that makes disks of this kind."""
 
     @contextlib.contextmanager
     def make(path: Path, megabytes: int) -> Iterator[_Disk | None]:

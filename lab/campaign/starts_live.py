@@ -57,7 +57,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     high: float
     planned: float
     slurm: float | None
-    """What `sbatch --test-only` says; None: nothing."""
+    """Start by `sbatch --test-only`; None: it names none."""
     job: str
 
 

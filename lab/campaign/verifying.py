@@ -17,7 +17,7 @@ KILLED = 9
 
 
 class Wrong(Enum):
-    """What must not happen, as the last lines of a campaign count it."""
+    """Events that must not happen, as the last lines of a campaign count them."""
 
     LOST = "lost"
     DOUBLED = "doubled"
@@ -36,7 +36,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Told:
-    """What the adaptor says of a bag."""
+    """Reports of the adaptor on a bag."""
 
     results: Sequence[dict[str, Any]]
     """`adaptor results --json`."""
@@ -55,7 +55,7 @@ def check_bag(
     killed: set[Execution],
     forgotten: Collection[Execution] = (),
 ) -> list[Finding]:
-    """What is wrong.
+    """Findings on a bag.
 
     Args:
         killed: executions whose process a fault has killed, which is a failure of the task's own.
@@ -146,7 +146,7 @@ def _failures_are_the_tasks_own(
 
 
 def _cause(plan: Plan, row: dict[str, Any], failed: bool, killed: bool) -> Iterable[Finding]:
-    """That a charged attempt failed as its task does, or was killed by us."""
+    """Check that a charged attempt failed as its task does, or was killed by us."""
     as_planned = failed and row["exit_code"] == plan.tasks[row["task"]].code
     if not as_planned and not (killed and row["signal"] == KILLED):
         yield Finding(

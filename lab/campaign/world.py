@@ -1,4 +1,4 @@
-"""What a scene consists of, and how its parts are found from outside: by /proc, files, commands."""
+"""Parts of a scene, found from outside: by /proc, files, commands."""
 
 from __future__ import annotations
 
@@ -46,12 +46,13 @@ class World:
         self.rewound: list[tuple[float, float]] = []
         """From when to when a controller forgot what it had known."""
         self.claimed: set[str] = set()
-        """What is hit at present."""
+        """Names of present victims."""
         self.chores: list[Callable[[], object]] = []
-        """What is still to be mended; tried until it succeeds."""
+        """Repairs that are still to be done; tried until they succeed."""
         self.killed: set[tuple[int, int]] = set()
         self.cuts: list[tuple[float, float]] = []
-        """When a disk forgot the last that the daemon had written, and when the daemon was to run again."""
+        """Times at which a disk forgot the last that the daemon had written, and at which the daemon was to
+        run again."""
         self.daemon_runs = False
         """Whether it should."""
         self.troubles: list[str] = []
@@ -148,7 +149,7 @@ class World:
             )
 
     def forget_daemon(self) -> None:
-        """It is ended on purpose, and stays so until `daemon_runs` is set again."""
+        """Note that the daemon is ended on purpose, and stays so until `daemon_runs` is set again."""
         self.daemon_runs, self._seen = False, None
 
     def _lead_through(self, proxy: Proxy, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How a fault is written: a context manager that does harm, says whom it hit, and mends it on leaving."""
+"""The form of a fault: a context manager that does harm, names its victim, and mends it on leaving."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def present(part: _T | None) -> _T:
 
 @contextmanager
 def claim(world: World, *names: str) -> Iterator[None]:
-    """What one fault has hit no other one hits before it is mended. Raises NoVictimError."""
+    """Claim victims, so that no other fault hits them before they are mended. Raises NoVictimError."""
     if world.claimed.intersection(names):
         raise NoVictimError
     world.claimed.update(names)

@@ -48,7 +48,8 @@ def output_over_quota(world: World, draw: float) -> Iterator[str]:
 
 @fault("disk: state becomes read-only", weight=2, scenes=("failing-disk",), lasts=(2, 20))
 def state_becomes_read_only(world: World, draw: float) -> Iterator[str]:
-    """What has not reached it is gone, as at a power cut. It cannot be replaced under a daemon."""
+    """Make the disk read-only: what has not reached it is gone, as at a power cut. It cannot be replaced
+    under a daemon."""
     disk = _failing(world.state_disk)
     with claim(world, f"disk {disk.path}", "daemon"):
         daemon = present(world.daemon())

@@ -1,4 +1,4 @@
-"""What others do who mean no harm: local users who want their nodes, and the owner of a budget."""
+"""Faults by others who mean no harm: local users who want their nodes, and the owner of a budget."""
 
 from __future__ import annotations
 

@@ -25,29 +25,29 @@ class Job:
     """Its time limit."""
     donated: bool = False
     leaves: bool = False
-    """It ends at this moment, and counts no more."""
+    """Whether it ends at this moment, and counts no more."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """What a request that has ended held, by the scheduler's records."""
+    """Processors that an ended request held, by the scheduler's records."""
 
     tag: str
     seconds: float
     processors: int | None
-    """When it started; it may have given some back. None: not known."""
+    """Processors at its start; it may have given some back. None: not known."""
 
 
 class Cluster(abc.ABC):
     """`controller`: slurmctld or pbs_server. Raises ClusterError or TimeoutExpired where none answers."""
 
     name: str
-    """Of its site."""
+    """Name of its site."""
     nodes: tuple[str, ...]
     site: str
     """The lines of a site's configuration that name the scheduler."""
     environment: dict[str, str]
-    """What a client of this cluster needs in its environment."""
+    """Variables of a client of this cluster."""
     address: str = "127.0.0.1"
     """At which its nodes reach a daemon on this machine."""
 
@@ -88,7 +88,7 @@ class Cluster(abc.ABC):
 
     @abc.abstractmethod
     def cancel(self, job: str) -> None:
-        """As an operator does."""
+        """Cancel a job as an operator does."""
 
     @abc.abstractmethod
     def queue(self) -> list[Job]:
@@ -96,7 +96,7 @@ class Cluster(abc.ABC):
 
     @abc.abstractmethod
     def records(self) -> Iterable[Held]:
-        """Of requests that were started and have ended."""
+        """Records of requests that were started and have ended."""
 
     def cut(self, node: str) -> None:
         """Nothing reaches it or leaves it; what runs there runs on. For nodes with a network of their own."""
@@ -115,7 +115,7 @@ class Cluster(abc.ABC):
         raise NotImplementedError
 
     def touched(self) -> list[str]:
-        """Of these jobs of the user's own, those that do not wait any more."""
+        """Jobs of the user's own, among these, that do not wait any more."""
         return []
 
     def answer_wrongly(self, draw: float) -> tuple[str, str]:
@@ -150,7 +150,7 @@ def is_ours(tag: str) -> bool:
 
 
 def minutes(limit: str) -> float:
-    """Of a time limit in the form [[days-]hours:]minutes:seconds."""
+    """Minutes in a time limit of the form [[days-]hours:]minutes:seconds."""
     days, _, clock = limit.rpartition("-")
     seconds = 0
     for part in clock.split(":"):

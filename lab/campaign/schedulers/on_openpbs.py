@@ -140,7 +140,7 @@ def queued(text: str) -> Iterator[Job]:
 
 
 def accounted(text: str) -> Iterator[Held]:
-    """Of PBS's accounting log: its records of ends."""
+    """Holdings by PBS's accounting log: its records of ends."""
     for line in text.splitlines():
         _, kind, id, said = line.split(";", 3)
         job = dict(re.findall(r"(\S+?)=(\S+)", said)) if kind == "E" else {}
@@ -151,5 +151,5 @@ def accounted(text: str) -> Iterator[Held]:
 
 
 def _tag(name: str, id: str) -> str:
-    """Of a job, or of the element of an array that `12[3].head` is."""
+    """Tag of a job, or of the element of an array that `12[3].head` is."""
     return tag_of(name, element_index(id)) if re.search(r"\[\d", id) else name

@@ -51,7 +51,7 @@ LIMITS = (
     ("qos normal", "MaxSubmitJobsPerUser=4"),
     ("qos normal", "MaxWall=1"),
 )
-"""Of whom, and what: `-1` lifts each."""
+"""Account or user, and limit: `-1` lifts each."""
 _ACCOUNTED = "JobName,JobID,Start,End,AllocCPUS"
 _SACCT = ("sacct", "-a", "-X", "-D", "-n", "-P", "-S", "now-2days", "-o", _ACCOUNTED)
 
@@ -177,7 +177,7 @@ def queued(text: str) -> Iterator[Job]:
 
 
 def remembered(text: str) -> Iterator[Held]:
-    """Of an output of `scontrol --oneliner show job`, which has the processors only that a job had last."""
+    """Holdings by `scontrol --oneliner show job`, which has only the last processors of a job."""
     for line in text.splitlines():
         job = dict(re.findall(r"(\w+)=(\S+)", line))
         name, start, end = (job.get(key, "Unknown") for key in ("JobName", "StartTime", "EndTime"))
@@ -187,7 +187,7 @@ def remembered(text: str) -> Iterator[Held]:
 
 
 def accounted(text: str) -> Iterator[Held]:
-    """Of the rows of sacct: one for each size that a job had, the first one first."""
+    """Holdings by the rows of sacct: one for each size that a job had, the first one first."""
     rows: dict[tuple[str, str], list[list[str]]] = {}
     for line in text.splitlines():
         name, id, *row = line.rsplit("|", 4)
@@ -199,7 +199,7 @@ def accounted(text: str) -> Iterator[Held]:
 
 
 def _tag(name: str, id: str) -> str:
-    """Of a job, or of the element of an array that `12_3` is."""
+    """Tag of a job, or of the element of an array that `12_3` is."""
     index = id.partition("_")[2]
     return tag_of(name, int(index)) if index.isdecimal() else name
 

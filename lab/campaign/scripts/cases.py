@@ -15,9 +15,9 @@ class Case:
     name: str
     text: str
     options: tuple[str, ...] = ()
-    """Of sbatch, before the script's name; `submit` takes them too."""
+    """Options of sbatch, before the script's name; `submit` takes them too."""
     arguments: tuple[str, ...] = ()
-    """Of the script."""
+    """Arguments of the script."""
     elements: tuple[int, ...] = ()
     """Indices of its array; empty: no array."""
     folders: tuple[str, ...] = ()
@@ -246,4 +246,4 @@ DANGEROUS = (
         files=(("step", f"#!/bin/sh\n{_PROCESS}\nexit $SLURM_PROCID\n"),),
     ),
 )
-"""What would differ without a word if an element were any other task. A site with $SLURM_TMPDIR."""
+"""Cases that would differ without a word if an element were any other task. A site with $SLURM_TMPDIR."""

@@ -49,7 +49,7 @@ def slurm_with_tmpdir(folder: Path) -> ThrowawaySlurm:
 
 @dataclass
 class Trace:
-    """What a script has left behind."""
+    """Traces that a script has left behind."""
 
     codes: dict[int, str] = field(default_factory=dict)
     """Exit codes, as `code:signal`, by index; 0 without an array."""
@@ -58,7 +58,7 @@ class Trace:
 
 
 def compare(case: Case, slurm: ThrowawaySlurm, lab: Lab) -> tuple[list[str], set[str]]:
-    """What differs between the traces, in sentences, and the variables that do, with their two values."""
+    """Differences between the traces, in sentences, and the variables that differ, with their two values."""
     theirs = _by_sbatch(case, slurm, prepared(lab.root / "sbatch", case))
     ours = _by_adaptor(case, lab, prepared(lab.root / "adaptor", case))
     return differences(theirs, ours, "sbatch")

@@ -12,7 +12,7 @@ _OF_SITES = re.compile(
     r"|gpus[\w-]*|cpus-per-gpu|time|chdir|workdir|array|mail-user|export|begin|licenses?)(?:[= ]\s*\S+)"
     r"|-[pACqxwtaDGLM]\s*\S+)"
 )
-"""What the cluster does not have, or has in another way."""
+"""Options that the cluster does not have, or has in another way."""
 _COUNT = re.compile(r"(?P<name>(?:--(?:cpus-per-task|ntasks|ntasks-per-node)[= ]|-[cn]\s?)\s*)(?P<count>\d+)")
 _PLACE = re.compile(r"((?:--output|--error)[= ]|-[oe]\s+)/data/")
 _PROGRAM = '#!/bin/sh\necho "$SLURM_PROCID of $SLURM_NTASKS: $SLURM_ARRAY_TASK_ID"\n'
@@ -24,7 +24,7 @@ _TOGETHER = "touch in_$SLURM_ARRAY_TASK_ID; until [ -e in_1 ] && [ -e in_2 ]; do
 
 
 def public_cases() -> list[Case]:
-    """Of the scripts of sbatch that run, those that were chosen because they may differ."""
+    """Scripts of sbatch that run and were chosen because they may differ."""
     runs = ("unchanged", "remark")
     return [
         _case(each)

@@ -42,11 +42,11 @@ _ID = re.compile(r"\b\d+(?:\[(\d*)\])?\.(?:adaptor|[a-z][\w-]*)\b")
 _OURS = {"-J": "--array", "-N": "--name"}
 """By option of qsub: that of `adaptor submit`."""
 _BY_SIGNAL = 256
-"""What OpenPBS adds to the number of a signal that has ended a job."""
+"""Number that OpenPBS adds to the number of a signal that has ended a job."""
 
 
 def compare(case: Case, pbs: ThrowawayOpenPbs, lab: Lab) -> tuple[list[str], set[str]]:
-    """What differs between the traces, in sentences, and the variables that do, with their two values."""
+    """Differences between the traces, in sentences, and the variables that differ, with their two values."""
     theirs = _by_qsub(case, pbs, prepared(lab.root / "qsub", case))
     folder = prepared(lab.root / "adaptor", case)
     options = tuple(_OURS.get(word, word) for word in case.options)
