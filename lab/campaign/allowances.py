@@ -239,8 +239,9 @@ def run(cluster: SlurmCluster, lab: Lab, case: Case, seconds: float = 1) -> Ran:
             why = lab.run("why", "1").stdout
             raise AssertionError(f"{problem}\n{why}\n{slurm_says(cluster.slurm)}") from None
         exactly_one_result_each(lab, 1, TASKS)
+        until(lambda: all(pilot["ended"] for pilot in lab.pilots()), "all pilots have ended")
         pilots = lab.pilots()
-        lab.run("daemon", "stop", "--pilots")
+        lab.run("daemon", "stop")
     until(lambda: not cluster.queue(), "all pilots have left")
     return Ran(pilots, *_counted(lab, cluster, begun))
 

@@ -109,8 +109,12 @@ class Play:
             )
         elif self._options and now - max(self._since, self._helped) > HELP_AFTER:
             self._helped = now
-            with contextlib.suppress(AssertionError, subprocess.TimeoutExpired):
-                self._world.set_budget(room=60)
+            self._raise_budget(room=60)
+
+    def _raise_budget(self, room: float) -> None:
+        """Raise the budget, unless the bag has just ended or the daemon is down."""
+        with contextlib.suppress(AssertionError, subprocess.TimeoutExpired):
+            self._world.set_budget(room)
 
     def _inject(self) -> None:
         """The first fault whose time has come and that has a victim."""
@@ -148,7 +152,7 @@ class Play:
         """The last tasks run without a fault."""
         deadline = time.monotonic() + STUCK
         if self._options:
-            self._world.set_budget(room=1000)
+            self._raise_budget(room=1000)
         while not self.played.stuck:
             self._world.tend()
             through = self._world.effects.through()

@@ -24,16 +24,20 @@ def database_socket(root: Path) -> Path:
     return root / "mariadb.socket"
 
 
+def _places(root: Path) -> tuple[str, ...]:
+    """Of its data, and of its temporary tables: each server removes those that it finds where it starts."""
+    return f"--user={getpass.getuser()}", f"--datadir={root}/mariadb", f"--tmpdir={root}"
+
+
 def install_database(root: Path) -> list[str]:
     """The command that makes an empty database."""
-    folder = f"--datadir={root}/mariadb"
-    return ["mariadb-install-db", "--no-defaults", f"--user={getpass.getuser()}", folder, "--skip-test-db"]
+    return ["mariadb-install-db", "--no-defaults", *_places(root), "--skip-test-db"]
 
 
 def database(root: Path) -> list[str]:
     """The command that serves it, to nobody but local processes, and in little memory."""
     return [
-        *("mariadbd", "--no-defaults", f"--user={getpass.getuser()}", f"--datadir={root}/mariadb"),
+        *("mariadbd", "--no-defaults", *_places(root)),
         *(f"--socket={database_socket(root)}", f"--pid-file={root}/mariadb.pid", "--skip-networking"),
         *("--skip-grant-tables", "--innodb-buffer-pool-size=32M", "--innodb-log-file-size=16M"),
         "--innodb-lock-wait-timeout=900",

@@ -88,16 +88,18 @@ def test_forty_pilots_are_one_array_also_where_the_daemon_dies_before_it_knows(
     until(lambda: not jobs(gridengine), "no pilot is left in the queue", timeout=100)
 
 
-def test_pilots_go_over_several_hosts(gridengine: ThrowawayGridEngine, busy: Lab) -> None:
+def test_pilots_go_over_several_hosts(gridengine: ThrowawayGridEngine, lab: Lab) -> None:
     def is_wide() -> bool:
         shown = gridengine.run(["qstat", "-xml", "-f"])
-        return any(shown.count(f"<JB_job_number>{job}<") > 1 for job in running(busy))
+        return any(shown.count(f"<JB_job_number>{job}<") > 1 for job in running(lab))
 
+    one = site("gridengine", (1, 8, "20m"), **TERMS, heuristic="static", daemon={"worker_timeout": 8})
+    lab.begin(one, [f"{lab.hold_after(FREE)}; sleep 1; echo $ADAPTOR_TASK_ID"] * TASKS)
     until(is_wide, "a pilot has slots of several hosts")
-    busy.release()
-    busy.wait(timeout=300)
-    exactly_one_result_each(busy, 1, TASKS)
-    assert list(busy.state.rglob("gridengine-pbs*.out")), "workers on other hosts were started by qrsh"
+    lab.release()
+    lab.wait(timeout=300)
+    exactly_one_result_each(lab, 1, TASKS)
+    assert list(lab.state.rglob("gridengine-pbs*.out")), "workers on other hosts were started by qrsh"
 
 
 @pytest.mark.parametrize("options", [("--mem", "2G"), ("--cpus", "3")], ids=["memory", "processors"])

@@ -83,7 +83,7 @@ def test_a_used_up_allocation_is_a_state_of_the_site(own_slurm: ThrowawaySlurm, 
     lab.submit("tasks.bag")
     until(lambda: "AssocGrpCPUMinutesLimit" in told(lab), "the reason is in status")
     assert lab.status()["forecast"] is None or lab.status()["forecast"]["end"] is None
-    assert "AssocGrpCPUMinutesLimit" in lab.run("when", "-p", "1", "-t", "5m", expect=1).stderr
+    assert "AssocGrpCPUMinutesLimit" in lab.run("when", "-p", "1", "-t", "5m", expect=1).stdout
     more = f"modify user where name={USER} account=lab set GrpTRESMins=cpu=-1"
     own_slurm.run(["sacctmgr", "-i", *more.split()])
     lab.wait()
