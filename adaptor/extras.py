@@ -7,6 +7,7 @@ import importlib.util
 from adaptor.errors import AdaptorError
 
 PURPOSES = {
+    "dask": "adaptor.dask",
     "executor": "adaptor.Executor",
     "mcp": "adaptor mcp",
     "web": "the live page",

@@ -17,7 +17,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 FILE = Path(__file__).parents[2] / "constraints.txt"
-EXTRAS = ("compiled", "demo", "executor", "gpu", "mcp", "notify", "quotes", "web")
+EXTRAS = ("compiled", "dask", "demo", "executor", "gpu", "mcp", "notify", "web")
 """Those that users install; the tools of developers are left out."""
 HEAD = """\
 # Versions with which the tests have passed: pip install -c constraints.txt request_adaptor-*.whl

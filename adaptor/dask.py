@@ -1,0 +1,192 @@
+"""Workers of `dask.distributed` as tasks, on the processors of the configured sites.
+
+    with AdaptorCluster(8, mem="4G", lifetime="30m") as cluster, distributed.Client(cluster) as client:
+        cluster.adapt(maximum=200)
+        futures = client.map(simulate, range(10_000))
+
+The scheduler runs in the program. A worker is a call of an `adaptor.Executor`. It ends after its lifetime,
+and a new one follows as long as the cluster wants it: so the adaptor knows how long its tasks take, and a
+worker moves its results to others before its pilot ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+import time as clock
+from collections.abc import Mapping
+from concurrent.futures import CancelledError, Future
+from functools import partial
+from typing import Any
+
+from adaptor.executor.executor import Executor
+from adaptor.executor.session import CallFuture
+from adaptor.extras import require_extra
+from adaptor.option_kinds import DURATION
+
+require_extra("dask", "distributed")
+from distributed import Scheduler, Worker  # noqa: E402 (said what is missing)
+from distributed.deploy.spec import ProcessInterface, SpecCluster  # noqa: E402
+from distributed.security import Security  # noqa: E402
+
+LEAVING = 60.0  # seconds beyond its lifetime for the start of a worker, and to move its results to others
+LONELY = 60.0  # seconds for which a worker looks for its scheduler before it ends
+SILENT = 600.0  # seconds after which the scheduler has given up a worker of a dead node, and its name
+AGAIN = 5.0  # seconds between two tries to be taken by the scheduler
+RETRIES = 3  # failures in a row, as of a worker that ran out of memory, after which it stays away
+ALIVE = 0.9  # of its lifetime: what a worker has to reach for its runtime to be learned from
+
+_log = logging.getLogger(__name__)
+
+
+class ShortLife(Exception):
+    """A worker ended long before its lifetime: the scheduler closed it, or was gone."""
+
+
+class AdaptorCluster(SpecCluster):  # type: ignore[misc]
+    """A cluster of Dask: `scale`, `adapt`, and a client for it as for any other.
+
+    Its links are encrypted and authenticated unless `security` says otherwise.
+    """
+
+    def __init__(
+        self,
+        n_workers: int = 0,
+        *,
+        lifetime: str | float = "30m",
+        worker_options: Mapping[str, Any] | None = None,
+        scheduler_options: Mapping[str, Any] | None = None,
+        security: Security | None = None,
+        asynchronous: bool = False,
+        loop: Any = None,
+        **options: Any,
+    ) -> None:
+        """Start the scheduler here, and ask for workers.
+
+        Args:
+            n_workers: workers to begin with.
+            lifetime: how long a worker lives, such as "30m", or seconds: the shorter, the more holes of the
+                queue it fits in. A task of Dask that takes longer never ends.
+            worker_options: of `distributed.Worker`; its threads are `cpus`.
+            scheduler_options: of `distributed.Scheduler`, such as `{"interface": "ib0"}`, by which the nodes
+                reach it. `{"dashboard": True}` shows a page that all users of this machine can read.
+            security: None: certificates that are made for this cluster alone.
+            options: of `adaptor.Executor`: cpus and mem of a worker, site, name and others.
+
+        Raises: as `adaptor.Executor`.
+        """
+        seconds = float(DURATION.parse(str(lifetime), 0.0))
+        security = security or Security.temporary()
+        self._executor = Executor(time=seconds + LEAVING, **{"name": "dask", **options})
+        settings = {"nthreads": options.get("cpus", 1), **(worker_options or {})}
+        start = partial(live, lifetime=seconds, tls=_settings(security), options=settings)
+        worker = {"cls": _Call, "options": {"executor": self._executor, "start": start}}
+        terms = {"protocol": "tls" if security.require_encryption else "tcp", "security": security}
+        dashboard = {"dashboard": False, **(scheduler_options or {})}
+        try:
+            super().__init__(
+                scheduler={"cls": Scheduler, "options": {**terms, **dashboard}},
+                workers=dict.fromkeys(range(n_workers), worker),
+                worker=worker,
+                security=security,
+                asynchronous=asynchronous,
+                loop=loop,
+                silence_logs=logging.ERROR,
+                name=options.get("name"),
+            )
+        except BaseException:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+            raise
+
+    @property
+    def bag(self) -> int:
+        """The number of its bag: `adaptor status`, `adaptor results` and `adaptor why` show more of it."""
+        return self._executor.bag
+
+    def _update_worker_status(self, op: str, msg: Any) -> None:
+        # A worker that is lost begins again, as every task: what SpecCluster would do is to give it up.
+        super(SpecCluster, self)._update_worker_status(op, msg)
+
+    async def _close(self) -> None:
+        await super()._close()
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+
+class _Call(ProcessInterface):  # type: ignore[misc]
+    """A worker as the cluster sees it: one call after another, until it is closed."""
+
+    def __init__(self, scheduler: str, name: object, executor: Executor, start: partial[None]) -> None:
+        super().__init__(scheduler, name)
+        self._executor = executor
+        self._start = partial(start, scheduler, name)
+        self._future: CallFuture[None] | None = None
+        self._failures = 0
+
+    async def start(self) -> None:
+        self._submit()
+        await super().start()
+
+    def _submit(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._future = self._executor.submit(self._start)
+        self._future.add_done_callback(lambda future: loop.call_soon_threadsafe(self._ended, future))
+
+    def _ended(self, future: Future[None]) -> None:
+        if self.status.name != "running":
+            return
+        try:
+            future.result()
+            self._failures = 0
+        except (CancelledError, ShortLife):
+            return  # by `adaptor cancel`, or by Dask
+        except Exception:
+            self._failures += 1
+            _log.exception("a worker of the cluster failed")
+        if self._failures <= RETRIES:
+            self._submit()
+
+    async def close(self) -> None:
+        await super().close()
+        if self._future is not None:
+            await asyncio.to_thread(self._executor.abort, [self._future])
+
+
+def _settings(security: Security) -> dict[str, Any]:
+    """What a worker makes the same security from."""
+    tls = security.get_tls_config_for_role("worker")
+    return {
+        "require_encryption": security.require_encryption,
+        "tls_ca_file": tls.get("ca_file"),
+        "tls_worker_cert": tls.get("cert"),
+        "tls_worker_key": tls.get("key"),
+    }
+
+
+def live(
+    scheduler: str, name: object, *, lifetime: float, tls: Mapping[str, Any], options: Mapping[str, Any]
+) -> None:
+    """Be a worker for its lifetime, in the task of a call.
+
+    Raises:
+        ShortLife: it ended long before, so that its runtime says nothing of others.
+    """
+
+    terms = {"local_directory": tempfile.gettempdir(), "death_timeout": LONELY, **options}
+    begun = clock.monotonic()
+
+    async def serve() -> None:
+        security = Security(**{key: value for key, value in tls.items() if value is not None})
+        async with Worker(scheduler, name=name, lifetime=lifetime, security=security, **terms) as worker:
+            await worker.finished()
+
+    while True:
+        try:
+            asyncio.run(serve())
+            break
+        except RuntimeError as error:
+            if "name taken" not in str(error) or clock.monotonic() > begun + SILENT:
+                raise
+            clock.sleep(AGAIN)
+    if (lived := clock.monotonic() - begun) < ALIVE * lifetime:
+        raise ShortLife(f"lived for {lived:.0f} s")
