@@ -94,7 +94,7 @@ class TaskKind(msgspec.Struct, frozen=True):
     """Tasks of a bag that are alike: the same programs with the same options."""
 
     key: str
-    """The same for tasks of the same kind in any bag."""
+    """Key of the kind, equal for tasks of the same kind in any bag."""
     name: str
     """Name for people, e.g. `fit.py`."""
     tasks: int

@@ -27,7 +27,7 @@ def newer(data: bytes, known: int) -> str:
 
 
 def newer_content(content: Any, known: int) -> str:
-    """The same of what JSON says."""
+    """The message about a file's content, as parsed JSON, that a newer version has written; empty: not so."""
     number = content.get("format") if isinstance(content, dict) else None
     if not isinstance(number, int) or number <= known:
         return ""

@@ -68,7 +68,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def for_work(self, least: int, seconds: float) -> Limits:
-        """No request takes more than `max_work` then: processors and time lose the same share of it.
+        """Limits by which no request takes more than `max_work`: processors and time lose the same share of
+        it.
 
         Args:
             least: processors of a request at least.
@@ -101,7 +102,7 @@ class Request(msgspec.Struct, frozen=True):
     """Seconds, fewer than tr: the scheduler may start it with any time from these to tr. None: with tr."""
 
     def lasting(self, tr: int) -> Request:
-        """The same for another tr; its least time stays where that is fewer."""
+        """The request with another tr; its least time stays if that is fewer."""
         shrinks = self.least is not None and self.least < tr
         return Request(self.p, tr, self.least if shrinks else None)
 
@@ -116,7 +117,7 @@ class FreeSlot(msgspec.Struct, frozen=True):
 
     start: float
     duration: float
-    """May be `math.inf`."""
+    """Seconds; may be `math.inf`."""
     processors: int
 
     @property

@@ -34,11 +34,11 @@ IMPLIED = Kind("", lambda text, _now: text)  # the kind of the field's type
 
 
 def plain_text(text: str) -> str:
-    """The same text.
+    """The text, checked.
 
     Raises:
-        ValueError: it holds a NUL byte, or bytes that are not UTF-8 (lone surrogates in Python's eyes), or is
-            longer than Linux takes.
+        ValueError: the text holds a NUL byte, or bytes that are not UTF-8 (lone surrogates in Python's eyes),
+            or is longer than Linux takes.
     """
     if "\0" in text:
         raise ValueError("contains a NUL byte, which no command line can carry")

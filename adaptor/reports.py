@@ -65,7 +65,7 @@ class Remedy(enum.Enum):
     SMALLER = "smaller"
     """Shorter, narrower or both: the scheduler does not say which."""
     OTHER = "other"
-    """No smaller one: it takes other words, a person, or the end of other jobs."""
+    """No smaller request helps: it takes other words, a person, or the end of other jobs."""
 
 
 class Hold(enum.Enum):
@@ -73,7 +73,7 @@ class Hold(enum.Enum):
 
     NONE = "none"
     ITS_OWN = "its own"
-    """Something about this job alone: a person holds it, or it begins later."""
+    """A cause in this job alone: a person holds it, or it begins later."""
     LIMIT = "limit"
     """A limit of its user, account, group or QOS, until other jobs end: it holds for new requests too."""
     SPENT = "spent"

@@ -68,7 +68,7 @@ _CEILINGS = {"max_pending_requests": "requests", "max_proc": "processors", "max_
 
 
 def within_policy(known: Ceilings, policy: Policy) -> Ceilings:
-    """The same with what the operator allows where that is less than would be chosen."""
+    """The ceilings with the operator's bounds, where these are less than would be chosen."""
     for key, ceiling in _CEILINGS.items():
         most = getattr(policy.keys.limits, key)
         if most is not None and most < getattr(limits_of(known), key):

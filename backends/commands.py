@@ -67,7 +67,8 @@ class Commands:
         return self._succeeded(program, *arguments).output
 
     def ask_bytes(self, program: str, *arguments: str) -> bytes:
-        """The same, undecoded: for answers that may be long, and are mostly as they were before."""
+        """Output of a command that succeeds, undecoded: for answers that may be long, and mostly repeat the
+        last ones."""
         return self._succeeded(program, *arguments).printed
 
     def _succeeded(self, program: str, *arguments: str) -> CommandAnswer:

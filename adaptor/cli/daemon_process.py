@@ -135,7 +135,7 @@ def ask_starting(
     *,
     until_idle: bool = False,
 ) -> tuple[A, bool]:
-    """The same, and True if it had to start a daemon, as `ensure_daemon` does; says nothing."""
+    """Answer as of `ask`, and True if a daemon had to be started, as `ensure_daemon` does; says nothing."""
     sites = question.bag.spec.sites if isinstance(question, api.Submit) else None
     started = ensure_daemon(config, until_idle, sites=sites)
 

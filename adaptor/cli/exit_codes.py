@@ -68,7 +68,7 @@ def guarded(action: Callable[[], object], arguments: Sequence[str]) -> int:
 
 
 def _told(message: str, code: int, arguments: Sequence[str], details: Sequence[str] = ()) -> int:
-    """`details`: lines below the message."""
+    """Print an error; return the exit code. `details`: lines below the message."""
     line, *below = (" ".join(text.split()) for text in (message, *details))
     click.echo(f"adaptor: {printable(line)}", err=True)
     for text in below:

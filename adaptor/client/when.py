@@ -93,9 +93,9 @@ def request_of(
 
 
 def in_words(form: Mapping[str, str]) -> list[api.StartView]:
-    """The same of the fields of a form, named as options: `p`, `t`, `nodes`, `mem`, `gpus`, `job`, `map`.
+    """Forecasts by the fields of a form, named as options: `p`, `t`, `nodes`, `mem`, `gpus`, `job`, `map`.
 
-    Raises UsageError, AdaptorError: as `when` does.
+    Raises UsageError, AdaptorError.
     """
     given = {name: value.strip() for name, value in form.items() if value.strip()}
     if "map" in given:

@@ -124,7 +124,7 @@ _OURS = frozenset(
 
 
 def check_ssh(ssh: SshConfig, backend: str, over_ssh: bool, at: str, fail: Fail) -> None:
-    """No part of it may be taken for an option by ssh, or lead somewhere else than it says.
+    """Check that ssh takes no part of it for an option, and that none leads somewhere else than it says.
 
     Args:
         backend: the site's type of batch scheduler.
@@ -187,7 +187,8 @@ def check_costs(price: PriceConfig, budget: BudgetConfig | None, at: str, fail: 
 
 
 def check_partitions(site: SiteConfig, allowed: bool, at: str, fail: Fail) -> None:
-    """`allowed`: whether sites of this backend may have partitions. Calls `fail` for what is wrong."""
+    """Check the partitions of a site; calls `fail` for errors. `allowed`: whether its backend may have
+    partitions."""
     if allowed and site.partition is not None and "," in site.partition:
         each = ", ".join(f"{name.strip()}: {{}}" for name in site.partition.split(","))
         fail(f"{at}.partition", f"names several; write `partitions: {{{each}}}` instead")

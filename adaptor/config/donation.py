@@ -60,7 +60,7 @@ class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fit: PositiveFraction = 0.5
     """A task starts on a donated node if it finishes with this probability before the node is reclaimed."""
     last_fit: PositiveFraction = 0.1
-    """The same for tasks that may only run on donated nodes."""
+    """Least probability for tasks that may only run on donated nodes."""
     patience: PositiveCount = 3
     """Number of preemptions after which a task waits for a pilot of a formal request."""
 

@@ -130,7 +130,7 @@ def _places(site: SiteConfig, key: str, at: str) -> Iterator[tuple[str, msgspec.
 
 
 def _plain(struct: msgspec.Struct) -> msgspec.Struct:
-    """The same with the defaults of all keys that have one."""
+    """A struct of the same type with the defaults of all keys that have one."""
     match struct:
         case SiteConfig():
             return SiteConfig(backend=struct.backend)

@@ -116,8 +116,9 @@ class LimitsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_pending_requests: PositiveCount | None = None
     """Requests in the system at any instant, queued or running."""
     max_pilots: PositiveCount | None = None
-    """The same for heuristics that make many narrow requests (`elastic`), which it replaces there; None: as
-    max_pending_requests says, else half of the jobs that the scheduler lets a user submit."""
+    """Requests in the system at any instant for heuristics that make many narrow ones (`elastic`), in place
+    of max_pending_requests; None: as max_pending_requests says, else half of the jobs that the scheduler lets
+    a user submit."""
     max_proc: PositiveCount | None = None
     """Processors of one request; None: such that all requests together hold half of the partition."""
     max_tr: PositiveDuration | None = None

@@ -26,7 +26,7 @@ class Allowance(msgspec.Struct, frozen=True):
 
 
 def submission_of(crafted: CraftedRequest, shape: tuple[TaskSize, int | None]) -> tuple[object, ...]:
-    """The same of requests, for tasks of these shapes, that one submission may hold."""
+    """Key that is equal for requests that one submission may hold, for tasks of these shapes."""
     return crafted.request, crafted.partition, shape
 
 
@@ -40,7 +40,7 @@ class SubmissionCount:
         self._last: tuple[object, ...] | None = None
 
     def interrupt(self) -> None:
-        """Something else comes between two requests."""
+        """Begin a new submission with the next request: something else has come between."""
         self._last = None
 
     def holds(self, crafted: CraftedRequest, shape: tuple[TaskSize, int | None]) -> bool:
@@ -83,7 +83,7 @@ class Submissions:
             self._times.remove(at)
 
     def allowance(self, now: float, coming: int = 0) -> Allowance:
-        """`coming`: submissions that are decided and not sent yet."""
+        """Submissions that may be sent now. `coming`: submissions that are decided and not sent yet."""
         if self._most is None:
             return Allowance()
         sent = self._last_hour(now)

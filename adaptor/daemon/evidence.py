@@ -53,7 +53,8 @@ def pilots_directory(home: Path) -> Path:
 
 
 def pilot_directory(home: Path, pilot: int, array: int | None = None) -> Path:
-    """`array`: the first pilot of its array, in whose folder its own is; None: it was submitted alone."""
+    """Folder of a pilot. `array`: the first pilot of its array, whose folder holds it; None: it was submitted
+    alone."""
     folder = pilots_directory(home)
     return folder / str(pilot) if array is None else folder / str(array) / str(pilot)
 

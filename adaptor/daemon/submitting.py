@@ -65,7 +65,7 @@ def intend_change(site: Site, intent: IntendChange) -> Reply:
 
 
 async def submit(site: Site, asked: Submit, pool: ThreadPoolExecutor | None) -> Reply:
-    """`pool`: for the call that waits; None: that of all calls."""
+    """Submit equal pilots. `pool`: threads for the call that waits; None: those of all calls."""
     pilots, demand, request = asked.pilots, asked.demand, asked.pilots[0].request
 
     def call() -> tuple[str, ...]:

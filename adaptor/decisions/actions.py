@@ -45,7 +45,7 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def alike(self) -> tuple[object, ...]:
-        """The same of pilots that one submission may ask for, if they stand next to each other."""
+        """Key that is equal for pilots that one submission may ask for, if they stand next to each other."""
         payers = tuple(sorted(self.payers.items()))
         same = submission_of(self.crafted, self.demand.shape)
         return (*same, payers, self.node, self.per)
@@ -83,7 +83,7 @@ class End(msgspec.Struct, frozen=True):
 
 
 class WithholdNodes(msgspec.Struct, frozen=True):
-    """No more donated nodes are used for now."""
+    """Use no more donated nodes for now."""
 
     reason: str
     """The reason in a sentence; empty: nothing stands in the way, or nothing waits."""
@@ -128,7 +128,8 @@ class KeepForecast(msgspec.Struct, frozen=True):
     first: FirstForecast | None
     """The record is counted from it; None: it is no complete one, or not the first."""
     raw: Raw | None
-    """Later forecasts of its kind are calibrated by it; None: it is not the first of its kind."""
+    """Simulated interval by which later forecasts of its kind are calibrated; None: it is not the first of
+    its kind."""
 
 
 class Wake(msgspec.Struct, frozen=True):

@@ -73,7 +73,7 @@ def aimed(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aimed:
 
 
 def _one_at_a_time(site: SiteFacts, demand: Demand) -> Demand:
-    """No wider than one task, where each must have its worker for itself."""
+    """The demand with requests no wider than one task, if each task must have its worker for itself."""
     least = shape_of(site, demand).processors_for(1)
     if demand.most is not None and demand.most <= least:
         return demand
@@ -115,9 +115,9 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
 
 
 def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Course | None = None) -> Demand:
-    """No more hosts than the budget of the bag pays for in addition to the work of its tasks.
+    """The demand with no more hosts than the bag's budget pays for in addition to the work of its tasks.
 
-    `course`: of the bag, where it is known already.
+    `course`: that of the bag, if it is known already.
     """
     purse = purse_of(snapshot.ledger, snapshot.here, bag)
     if purse is None:
@@ -296,7 +296,8 @@ def _lasting(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, pilot: Pilot, s
 
 
 def _paid(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, pilot: Pilot, slots: int) -> Hosts:
-    """The same, until the end of the unit that is paid, or for another one where units are short."""
+    """The slots of a pilot until the end of the unit that is paid, or of another one where units are
+    short."""
     lasting, terms = _lasting(snapshot, bag, site, pilot, slots), _terms(snapshot.ledger, site, bag)
     if charges_whole_units(snapshot.ledger, site):
         paid = terms.paid_until(pilot_start(pilot, snapshot.now), pilot.granted, snapshot.now)

@@ -108,7 +108,7 @@ def beside_held_nodes(site: SiteFacts, queue: QueueState, coming: Sequence[Submi
 
 
 def _beside_uses(queue: QueueState, uses: Sequence[tuple[str, Request, float]]) -> QueueState:
-    """`uses`: `(node, request, start)` of pilots on donated nodes."""
+    """The queue with pilots on donated nodes. `uses`: `(node, request, start)` of these."""
     whole = {node.name: (node.whole,) for node in queue.nodes}
     held = [
         RunningJob(f"node {node}", request.p, start + request.tr, whole.get(node, ()))

@@ -134,7 +134,7 @@ class DonationMemory:
         return found
 
     def look_away(self) -> None:
-        """No look at the nodes in this step."""
+        """Take no look at the nodes in this step."""
         self.reports, self.asked = (), False
 
     def is_to_be_kept(self, now: float) -> bool:

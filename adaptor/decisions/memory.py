@@ -72,7 +72,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     shares: dict[int, AnsweredShares] = {}
     """Bags with a budget or a deadline: where their tasks are to run."""
     shares_problem: str = ""
-    """Why there are none; empty: there are."""
+    """Reason why there are no shares; empty: there are."""
     forecasts: dict[int, MadeForecast] = {}
     """Forecasts of all bags, those that share pilots among them; `take_snapshot` drops those of ended
     bags."""

@@ -65,7 +65,7 @@ def take_snapshot(
 def sites_facts(
     sites: Mapping[str, SiteMemory], broker: Broker, now: float, midnight: float
 ) -> dict[str, SiteFacts]:
-    """Every site as it was last observed."""
+    """Facts on every site as it was last observed."""
     workers = broker.state.workers.by_pilot
     return {name: site.facts(workers, now, midnight) for name, site in sites.items()}
 

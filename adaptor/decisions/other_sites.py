@@ -1,7 +1,7 @@
-"""Several sites: one division of the waiting tasks among all of them at an instant.
+"""Division of the waiting tasks among several sites at an instant.
 
-Each site decides by itself. The division is made again for all sites, from what was last seen of each, and
-the site takes its own part; so a scheduler that hangs never holds another site up.
+Each site decides by itself. The division is made again for all sites, from the last look at each, and the
+site takes its own part; so a scheduler that hangs never holds another site up.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def answers_missed(snapshot: Snapshot, draft: MemoryDraft) -> list[Wake]:
 
 
 def statuses_of(snapshot: Snapshot, draft: MemoryDraft) -> dict[str, SiteStatus]:
-    """Every site as the division sees it."""
+    """Status of every site as the division sees it."""
     statuses, profiles = {}, {}
     for name, site in snapshot.sites.items():
         view = _view(site, snapshot.now)

@@ -27,7 +27,8 @@ ARRIVAL = 60.0
 LEFT = 60.0  # seconds after the farewell of its last worker after which a running request is ended
 SILENT = 360.0  # the same after its last worker fell silent while others of the site are heard
 CUT_OFF = 900.0
-"""The same where none of the site is heard: behind a cut network workers go on with their tasks."""
+"""Seconds of silence while no worker of the site is heard: behind a cut network workers go on with their
+tasks."""
 OVERDUE = 900.0
 """Seconds beyond its expected start for which a request may be queued although there is room for it."""
 LIMITED = 20.0

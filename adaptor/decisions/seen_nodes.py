@@ -38,7 +38,7 @@ class SeenNodes:
         self._at: float | None = None  # epoch seconds of the last look; None: none since `begin_anew`
 
     def copy(self) -> SeenNodes:
-        """The same, to go its own way from here on."""
+        """A copy, which goes its own way from here on."""
         twin = SeenNodes(self.learner.idleness)
         twin.reports, twin.by_name, twin._since = self.reports, self.by_name.copy(), self._since.copy()
         twin._periods = {since: msgspec.structs.replace(period) for since, period in self._periods.items()}

@@ -135,7 +135,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     now: float
     site: str
-    """The one that decides."""
+    """Name of the site that decides."""
     sites: dict[str, SiteFacts]
     """All that serve the same bags, this one among them."""
     queue: QueueState | None = None

@@ -81,8 +81,8 @@ class Common(Protocol):
 
 
 def _done_with(action: Action) -> object:
-    """The same of actions that are done together: submissions for nodes or of equal pilots, withdrawals for
-    one reason, and equal remarks."""
+    """Key that is equal for actions that are done together: submissions for nodes or of equal pilots,
+    withdrawals for one reason, and equal remarks."""
     if isinstance(action, Withdraw):
         return "withdrawn", action.reason
     if isinstance(action, Remark):

@@ -44,8 +44,8 @@ class DonationRules(msgspec.Struct, frozen=True, kw_only=True):
     fit: float = 0.5
     """Least probability with which a task must finish before its node is taken, to be started there."""
     last_fit: float = 0.1
-    """The same for tasks that have no other place (bags with `allocation: transparent`): to be tried ten
-    times at the most, in expectation."""
+    """Least probability for tasks that have no other place (bags with `allocation: transparent`): to be tried
+    ten times at the most, in expectation."""
     patience: int = 3
     """A task that was preempted so often waits for a pilot of a formal request, or for the end of its bag."""
 
@@ -138,7 +138,7 @@ class LeaveNodes(msgspec.Struct, frozen=True):
 
 
 class UseNoMore(msgspec.Struct, frozen=True):
-    """No more nodes are used for now although tasks wait."""
+    """Use no more nodes for now although tasks wait."""
 
     reason: str
 

@@ -155,7 +155,7 @@ class Session:
         return True
 
     def cancel_all(self, futures: Iterable[CallFuture[Any]]) -> None:
-        """The same for many; their futures will tell what came of it."""
+        """Cancel many calls unless they have started; their futures tell what came of it."""
         many = [future for future in futures if not future.done()]
         numbers = self._withdraw(many)
         for future in many:

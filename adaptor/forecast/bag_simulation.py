@@ -149,7 +149,7 @@ class _Simulation:
         return self._as_until_now()
 
     def _done(self) -> Course:
-        """No task is left: pilots that have not started are withdrawn, the others end."""
+        """The course if no task is left: pilots that have not started are withdrawn, the others end."""
         end = self._last
         return Course(end, sum(pilot.ahead.charge(min(pilot.end, end)) for pilot in self._pilots))
 

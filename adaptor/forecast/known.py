@@ -75,7 +75,7 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
     run_shares: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
     """Shares of their time limits that local jobs run, in order; equally likely."""
     run_shares_by_job: Mapping[str, tuple[float, ...]] = {}
-    """The same by job of the queue whose user has a history."""
+    """Shares of their limits by job of the queue whose user has a history."""
     seen_since: Mapping[str, float] = {}
     """First sight of each running job, epoch seconds."""
     tariff: Tariff | None = None

@@ -82,7 +82,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def end_held(self) -> bool | None:
-        """The same of the end."""
+        """Whether the end lies in its interval; None: it is not known, or the bag does not count."""
         if self.not_counted or self.outcome.end is None:
             return None
         return self.first.end.holds(self.outcome.end)

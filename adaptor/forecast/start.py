@@ -52,7 +52,7 @@ class KnownQueue(msgspec.Struct, frozen=True, kw_only=True):
     run_shares: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
     """Shares of their time limits that jobs run, in order; equally likely."""
     run_shares_by_job: Mapping[str, tuple[float, ...]] = {}
-    """The same by job of the queue whose user has a history."""
+    """Shares of their limits by job of the queue whose user has a history."""
     seen_since: Mapping[str, float] = {}
     """First sight of each running job, epoch seconds."""
     own: Collection[str] = ()
@@ -251,7 +251,8 @@ class QueueFutures:
     def _forecast(
         self, planned: float, drawn: Iterable[float], at: float, before: Before | None, job: Waiting | None
     ) -> StartForecast:
-        """`drawn`: the starts in the futures, which are not planned where it starts at once by the limits."""
+        """The forecast of a start. `drawn`: the starts in the futures, which are not planned where it starts
+        at once by the limits."""
         known, shares = self._known, self._known.wait_shares
         # Where a hole is long enough by the limits, the scheduler starts it, whatever ends early then.
         starts = [at] if planned <= at else [min(start, planned) for start in drawn]

@@ -131,7 +131,7 @@ class StartsSeen:
         self._waited_at_first &= waiting
 
     def _learn(self, followed: _Followed, start: float) -> None:
-        """`start`: negative infinity where it is not known; nothing is learned then."""
+        """Learn a wait. `start`: negative infinity if it is not known; nothing is learned then."""
         for job in followed.noted if math.isfinite(start) else ():
             self._waits.append(PastWait(job, max(0.0, start - followed.since - job.waited)))
             self._new_waits += 1

@@ -316,7 +316,7 @@ class Journal:
         yielded: float | None = None,
         held: int | None = None,
     ) -> None:
-        """`held`: processors that it has by the scheduler's own count."""
+        """Write the state of a pilot down. `held`: processors that it has by the scheduler's own count."""
         with self.transaction() as db:
             db.execute(
                 "UPDATE pilot SET state = ?, job = ?, started = ?, ended = ?, end_reason = ?,"

@@ -81,7 +81,7 @@ def forget_staged(db: sqlite3.Connection, key: str) -> int:
 
 
 def forget_stale(db: sqlite3.Connection, instant: float) -> int:
-    """The same for all of which nothing came since an instant (epoch seconds)."""
+    """Forget all bags for which no tasks have come since an instant (epoch seconds)."""
     return _forget(db, db.execute("SELECT bag FROM staged WHERE at < ?", (instant,)).fetchall())
 
 

@@ -96,7 +96,7 @@ def earlier_tasks(
 
 
 def _earlier(name: str, records: Sequence[KindRecord]) -> EarlierTasks:
-    """`records`: of one kind at one site, the newest first."""
+    """Figures of earlier tasks by the records of a kind at one site, the newest first."""
     weights = [_DECAY**age for age in range(len(records))]
     logs = [math.log(max(1e-3, record.mean)) for record in records]
     middle = sum(weight * log for weight, log in zip(weights, logs, strict=True)) / sum(weights)

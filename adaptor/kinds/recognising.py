@@ -198,7 +198,7 @@ def sample_step(total: int) -> int:
 
 
 def kinds_by_sample(spec: BagSpec, sample: Sequence[TaskInput], total: int) -> tuple[TaskKind, ...]:
-    """The same by each `sample_step`th task of a bag of `total`."""
+    """Kinds of a bag's tasks by each `sample_step`th task of a bag of `total`."""
     if spec.kind is not None:
         return (TaskKind(_key("named", spec.kind), spec.kind, total),)
     step, counts = sample_step(total), Counter(kind_of(spec, task) for task in sample)

@@ -23,7 +23,7 @@ INSTRUCTIONS = (
 
 
 def make_server(*, read_only: bool) -> MCPServer[Any]:
-    """`read_only`: without the tools that submit and cancel."""
+    """The server with its tools. `read_only`: without the tools that submit and cancel."""
     server: MCPServer[Any] = MCPServer(
         "request-adaptor", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING"
     )

@@ -20,7 +20,8 @@ KEYS = "keys.json"  # the file of the state directory that keeps them
 FORMAT = 1  # of that file
 _FROM = datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc)
 _UNTIL = datetime.datetime(9999, 12, 31, 23, 59, 59, tzinfo=datetime.timezone.utc)
-"""No end, as RFC 5280 writes it: the clocks of nodes differ, and keys are used as long as their directory."""
+"""End of keys, "no end" as RFC 5280 writes it: the clocks of nodes differ, and keys are used as long as their
+directory."""
 
 
 class Keys(msgspec.Struct, frozen=True, kw_only=True):

@@ -139,7 +139,7 @@ def for_worker(spool: Path, connection: str) -> Path:
 
 
 def file_name(writer: str, number: int) -> str:
-    """`writer`: a worker's connection, or a run of the daemon."""
+    """Name of a file of messages. `writer`: a worker's connection, or a run of the daemon."""
     return f"{writer}.{number:08d}"
 
 

@@ -10,7 +10,7 @@ SHORTEST = 1.0  # seconds, the least estimate: an estimate of 0 would plan an in
 NEARLY = 0.95
 """A task that ran for this share of a time counts as having had all of it: ending a pilot takes the rest."""
 MOST = 0.75
-"""The same share where the pilot was planned for the longest time: its start may take more than the pad."""
+"""Share for a pilot that was planned for the longest time: its start may take more than the pad."""
 
 ENOUGH = 8  # finished tasks whose mean speaks for the others
 CUT_AT_EVEN_ODDS = 1.1

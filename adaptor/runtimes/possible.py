@@ -272,7 +272,8 @@ class RuntimeCases:
 
 
 def _thinned(values: Sequence[float], most: int) -> list[tuple[float, float]]:
-    """Evenly among ordered values, with how many each stands for; the longest is always there."""
+    """Values evenly spread among ordered ones, with the number for which each stands; the longest is always
+    there."""
     count = len(values)
     if count <= most:
         return [(value, 1.0) for value in values]

@@ -75,7 +75,8 @@ class Broker:
     # --- bags ----------------------------------------------------------------------------------
 
     def add_bag(self, bag: Bag, now: float, *, watched: bool = False) -> None:
-        """`watched`: its blocked tasks are known to wait for what has not ended, as those of a new bag do."""
+        """Take a bag in. `watched`: its blocked tasks are known to wait for what has not ended, as those of a
+        new bag do."""
         self.state.enter(bag)
         if watched:
             wait_until_begin(self.state, bag, now)

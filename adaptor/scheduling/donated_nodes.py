@@ -138,7 +138,8 @@ def donation_demands_of(state: SchedulingState, bag: Bag, site: str) -> Iterator
 def _demands_of_line(
     state: SchedulingState, bag: Bag, line: Line, site: str, waiting: int, kept: set[int], of_kept: int
 ) -> Iterator[DonationDemand]:
-    """`waiting`, `of_kept`: how many that are not held, and of the held ones, may be asked for."""
+    """Demands of a line. `waiting`, `of_kept`: tasks that may be asked for among those not held, and among
+    the held ones."""
     first = reach(state, bag, line, site)
     suspects = [task for task in islice(bag.suspects, first) if bag.lines.of(task) is line]
     if waiting > 0:
@@ -160,7 +161,7 @@ def _demand(
     tasks: Collection[int],
     held_until: float | None = None,
 ) -> DonationDemand:
-    """`tasks`: all that may be the shortest."""
+    """A demand. `tasks`: all that may be the shortest."""
     return DonationDemand(
         waiting=waiting,
         task=line.task,

@@ -44,7 +44,7 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
     attempts: dict[str, tuple[float, ...]]
     """Start of each running attempt by site, replicas included."""
     by_pilot: dict[int, tuple[float, ...]]
-    """The same by pilot."""
+    """Starts of the running attempts of each pilot."""
     learned: dict[str, LearnedAt]
     """Learned runtimes by site at which the bag may run."""
     runtimes: tuple[float, ...]

@@ -250,7 +250,7 @@ class Lines:
             self._all[number].drop(some)
 
     def let_go_of(self, size: TaskSize) -> None:
-        """No place is looked for that is larger than the next task, in the class of this size."""
+        """Look for no place that is larger than the next task, in the class of this size."""
         for line in self._all:
             if line.size == size and self._sizes.mixed:
                 line.size = None

@@ -55,7 +55,7 @@ def places_for(state: SchedulingState, bag: Bag, line: Line, worker: Worker, roo
 
 
 def places_of(state: SchedulingState, task: TaskSize, worker: Worker, room: Room) -> list[Worker]:
-    """The same for one task of this size."""
+    """Workers on which one task of this size can start now, in the order of nodes; empty: it cannot."""
     if task.nodes == 1:
         return [worker] if room.holds(task) else []
     others = [other for other in _candidates(state, task, worker) if other is not worker and is_empty(other)]

@@ -1,4 +1,4 @@
-"""`scancel`: tasks are cancelled, and the real command gets the rest."""
+"""Cancelling by `scancel`: tasks are cancelled, and the real command gets the rest."""
 
 from __future__ import annotations
 

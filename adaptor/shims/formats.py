@@ -95,7 +95,8 @@ def of_sacct(text: str, fields: Sequence[Field]) -> list[Column]:
 def sacct_rows(
     columns: Sequence[Column], jobs: Iterable[Job], *, header: bool, between: str, ends: bool
 ) -> Iterator[str]:
-    """`between`: the delimiter of `--parsable`; empty: columns of fixed width. `ends`: it ends lines, too."""
+    """Rows of sacct. `between`: the delimiter of `--parsable`; empty: columns of fixed width. `ends`: it ends
+    lines, too."""
     values: Callable[[Job], list[str]] = lambda job: [column.value(job) for column in columns]  # noqa: E731
     titles = [column.title for column in columns]
     if between:

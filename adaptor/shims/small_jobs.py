@@ -107,14 +107,14 @@ class SmallJob:
         return self.spec.max_running is not None
 
     def shape(self, **same: None) -> str:
-        """The same for jobs that share a bag. `same`: in place of their sizes, or nothing."""
+        """Key that is equal for jobs that share a bag. `same`: in place of their sizes, or nothing."""
         parts: dict[str, Any] = {"cwd": "", "output": "", "environment": {}, "script": None, **same}
         common = msgspec.structs.replace(self.spec, **parts)
         empty = not self.made.environment
         return hashlib.sha256(msgspec.msgpack.encode((common, empty))).hexdigest()[:24]
 
     def rest(self) -> str:
-        """The same for jobs of which one may join the bag of the other: only their sizes differ."""
+        """Key that is equal for jobs of which one may join the bag of the other: only their sizes differ."""
         return self.shape(cpus=None, memory=None, gpus=None, time=None)
 
     @property
@@ -122,7 +122,7 @@ class SmallJob:
         return {**self.made.environment, **self.script.variables}
 
     def tasks(self, known: Mapping[str, str], body: bytes) -> list[TaskInput]:
-        """`known`, `body`: what the bag has."""
+        """Tasks of the job in a bag. `known`, `body`: the variables and the script of the bag."""
         changed = {name: value for name, value in self.variables.items() if known.get(name) != value}
         found = []
         for place, task in enumerate(self.made.tasks):

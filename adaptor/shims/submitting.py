@@ -1,4 +1,4 @@
-"""`sbatch`: a small job becomes a task of an open bag, all others go to the real command."""
+"""Submitting by `sbatch`: a small job becomes a task of an open bag, all others go to the real command."""
 
 from __future__ import annotations
 

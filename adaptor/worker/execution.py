@@ -144,7 +144,7 @@ def _spawn(
     stdin: int | None,
     reset: tuple[signal.Signals, ...],
 ) -> Child:
-    """`reset`: the signals that the program does not ignore although the worker may."""
+    """Start a program. `reset`: the signals that it does not ignore although the worker may."""
     null = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
     try:
         pid = os.posix_spawn(

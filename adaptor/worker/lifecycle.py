@@ -19,7 +19,8 @@ from adaptor.worker.tasks import WorkerTasks
 
 GAP = 0.005  # seconds between two reports, at least
 GAP_WITH_RESERVE = 0.05
-"""The same while more leases are queued than slots, so that nothing waits for an answer."""
+"""Seconds between two reports while more leases are queued than slots, so that nothing waits for an
+answer."""
 AGAIN_AFTER = 3  # heartbeats after which the worker sends a result again that was not acknowledged
 
 _TO_LEAVE = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

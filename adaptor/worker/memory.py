@@ -101,7 +101,7 @@ class GpuMemoryMeter:
         self._missing = False
 
     def sample(self, trees: Mapping[int, Collection[int]]) -> None:
-        """`trees`: by leader: the process ids of its tree."""
+        """Measure the memory of trees. `trees`: process ids of each tree, by its leader."""
         if not trees or not self._ready():
             return
         leaders = {pid: leader for leader, pids in trees.items() for pid in pids}
@@ -154,7 +154,8 @@ class OomKills:
         return True
 
     def forget(self) -> None:
-        """No attempt runs: what was killed so far was no part of one, or has ended with one."""
+        """Forget kills so far, as no attempt runs: the killed process was no part of one, or has ended with
+        one."""
         self._known = self._count()
 
     def _count(self) -> int:

@@ -46,7 +46,8 @@ class Running:
         self.ending: Ending | None = None  # why the worker ends it, if it does
         self.kill_at = NEVER  # monotonic seconds
         self.terminate_at = NEVER
-        """The same for SIGTERM, of an attempt that got the signal of its bag when the worker had to leave."""
+        """Monotonic seconds of SIGTERM for an attempt that got the signal of its bag when the worker had to
+        leave."""
         self.limit = NEVER  # seconds after which it was ended, if that is why
         self.signalled = False  # whether it got the signal of its bag
         self.unnamed: tuple[str, str] | None = None
@@ -267,8 +268,8 @@ class Runner:
                 signal_process(pid, signal.SIGTERM)
 
     def end_all(self, ending: Ending, now: float, kill_at: float) -> None:
-        """The same for all attempts. Those whose bag asks for a signal get it first if they have not had it,
-        and SIGTERM in the middle of the time that is left."""
+        """End all attempts. Those whose bag asks for a signal get it first if they have not had it, and
+        SIGTERM in the middle of the time that is left."""
         early = [each for each in self._by_pid.values() if each.held.bag.signal and not each.signalled]
         for running in early:
             self._signal(running)

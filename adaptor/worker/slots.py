@@ -268,7 +268,7 @@ class Slots:
         return Room(gpus=shares, gpu_type=self.whole.gpu_type)
 
     def _start(self, held: HeldTask, unfit: int, wanted: Iterable[Sequence[int]]) -> HeldTask:
-        """`unfit`: the earlier leases that it passes because they do not fit."""
+        """Start an attempt. `unfit`: the earlier leases that it passes because they do not fit."""
         self._passed += bool(unfit)
         self._passed_since.pop(held.key.bag, None)
         del self.queue[held.key]

@@ -39,7 +39,7 @@ class Master(Reading[GridSeen]):
         self._cell: tuple[float, Cell] | None = None
 
     def see(self) -> GridSeen:
-        """Everything, of all users."""
+        """Look at everything, of all users."""
         now, cell = time.time(), self.cell()
         text = self._qstat("-F", "slots,h_vmem", "-u", "*")
         return GridSeen(

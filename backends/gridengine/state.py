@@ -39,7 +39,7 @@ class GridSeen(msgspec.Struct, frozen=True, kw_only=True):
     reservations: Sequence[ReservationRow] = ()
 
     def queue(self, name: str | None) -> GridQueue:
-        """The one that is named; else the only one, or `all.q`.
+        """The queue of this name; else the only one, or `all.q`.
 
         Raises PartitionClosed: there is no such queue, or several and none is named.
         """

@@ -57,7 +57,8 @@ def free_devices(entries: Iterable[JobEntry], machine: LocalMachine) -> list[str
 
 
 def report(entry: JobEntry, planned_start: float | None, machine: LocalMachine) -> JobReport:
-    """`planned_start`: epoch seconds; None for a job that does not wait or can never start."""
+    """Report on a job. `planned_start`: epoch seconds; None for a job that does not wait or can never
+    start."""
     job = entry.job
     return JobReport(
         id=str(job.id),

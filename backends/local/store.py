@@ -115,7 +115,10 @@ _Record = TypeVar("_Record", Job, Start, JobEnd)
 
 
 class Store:
-    """Every method but `locked` is to be called under the lock. All may raise SchedulerError."""
+    """Notes of the local site's jobs.
+
+    Every method but `locked` is to be called under the lock. All may raise SchedulerError.
+    """
 
     def __init__(self, directory: Path, patience: float) -> None:
         """`patience`: seconds to wait for the lock. Makes the directory (0700) where it is missing."""

@@ -75,7 +75,7 @@ class Reading(Traits, Generic[Seen]):
 
     @abc.abstractmethod
     def see(self) -> Seen:
-        """Everything, of all users."""
+        """Look at everything, of all users."""
 
 
 Shared = TypeVar("Shared", bound=Reading[Any])

@@ -52,7 +52,8 @@ def decoded(text: bytes) -> str:
 
 @contextlib.contextmanager
 def without_collections() -> Iterator[None]:
-    """No garbage is collected: what a look makes stays and has no cycles, but would be searched for some."""
+    """Collect no garbage within: what a look makes stays and has no cycles, but would be searched for
+    some."""
     was_on = gc.isenabled()
     gc.disable()
     try:

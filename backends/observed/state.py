@@ -35,7 +35,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     site: SiteNodes
     jobs: Sequence[JobRow]
     reservations: Sequence[ReservationRow] = ()
-    """Other than the one that the site itself uses."""
+    """Reservations other than the one that the site itself uses."""
     whole_nodes: bool = False
     """Whether a node that is partly in use takes no request of ours."""
     memory_step: int = 1

@@ -118,7 +118,7 @@ def parse_user_limit(text: str, user: str, group: str = "") -> int | None:
 
 
 def parse_limits(text: str, user: str, group: str = "") -> dict[str, int]:
-    """The same by who is counted together: `u` the user, `g` the group, `p` the project, `o` all users."""
+    """Limits by who is counted together: `u` the user, `g` the group, `p` the project, `o` all users."""
     if text.strip().isdecimal():
         return {"u": whole(text)}
     given = {(kind, name.strip()): whole(value) for kind, name, value in _LIMIT.findall(text)}

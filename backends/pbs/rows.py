@@ -49,7 +49,7 @@ class PbsJob(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()  # the machines it holds something of (or held)
     nodes: dict[str, Amounts] = {}  # amounts that it holds (or held) by node, or vnode where nodes are split
     planned_nodes: dict[str, Amounts] = {}
-    """The same of a job that waits, where the scheduler plans to start it."""
+    """Amounts by node on which the scheduler plans to start a waiting job."""
     elements: int = 1  # of an array, how many of its jobs still wait; 1 of any other job
     priority: int = 0  # orders waiting jobs of a queue where the scheduler tells by what; higher goes first
     exit_status: int | None = None

@@ -89,7 +89,7 @@ class GroupLimits(msgspec.Struct, frozen=True, kw_only=True):
     job_processors: float = math.inf
     """Processors of one job on one node: MaxTRESPerNode=cpu."""
     job_memory: float = math.inf
-    """The same in MiB: MaxTRESPerNode=mem."""
+    """Memory that one job may have of a node, in MiB: MaxTRESPerNode=mem."""
     job_minutes: float = math.inf
     """Processors times minutes of one job: MaxTRESMins=cpu."""
 

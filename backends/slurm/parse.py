@@ -54,7 +54,7 @@ class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
     node_processors: float = math.inf
     """Processors that one job may have of a node."""
     node_memory: float = math.inf
-    """The same in bytes."""
+    """Bytes that one job may have of a node."""
     minutes: float = math.inf
     """Processors times minutes of one job."""
     memory: float = math.inf
@@ -164,10 +164,10 @@ OF_ITS_KIND = (
     *("State", "Partition", "NumCPUs", "NumNodes", "TimeLimit", "Reason"),
     *("tres-per-job", "tres-per-node", "tres-per-task", "mem-per-tres"),
 )
-"""The same for many jobs, so that they are read once."""
+"""Fields that are equal for many jobs, so that they are read once."""
 FREE_TEXTS = ("Name", "Account", "WCKey")
 OWN_TEXTS = ("Name", "Account", "Comment")
-"""The same of our user's jobs: of a job that the site renames, the comment has our tag."""
+"""Free texts of our user's jobs: of a job that the site renames, the comment has our tag."""
 PREEMPTED_FORMAT = "JobArrayID:40,PreemptTime:32"  # `squeue -h -a --me -t CD,F -O`
 NODE_FORMAT = "%P|%a|%N|%T|%C|%m"  # `sinfo -h -a -N -o`
 ACCOUNTING_FIELDS = "JobID,State,Start,End,NodeList,AllocCPUS,JobName"
@@ -323,7 +323,7 @@ def _rows(command: str, lines: list[str], make: Callable[[str], Row]) -> list[Ro
 
 
 def _queue_row(own: bool, told: str, account: str, third: str) -> QueueRow:
-    """`told`: all before the mark behind the name; `third`: the third of the free texts."""
+    """The row of a job. `told`: all before the mark behind the name; `third`: the third of the free texts."""
     id, priority, start, end, names, planned, rest = told.split("|", len(OF_ONE_JOB))
     id = id.strip()
     if not id[:1].isdigit():

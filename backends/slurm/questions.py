@@ -377,5 +377,5 @@ class SharedCluster(Reading[SlurmReading]):
         return not off and kind != "preempt/none"
 
     def partitions(self) -> dict[str, Partition]:
-        """All, by name. Raises SchedulerError: no answer."""
+        """Partitions by name. Raises SchedulerError: no answer."""
         return self.terms().partitions

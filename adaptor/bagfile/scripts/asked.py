@@ -23,7 +23,7 @@ RUNS_AGAIN = "a task whose node was lost runs again"
 
 
 class SiteWish(msgspec.Struct, frozen=True):
-    """Something that a site of the configuration says for all its pilots, such as a partition."""
+    """A setting that a site of the configuration has for all its pilots, such as a partition."""
 
     key: str
     """Key of the site's configuration; `NOTIFY`; empty: no site says it for itself."""

@@ -113,7 +113,8 @@ def _processes_per_node(asked: ScriptOptions, given: GivenOption) -> None:
 
 
 def _gpus(variable: str, *, each: bool = False) -> Follow:
-    """`variable`: tells the elements what was asked for; `each`: for each process."""
+    """Follow an option on GPUs. `variable`: shows the elements what was asked for; `each`: for each
+    process."""
 
     def noted(asked: ScriptOptions, given: GivenOption) -> None:
         asked.options["gpus"], asked.gpus_each = gpus(given.value), each

@@ -116,7 +116,8 @@ def _wanted(seen: Situation, preset: Preset, ratio: float, average: float) -> tu
 
 
 def _within_half(seen: Situation, preset: Preset, wanted: int, average: float) -> Advice:
-    """No more hosts than half the tasks; where that bounds them, each is paid for two tasks (§3.6)."""
+    """Hosts to buy, at most half the number of tasks; where that bounds them, each is paid for two tasks
+    (§3.6)."""
     allowed = max(0, seen.most - seen.there)
     possible = min(wanted, seen.waiting)
     bounded = allowed < possible

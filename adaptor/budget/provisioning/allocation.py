@@ -169,7 +169,8 @@ def _without_idle_end(plan: Allocation, offers: Sequence[SiteOffer], confidence:
 
 
 def _most_time(tasks: int, offers: Sequence[SiteOffer]) -> float:
-    """No sensible allocation takes longer: each site that has a processor can do all by then, on one."""
+    """Seconds that no sensible allocation exceeds: each site that has a processor can do all by then, on
+    one."""
     return max(
         offer.wait + offer.startup + (tasks + 1) * (offer.task.mean + 10 * offer.task.deviation)
         for offer in offers
@@ -180,7 +181,7 @@ def _most_time(tasks: int, offers: Sequence[SiteOffer]) -> float:
 def _relaxed_time(
     tasks: int, offers: Sequence[SiteOffer], budget: float, soonest: float, confidence: float
 ) -> float:
-    """No whole numbers of processors are faster than this."""
+    """Seconds below which no whole numbers of processors are faster."""
     low, high = soonest, _most_time(tasks, offers)
     while high - low > PRECISION * low:
         middle = math.sqrt(low * high)

@@ -66,7 +66,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     hosts: Sequence[Hosts]
     """Slots that are there or have been asked for, until the end of the unit that is paid."""
     lasting: Sequence[Hosts] | None = None
-    """The same until their requests end, as counts for a deadline; None: as `hosts`."""
+    """Slots until their requests end, as counts for a deadline; None: as `hosts`."""
     terms: HostTerms
     preset: Preset
     """Preset of how aggressively to buy hosts."""

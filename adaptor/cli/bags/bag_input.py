@@ -84,7 +84,7 @@ def bag_of(
 
 
 def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
-    """`given`: by field of `BagSpec` and `BagInput`."""
+    """The bag of these tasks and options. `given`: by field of `BagSpec` and `BagInput`."""
     given["notify"] = tuple(  # channels, and files of URLs, which the daemon finds from anywhere
         f"{MARK}{_below(given['cwd'], each[1:])}" if each.startswith(MARK) else each
         for each in given.get("notify", ())

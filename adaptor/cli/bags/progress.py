@@ -51,7 +51,7 @@ def _ended(bags: Sequence[api.BagView]) -> list[Text]:
 
 
 class _Columns(NamedTuple):
-    """The same for all bags, so that their bars stand below each other."""
+    """Widths of columns, the same for all bags, so that their bars stand below each other."""
 
     head: int  # cells
     bar: int

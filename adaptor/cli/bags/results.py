@@ -67,7 +67,7 @@ class _Tasks(msgspec.Struct, frozen=True):
                 return
 
     def shown(self, size: int | None = None) -> Iterator[api.TaskView]:
-        """The same with the paths of their outputs."""
+        """The tasks with the paths of their outputs."""
         for task in self.ask(size):
             ran, place = task.attempt > 0, self.outputs.find
             out = place(task.task, task.attempt, "stdout", task.stdout) if ran else None

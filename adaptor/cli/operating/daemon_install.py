@@ -207,7 +207,7 @@ def _unit_of(pid: int) -> str:
 
 
 def unit_in(cgroups: str) -> str:
-    """The same, from the text of /proc/PID/cgroup."""
+    """The unit of systemd's user instance, from the text of /proc/PID/cgroup; empty: none."""
     for line in cgroups.splitlines():
         parts = line.rpartition(":")[2].split("/")
         if any(part.startswith("user@") for part in parts[:-1]) and parts[-1].endswith(".service"):

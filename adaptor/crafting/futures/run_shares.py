@@ -169,10 +169,10 @@ class RunShares:
         return tuple(sorted([*(each.share for each in self._ran[-MOST:]), *assumed]))
 
     def of_user(self, user: str, limit: float | None) -> tuple[float, ...]:
-        """The same for a job of a user (by name) with a limit in seconds; None: not known.
+        """Shares of its limit that a job of a user (by name) may run; `limit`: seconds; None: not known.
 
-        From the user's jobs with this limit, or else with any; from those of all users where the user has too
-        few.
+        They are those of the user's jobs with this limit, or else with any; of all users' jobs if the user
+        has too few.
         """
         owner = self.hashed(user)
         if not owner:
@@ -191,7 +191,7 @@ class RunShares:
     def _followed(
         self, job: RunningJob, now: float, kind: tuple[float | None, str], *, own: bool
     ) -> _Followed:
-        """`kind`: limit and owner, as far as the scheduler tells them of a running job."""
+        """Follow a running job. `kind`: its limit and owner, as far as the scheduler tells them."""
         known = self._running.get(job.id)
         if known is not None and not own:
             return known

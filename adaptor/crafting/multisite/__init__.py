@@ -1,1 +1,1 @@
-"""Several sites serve the same bags: the waiting tasks are divided among them. Pure."""
+"""Division of the waiting tasks among several sites that serve the same bags. Pure."""

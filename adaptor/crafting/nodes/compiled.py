@@ -144,7 +144,7 @@ class CompiledTimelines:
         return np.array([node for some in lists for node in some], np.int64), each, np.array(terms, np.int64)
 
     def _most_chunks(self, ask: Ask) -> int:
-        """No node holds more chunks of such an ask; at least 1."""
+        """Most chunks of such an ask that any node holds; at least 1."""
         if ask.scatter:
             return 1
         among = self._capacity[self._space.lists[ask.among]]

@@ -1,4 +1,4 @@
-"""Many jobs whose starts are known get nodes in the order of these. Pure."""
+"""Nodes for many jobs whose starts are known, in the order of these. Pure."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def has_numba() -> bool:
 
 
 def _plan(start: float, space: Space, *, compiled: bool, many: bool) -> NodePlan:
-    """`many`: jobs to place whose starts are known."""
+    """An empty plan. `many`: there are many jobs to place whose starts are known."""
     if compiled:
         from adaptor.crafting.nodes.compiled import CompiledTimelines
 

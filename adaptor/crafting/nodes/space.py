@@ -82,7 +82,7 @@ class Space:
         )
 
     def _eligible(self, need: Need) -> int:
-        """No node where no node has the type of GPU, which has no dimension then."""
+        """Place in `lists` of the nodes on which a need may be met; 1: no node has the type of its GPUs."""
         if need.gpus and need.gpu_type and need.gpu_type not in self.types:
             return 1
         if need.nodes is None:

@@ -190,7 +190,7 @@ async def _append(
     *,
     durable: bool,
 ) -> api.Appended:
-    """`write`: writes the tasks into the journal."""
+    """Append tasks to an open bag, in the journal and the broker. `write`: writes them into the journal."""
     core = running.core
     known = core.broker.state.bags.get(id)
     own = own_needs(tasks)

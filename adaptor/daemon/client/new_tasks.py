@@ -40,7 +40,8 @@ class OwnNeedsOf(msgspec.Struct, frozen=True):
 
 
 def own_needs(tasks: Sequence[TaskInput], first: int = 0) -> OwnNeedsOf:
-    """`first`: the number that the first of these tasks has in its bag."""
+    """Needs of new tasks that differ from their bag's. `first`: the number of the first of them in the
+    bag."""
     return OwnNeedsOf(
         len(tasks),
         {place: task.needs for place, task in enumerate(tasks) if task.needs is not None},

@@ -200,7 +200,7 @@ async def retry(running: RunningDaemon, question: api.Retry) -> int:
 
 
 async def _retry(core: Core, bag: Bag, question: api.Retry, spec: BagSpec | None) -> int:
-    """`spec`: the options that the bag has from now on; None: as before."""
+    """Put tasks of a bag back. `spec`: the options that the bag has from now on; None: as before."""
     numbers = _numbers(bag, question.tasks)
     if _at_once(bag, numbers):
         again = core.broker.retry(bag, core.now(), numbers, question.needs, spec)
@@ -230,7 +230,7 @@ def _check_spoilers(bags: Sequence[Bag]) -> None:
 def _check_needs(
     running: RunningDaemon, bag: Bag, tasks: Sequence[int], needs: OwnNeeds, spec: BagSpec
 ) -> None:
-    """`spec`: the options that the bag will have.
+    """Check new needs of tasks. `spec`: the options that the bag will have.
 
     Raises UsageError: one of these tasks could never run with these needs in place of its own.
     """

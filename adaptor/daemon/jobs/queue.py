@@ -57,7 +57,7 @@ def site_of_jobs(config: SiteConfig, name: str, partition: str) -> SiteConfig:
 
 
 class DaemonJobQueue:
-    """Every method may raise SchedulerError."""
+    """Queue of the daemon's jobs at a site. Every method may raise SchedulerError."""
 
     def __init__(self, directory: Path, config: SiteConfig, name: str, partition: str) -> None:
         """Asks nothing yet. Raises UsageError: as `site_of_jobs`."""

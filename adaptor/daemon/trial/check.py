@@ -146,7 +146,8 @@ class _Check:
         return judge(trial)
 
     def _submit(self, folder: Path, tried: tuple[str, ...], clock: ClockPort) -> tuple[str, PilotOrder]:
-        """Two processors on each of two nodes, where the site has and gives them; else on one."""
+        """Submit the job: two processors on each of two nodes, if the site has and gives them; else on
+        one."""
         nodes = [node for node in self._backend.queue_state().nodes if node.ours and node.in_service]
         there = min(2, len(nodes))
         each = min([2, *(node.processors for node in nodes)]) if nodes else 1
@@ -160,7 +161,7 @@ class _Check:
     def _order(
         self, folder: Path, tried: tuple[str, ...], clock: ClockPort, nodes: int, each: int
     ) -> PilotOrder:
-        """`each`: processors of each node; `nodes`: 0: one, wherever it fits."""
+        """The order for the job. `each`: processors of each node; `nodes`: 0: one, wherever it fits."""
         whole = self._site.processors_per_node if self._site.whole_nodes else None
         return PilotOrder(
             tag=self._tag,

@@ -68,7 +68,7 @@ def size_of(path: Path) -> int:
 
 
 def journal_view(journal: Journal, keep: float | None) -> JournalView:
-    """`keep`: seconds, as configured. Raises JournalError."""
+    """Figures of the journal. `keep`: seconds, as configured. Raises JournalError."""
     with guarded(journal.path):
         db = journal.connection
         return JournalView(

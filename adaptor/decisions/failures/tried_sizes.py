@@ -19,7 +19,7 @@ from adaptor.units import round_down
 KEPT = 4 * 3600.0
 """Seconds for which a size counts as impossible: what people change at a site, they change by the day."""
 KEPT_IN_LIMITS = 1800.0
-"""The same of one that a limit of several jobs kept waiting: what others hold changes by the hour."""
+"""Seconds for a size that a limit of several jobs kept waiting: what others hold changes by the hour."""
 _FINE = 8
 """A time is not searched more finely than by this part of what failed: each try costs a request."""
 
@@ -29,7 +29,7 @@ SizeAt = tuple[TaskSize, str]
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """No request with as many processors and as much time is possible."""
+    """A failure: no request with as many processors and as much time is possible."""
 
     p: int
     """Processors of the request; 0: any number."""

@@ -218,7 +218,7 @@ class WarmProcesses:
             self._ended_bags.add(bag)
 
     def end_all(self) -> None:
-        """No more calls come; nothing runs."""
+        """End all processes: no more calls come, and none runs."""
         for process in [*self._busy.values(), *(process for _, process in self._idle.values())]:
             self._close(process)
 

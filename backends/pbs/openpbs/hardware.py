@@ -44,7 +44,7 @@ def nodes_of(records: Iterable[PbsRecord]) -> list[PbsNode]:
 
 
 def shown_nodes(printed: bytes, known: Remembered[list[PbsNode]]) -> list[PbsNode]:
-    """The same, node by node. `known`: nodes of the last answer."""
+    """Nodes from `pbsnodes -a`, node by node. `known`: nodes of the last answer."""
     texts = re.split(rb"\n\n(?=\S)", printed)
     return [*chain.from_iterable(known.of([texts], lambda text: nodes_of(parse_long(text, ""))))]
 

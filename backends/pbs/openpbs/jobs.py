@@ -113,10 +113,10 @@ def everyones_jobs(records: Iterable[PbsRecord]) -> list[PbsJob]:
 
 
 def queued_jobs(printed: bytes, head: str, known: Remembered[PbsJob | None]) -> list[PbsJob]:
-    """The same of `qstat -f -F dsv`. `used` is read only of jobs without a start.
+    """Jobs, from `qstat -f -F dsv`. `used` is read only of jobs without a start.
 
     Args:
-        head: what stands before each id.
+        head: the text before each id.
         known: jobs of the last answer.
     """
     lines = ([*map(lasting, block)] for block in lines_of(printed))

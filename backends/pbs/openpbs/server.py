@@ -199,7 +199,7 @@ _GONE_WORDS = ("Unknown Job Id", "Job has finished", "Delete already in progress
 
 
 class OpenPbs(Traits):
-    """Every method that asks may raise SchedulerError."""
+    """OpenPBS, asked by its commands. Every method that asks may raise SchedulerError."""
 
     time_resolution = TIME_RESOLUTION
     slot_margin = SLOT_MARGIN

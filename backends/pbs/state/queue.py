@@ -82,7 +82,8 @@ class PbsNeeds:
         )
 
     def _find(self, queue: str, traits: Mapping[str, str]) -> _Places:
-        """Every node where none has what is asked for: PBS may know the resource by another way."""
+        """Nodes for jobs of a queue with these traits; every node if none has them: PBS may know the resource
+        otherwise."""
         found = self._site.members.get(queue, self._all) & self._all
         for trait in traits.items():
             found &= self._site.traits.get(trait, frozenset())

@@ -245,7 +245,7 @@ def _fields(text: str, start: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=4000)
 def _alike(state: str, fields: str, user: str, *gpus: str) -> JobDetail | None:
-    """Many waiting jobs are alike, and have the same detail."""
+    """Detail of a waiting job, remembered: many waiting jobs are alike."""
     return _detail(state, fields, user, *gpus)
 
 
@@ -298,7 +298,7 @@ def _wish(values: Mapping[str, str], gpus: tuple[str, ...]) -> JobWish:
 
 @lru_cache(maxsize=1000)
 def _made(told: tuple[str, ...], gpus: tuple[str, ...]) -> JobWish:
-    """Remembered, since many jobs of a queue are alike."""
+    """Wish of a waiting job, remembered: many jobs of a queue are alike."""
     numbers, cpus, tasks, per_task, memory_per_cpu, memory_per_node, features, required, excluded = told
     per_job, per_node, per_gpu_task, memory_per_gpu = gpus
     least, _, most = numbers.partition("-")
