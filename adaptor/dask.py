@@ -153,7 +153,7 @@ class _Call(ProcessInterface):  # type: ignore[misc]
 
 
 def _settings(security: Security) -> dict[str, Any]:
-    """What a worker makes the same security from."""
+    """Settings from which a worker makes the same security."""
     tls = security.get_tls_config_for_role("worker")
     return {
         "require_encryption": security.require_encryption,
