@@ -1,7 +1,5 @@
 """The request adaptor: bags of tasks on space-shared clusters (De Rose et al. 2008)."""
 
-import importlib
-
 try:
     from adaptor._version import __version__ as __version__  # written when the package is built or installed
 except ModuleNotFoundError:
@@ -17,6 +15,8 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> object:
     """The Python interface, imported when asked for: command line and workers start without it."""
+    import importlib
+
     if name in ("Executor", "Resources"):
         return getattr(importlib.import_module("adaptor.executor.executor"), name)
     if name == "register_joblib":

@@ -146,6 +146,11 @@ class DaemonConnection:
             _agreed.add(self._directory)
         return _decoded(question, data)
 
+    def connect(self) -> None:
+        """Connect ahead of the first question; what fails, `ask` tries again."""
+        with contextlib.suppress(AdaptorError, OSError):
+            self._socket, self._channel = self._reach()
+
     def post(self, question: api.Question[Any]) -> None:
         """Send ahead, in any thread, what is asked next. What cannot be sent without waiting, `ask` sends."""
         connected, channel = self._socket, self._channel

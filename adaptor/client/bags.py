@@ -52,6 +52,7 @@ class Client:
         patience: float | None = None,
         start: Callable[[], object] | None = None,
         say: Callable[[str], None] = lambda _text: None,
+        connection: DaemonConnection | None = None,
     ) -> None:
         """Connects with the first call.
 
@@ -60,12 +61,15 @@ class Client:
             patience: seconds for which a daemon may be away before a call fails; None: as `Outage` says.
             start: called where no daemon runs, to start one; None: none is started.
             say: gets a line where an answer takes long.
+            connection: one to that daemon, for the thread that makes the client.
         """
         self.directory = state_directory() if directory is None else directory
         self._patience = patience
         self._start = start
         self._say = say
         self._here = threading.local()
+        if connection is not None:
+            self._here.connection = connection
         self._closed = threading.Event()
         self._was_there = False  # whether a daemon was ever there: then one that is away is waited for
 

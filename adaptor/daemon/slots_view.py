@@ -55,11 +55,17 @@ def slots_view(site: str, queue: QueueState, rules: SiteRules, task: TaskSize | 
         processors=queue.processors,
         gpus=gpu_counts(queue),
         task=task,
+        in_system=_allowed(queue),
         no_room=why_no_node_holds(queue, size),
         free=[FreeStep(time, processors) for time, processors in found.profile().steps()],
         slots=[_slot(slot, fitting, shape, counted=task is not None) for slot in _lasting(fitting)],
         problem="",
     )
+
+
+def _allowed(queue: QueueState) -> int | None:
+    most = max(allowed.in_system for allowed in queue.allowances)
+    return None if math.isinf(most) else int(most)
 
 
 def in_service(queue: QueueState) -> int:

@@ -9,9 +9,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from adaptor import api
-from adaptor.client.bags import Client
 from adaptor.errors import NoDaemonError
 from adaptor.shims.asking import understood
+from adaptor.shims.connecting import connected
 from adaptor.shims.jobs import ACTIVE, Jobs
 from adaptor.shims.options import Asked
 from adaptor.shims.real import asked, found, pass_on, tell
@@ -54,7 +54,7 @@ def _cancel(wanted: Asked) -> None:
     if not by_bag:
         return
     try:
-        with Client(say=tell) as client:
+        with connected() as client:
             for bag, tasks in by_bag.items():
                 client.ask(api.Cancel([bag], tasks))
     except NoDaemonError:

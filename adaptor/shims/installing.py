@@ -23,7 +23,10 @@ from adaptor.shims.rules import USUAL_TIME, Rules
 
 def script(folder: Path, command: str) -> str:
     """Content of the file under the command's name in the folder."""
-    words = shlex.join((sys.executable, "-I", "-S", start.__file__, str(folder), command))
+    root = str(Path(start.__file__).parents[2])
+    # As a module, `start` is compiled already; -I and -S leave out what it does not need.
+    code = f"import sys; sys.path.insert(0, {root!r}); from {start.__name__} import main; main()"
+    words = shlex.join((sys.executable, "-I", "-S", "-c", code, str(folder), command))
     return f'#!/bin/sh\nexec {words} "$@"\n'
 
 
@@ -41,8 +44,15 @@ def script(folder: Path, command: str) -> str:
     type=of_kind(DURATION),
     help="Time limit of jobs that ask for none (default: they go to the scheduler).",
 )
+@click.option(
+    "--always",
+    is_flag=True,
+    help="Make tasks of small jobs that the scheduler would start now, too.",
+)
 @config_option
-def shims(folder: Path, max_time: float | None, default_time: float | None, config: str | None) -> None:
+def shims(
+    folder: Path, max_time: float | None, default_time: float | None, always: bool, config: str | None
+) -> None:
     """Put sbatch, squeue, scancel, sacct, scontrol and sinfo into DIR.
 
     With DIR first in PATH, small jobs that programs submit by sbatch become tasks of bags, and all others
@@ -57,6 +67,7 @@ def shims(folder: Path, max_time: float | None, default_time: float | None, conf
     rules = Rules(
         max_time=USUAL_TIME if max_time is None else max_time,
         default_time=default_time,
+        always=always,
         config=str(Path(config).absolute()) if config is not None else "",
     )
     if default_time is not None and default_time > rules.max_time:

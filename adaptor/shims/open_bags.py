@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +13,11 @@ from adaptor.batch_script import Element
 from adaptor.client.bags import Client
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.private_files import write_private
-from adaptor.protocol.state_directory import state_directory
 from adaptor.resources import OwnNeeds
+from adaptor.shims.connecting import connected
 from adaptor.shims.jobs import ACTIVE, Job, Jobs, Named
-from adaptor.shims.real import tell
+from adaptor.shims.passing import starts_at_once
+from adaptor.shims.remembering import folder, locked, remembered
 from adaptor.shims.rules import DependencyError, TooLarge
 from adaptor.shims.small_jobs import SmallJob
 
@@ -32,9 +31,6 @@ def _start(small: SmallJob) -> None:
             tell_started()
     except AdaptorError as error:
         raise TooLarge(str(error)) from error
-
-
-FOLDER = "shims"  # below the state directory
 
 
 class OpenBag(msgspec.Struct, frozen=True):
@@ -71,14 +67,16 @@ def submitted(small: SmallJob) -> list[int]:
     """The numbers of a job, or of its elements.
 
     Raises:
-        TooLarge: the daemon cannot have it.
+        TooLarge: the daemon cannot have it, or the scheduler would start it now.
         DependencyError: its dependency cannot be followed.
         AdaptorError: it may be submitted, or not.
     """
-    with Client(start=lambda: _start(small), say=tell) as client:
+    with connected(start=lambda: _start(small)) as client:
         awaited = _awaited(small)
         if awaited:
             return _after(client, small, awaited)
+        if starts_at_once(client, small):
+            raise TooLarge("it can start there now")
         if small.alone:
             return _numbers(*_opened(client, small, open=False))
         return _shared(client, small)
@@ -104,10 +102,10 @@ def _opened(client: Client, small: SmallJob, *, open: bool, **more: Any) -> tupl
 def _shared(client: Client, small: SmallJob) -> list[int]:
     """Append to the open bag of its shape; open another bag if that one is closed, or has too many
     variables."""
-    path = state_directory() / FOLDER / small.shape()
+    path = folder() / small.shape()
     known = _known(path, small)
     if known is None or (tasks := _appended(client, small, known)) is None:
-        with _locked(path):
+        with locked(path):
             newer = _known(path, small)
             if newer is None or newer == known or (tasks := _appended(client, small, newer)) is None:
                 bag, tasks = _opened(client, small, open=True)
@@ -119,24 +117,9 @@ def _shared(client: Client, small: SmallJob) -> list[int]:
     return _numbers(known.bag, tasks)
 
 
-def _remembered(path: Path) -> OpenBag | None:
-    try:
-        return msgspec.msgpack.decode(path.read_bytes(), type=OpenBag)
-    except (OSError, msgspec.DecodeError):
-        return None
-
-
 def _known(path: Path, small: SmallJob) -> OpenBag | None:
-    known = _remembered(path)
+    known = remembered(path, OpenBag)
     return known if known is not None and not known.lacking(small) else None
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    with path.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _appended(
@@ -195,9 +178,8 @@ def _after(client: Client, small: SmallJob, awaited: Mapping[str, list[Job]]) ->
     if len(bags) > 1 or small.alone:
         several = "are in several bags" if len(bags) > 1 else "are in an open bag, and its % asks for its own"
         raise DependencyError(f"the jobs for which it waits {several}")
-    files = (state_directory() / FOLDER).glob("*")
-    remembered = (known for path in files if (known := _remembered(path)))
-    known = next((known for known in remembered if known.bag == still_open[0]), None)
+    bags_known = (known for path in folder().glob("*") if (known := remembered(path, OpenBag)))
+    known = next((known for known in bags_known if known.bag == still_open[0]), None)
     if known is None:
         raise DependencyError(
             f"the jobs for which it waits are in bag {still_open[0]}, which no sbatch has opened"

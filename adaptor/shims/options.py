@@ -56,6 +56,7 @@ _NOT_OURS = frozenset({
 
 
 class Asked(msgspec.Struct, frozen=True):
+    command: str
     given: list[GivenOption]
     ids: list[Named]  # ours
     other_ids: list[str]  # of the scheduler
@@ -74,7 +75,15 @@ class Asked(msgspec.Struct, frozen=True):
         if self.by_id:
             return bool(self.ids)
         foreign = [each for each in self.given if each.name in _NOT_OURS]
-        return all(each.name == "clusters" and each.value == "all" for each in foreign)
+        return all(self._may_have(each) for each in foreign)
+
+    def _may_have(self, given: GivenOption) -> bool:
+        """Whether ours are meant in spite of an option.
+
+        Clients look for their jobs in a partition, such as Nextflow; tasks are in none.
+        """
+        mine = self.command == "squeue" and self.has("user", "me")
+        return (given.name == "partition" and mine) or (given.name == "clusters" and given.value == "all")
 
     @property
     def for_scheduler(self) -> bool:
@@ -110,4 +119,4 @@ def read(command: str, arguments: Sequence[str]) -> Asked:
         rest = behind
     texts = [each.value for each in given if each.name == "jobs"]
     ours, others = split(texts)
-    return Asked(given, ours, others, bool(texts))
+    return Asked(command, given, ours, others, bool(texts))

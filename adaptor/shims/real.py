@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 RULES = SHIM_RULES
+PASSED = "ADAPTOR_SHIM_PASSED"
+"""The variable that says which process of ours became, or asks, a real command: host, number, path."""
 _OF_TASKS = ("squeue", "scancel", "sacct", "scontrol")  # commands that are asked for tasks inside a task, too
 
 
@@ -27,12 +29,38 @@ def leave_path() -> None:
 
 
 def found(name: str) -> str | None:
-    """The path of a real command; None: there is none. After `leave_path`."""
+    """The path of a real command, not of a link to a shim; None: there is none. After `leave_path`."""
     for place in os.environ["PATH"].split(os.pathsep):
         path = os.path.join(place, name)  # noqa: PTH118
-        if os.access(path, os.X_OK) and os.path.isfile(path):  # noqa: PTH113
+        if os.access(path, os.X_OK) and os.path.isfile(path) and not _is_shim(path):  # noqa: PTH113
             return path
     return None
+
+
+def _is_shim(path: str) -> bool:
+    return os.path.exists(os.path.join(os.path.dirname(os.path.realpath(path)), RULES))  # noqa: PTH110, PTH118, PTH120
+
+
+def _passed(path: str) -> str:
+    return f"{os.uname().nodename} {os.getpid()} {path}"
+
+
+def under_itself(environment: Mapping[str, str]) -> str:
+    """The command that was taken for the real one and has called the shims again; empty: none."""
+    host, _, rest = environment.get(PASSED, "").partition(" ")
+    number, _, path = rest.partition(" ")
+    if host != os.uname().nodename or not number.isdigit():
+        return ""
+    process = os.getpid()
+    while process > 1:
+        if process == int(number):
+            return path
+        try:
+            with open(f"/proc/{process}/stat", "rb") as file:  # noqa: PTH123
+                process = int(file.read().rpartition(b")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            return ""
+    return ""
 
 
 def in_task(environment: Mapping[str, str]) -> bool:
@@ -84,6 +112,7 @@ class RealCommand(BaseException):
         _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)  # Python ignores it, and programs inherit that
         if self.stdin is not None:
             os.dup2(self.stdin, 0)
+        os.environ[PASSED] = _passed(self.path)
         os.execv(self.path, self.words)  # noqa: S606 (no shell is wanted)
 
 
@@ -113,7 +142,9 @@ def _opened(data: bytes) -> int:
         return os.dup(file.fileno())
 
 
-def asked(name: str, arguments: Sequence[str]) -> tuple[str, int]:
+def asked(
+    name: str, arguments: Sequence[str], environment: Mapping[str, str] = os.environ
+) -> tuple[str, int]:
     """Output of the real command, and its exit code; its errors go to ours. Empty and 0: it is not
     installed."""
     import subprocess
@@ -121,5 +152,6 @@ def asked(name: str, arguments: Sequence[str]) -> tuple[str, int]:
     path = found(name)
     if path is None:
         return "", 0
-    done = subprocess.run([path, *arguments], stdout=subprocess.PIPE, check=False)
+    variables = {**environment, PASSED: _passed(path)}
+    done = subprocess.run([path, *arguments], stdout=subprocess.PIPE, env=variables, check=False)
     return done.stdout.decode(errors="replace"), done.returncode

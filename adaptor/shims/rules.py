@@ -23,6 +23,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     max_time: float = USUAL_TIME  # seconds that a small job may ask for
     default_time: float | None = None  # seconds of a job that asks for none; None: it is not small
+    always: bool = False  # whether small jobs that the scheduler would start now become tasks, too
     config: str = ""  # the configuration of a daemon that has to be started; empty: the usual place
 
 
@@ -69,11 +70,13 @@ def check(given: Sequence[GivenOption], text: str, environment: Mapping[str, str
 
 
 class Dependencies(msgspec.Struct, frozen=True):
-    """Our jobs that have to end first."""
+    """The jobs that have to end first: ours, and with them perhaps some of the scheduler."""
 
     ok: list[Named] = []
     any: list[Named] = []
     singleton: bool = False
+    ok_there: list[str] = []
+    any_there: list[str] = []
 
 
 class DependencyError(Exception):
@@ -84,27 +87,28 @@ def dependencies(given: Sequence[GivenOption]) -> Dependencies:
     """Dependencies of a job, by its last `--dependency`.
 
     Raises:
-        TooLarge: the job waits for jobs of the scheduler.
-        DependencyError: the job waits for ours in a way that bags do not have, or for jobs of both kinds.
+        TooLarge: the job waits for jobs of the scheduler alone.
+        DependencyError: the job waits for ours in a way that bags do not have.
     """
     texts = [each.value for each in given if each.name == "dependency"]
     found: dict[str, list[Named]] = {"afterok": [], "afterany": []}
+    there: dict[str, list[str]] = {"afterok": [], "afterany": []}
     singleton, others = False, False
     for part in filter(None, texts[-1].replace("?", ",?,").split(",") if texts else ()):
         kind, *words = part.split(":")
-        jobs = [named(word.partition("+")[0]) for word in words]
-        ours = [job for job in jobs if job is not None and job.ours]
+        jobs = {word: named(word.partition("+")[0]) for word in words}
+        ours = [job for job in jobs.values() if job is not None and job.ours]
         singleton = singleton or kind == "singleton"
-        others = others or (len(ours) < len(jobs))
         if ours and (kind not in found or "?" in texts[-1]):
             raise DependencyError(f"{part}: tasks wait by afterok and afterany, for all that are named")
         if kind in found:
             found[kind] += ours
+            there[kind] += [word for word, job in jobs.items() if job is None or not job.ours]
         elif kind != "singleton" and part != "?":
             others = True
     known = bool(found["afterok"] or found["afterany"])
     if others and known:
-        raise DependencyError(f"{texts[-1]}: jobs of the scheduler and of bags cannot wait for each other")
-    if others:
+        raise DependencyError(f"{texts[-1]}: tasks wait by afterok and afterany")
+    if others or (any(there.values()) and not known):
         raise TooLarge(f"it waits for jobs of the scheduler: {texts[-1]}")
-    return Dependencies(found["afterok"], found["afterany"], singleton)
+    return Dependencies(found["afterok"], found["afterany"], singleton, there["afterok"], there["afterany"])

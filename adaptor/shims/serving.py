@@ -1,9 +1,9 @@
 """A process that answers for the commands of one folder, on one machine: what they import is there already.
 
-It forks for each command. The child takes the caller's folder, variables and open files and does what
-`python -m adaptor.shims` does, so it may wait and fail as the caller itself could. Processes of other users,
-groups and containers get no answer. The process ends after `IDLE` seconds without a command, when its socket
-is gone, or when the package was installed again.
+A child of it waits for the next command, so that no caller waits for a fork. It takes the caller's folder,
+variables and open files and does what `python -m adaptor.shims` does, so it may wait and fail as the caller
+itself could. Processes of other users, groups and containers get no answer. The process ends after `IDLE`
+seconds without a command, when its socket is gone, or when the package was installed again.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import gc
 import os
+import select
 import socket
 import ssl
 import struct
@@ -25,7 +26,9 @@ from pathlib import Path
 from adaptor.bagfile.scripts.sbatch import SBATCH
 from adaptor.errors import AdaptorError
 from adaptor.processes.commands import module_command
+from adaptor.protocol.state_directory import state_directory
 from adaptor.shims.commands import MODULES, run
+from adaptor.shims.connecting import prepare
 from adaptor.shims.real import RealCommand
 from adaptor.shims.rules import Rules, TooLarge, dependencies
 from adaptor.shims.small_jobs import SmallJob
@@ -34,12 +37,15 @@ from adaptor.shims.start import EXIT, FILES, LENGTH, REAL, TAKEN, descriptor, in
 IDLE = 600.0
 _LOOK = 20.0  # seconds between two looks at whether it is still of use
 _PATIENCE = 10.0  # seconds that a caller may take to say what it wants
+_MOMENT = 0.1  # seconds for which the next child waits for what the last one learned
+_LONGEST = 4096  # bytes of a path
 _WAITING = 1024  # callers that may wait to be heard; more wait to connect
 _PEER = struct.Struct("iII")  # SO_PEERCRED: process, user, group
 _LATER = (
     "adaptor.cli.daemon_process",
     "adaptor.config.loading",
     "adaptor.bagfile.scripts.values",
+    "backends.slurm.questions",
     "encodings.idna",
 )
 """Modules that commands import when they need them; the last is for an address."""
@@ -70,11 +76,7 @@ def main() -> None:
     folder, lock = sys.argv[1], int(sys.argv[2])
     for module in (*(f"adaptor.shims.{name}" for name in MODULES.values()), *_LATER):
         import_module(module)
-    with contextlib.suppress(AdaptorError, TooLarge):
-        # Read a script, and load OpenSSL: patterns are compiled and tables made with their first use.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        given = SBATCH.table.leading(["--time=1", "--output=%j"])[0]
-        SmallJob(b"#!/bin/sh\n", "warm", given, [], Rules(), dependencies(given)).tasks({}, b"")
+    _warm()
     path = inside(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
     listener = _listening(path)
     gc.collect()
@@ -92,32 +94,89 @@ def _listening(path: str) -> socket.socket:
     os.umask(0o177)
     listener.bind(path)
     listener.listen(_WAITING)
-    listener.settimeout(_LOOK)
     return listener
+
+
+def _warm() -> None:
+    """Read a script, and load OpenSSL: patterns, tables and copies of pages are made with their first use."""
+    with contextlib.suppress(AdaptorError, TooLarge):
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        given = SBATCH.table.leading(["--time=1", "--output=%j"])[0]
+        SmallJob(b"#!/bin/sh\n", "warm", given, [], Rules(), dependencies(given)).tasks({}, b"")
 
 
 def _serve(listener: socket.socket, path: str, lock: int) -> None:
     own, source, last = _identity(path), _identity(__file__), time.monotonic()
-    while _identity(path) == own and time.monotonic() - last < IDLE:
+    lives = os.pipe()  # children that wait see its end
+    directory: Path | None = None
+    waiting = _next_child(listener, lock, lives, directory)
+    while _identity(path) == own and _identity(__file__) == source and time.monotonic() - last < IDLE:
         # Forget children that have ended.
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-        try:
-            connection, _ = listener.accept()
-        except TimeoutError:
-            continue
-        with connection:
-            if _identity(__file__) != source:
-                return
-            if not _ours(connection):
-                continue
+        if waiting is None:  # no process more: callers do it alone
+            _turn_away(listener)
+        elif select.select([waiting], [], [], _LOOK)[0]:
             last = time.monotonic()
-            with contextlib.suppress(OSError):  # no process more: the caller does it alone
-                if os.fork() == 0:
-                    listener.close()
-                    os.close(lock)  # it is this process's, not that of children that wait
-                    _answer(connection)
+            os.read(waiting, 1)
+            directory = _directory_of(waiting) or directory
+        else:
+            continue
+        waiting = _next_child(listener, lock, lives, directory)
+
+
+def _next_child(
+    listener: socket.socket, lock: int, lives: tuple[int, int], directory: Path | None
+) -> int | None:
+    """Fork a child that answers one caller. None: no process more.
+
+    The descriptor can be read when the child has a caller: a byte, then the caller's state directory.
+    `directory`: that of the caller before.
+    """
+    taken = os.pipe()
+    try:
+        child = os.fork()
+    except OSError:
+        os.close(taken[0])
+        os.close(taken[1])
+        return None
+    if child:
+        os.close(taken[1])
+        return taken[0]
+    try:
+        os.close(lives[1])
+        _warm()
+        if directory is not None:
+            prepare(directory)
+        source, connection = _identity(__file__), _accepted(listener, lives[0])
+        os.write(taken[1], b"\0")
+        listener.close()
+        os.close(lock)  # it is the process's, not that of children that wait
+        if connection is not None and _identity(__file__) == source and _ours(connection):
+            _answer(connection, taken[1])
+    finally:
+        os._exit(1)
+
+
+def _directory_of(taken: int) -> Path | None:
+    """None: the child had none, or its caller is slow to say what it wants."""
+    with open(taken, "rb", buffering=0) as pipe:  # closes it
+        name = pipe.read(_LONGEST) if select.select([pipe], [], [], _MOMENT)[0] else b""
+    return Path(os.fsdecode(name)) if name else None
+
+
+def _accepted(listener: socket.socket, lives: int) -> socket.socket | None:
+    """The connection of the next caller; None: the process has ended."""
+    ready, _, _ = select.select([listener.fileno(), lives], [], [])
+    return None if lives in ready else listener.accept()[0]
+
+
+def _turn_away(listener: socket.socket) -> None:
+    """Close the connections of those who call within a second."""
+    until = time.monotonic() + 1.0
+    while (left := until - time.monotonic()) > 0 and select.select([listener], [], [], left)[0]:
+        listener.accept()[0].close()
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -140,8 +199,8 @@ def _ours(connection: socket.socket) -> bool:
     return same and (user, group) == (os.getuid(), os.getgid())
 
 
-def _answer(connection: socket.socket) -> None:
-    """Answer a command in the child, which ends with it."""
+def _answer(connection: socket.socket, taken: int) -> None:
+    """Answer a command in the child, which ends with it. `taken`: see `_next_child`."""
     try:
         words = _received(connection)
         connection.sendall(TAKEN)
@@ -149,6 +208,9 @@ def _answer(connection: socket.socket) -> None:
         threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
         folder, umask, count, *rest = words
         _become_caller(folder, int(umask), rest[2 + int(count) :])
+        with contextlib.suppress(AdaptorError, OSError):
+            os.write(taken, os.fsencode(state_directory()))
+        os.close(taken)
         name, *arguments = rest[1 : 2 + int(count)]
         try:
             _send(connection, EXIT, str(run(name, arguments, Path(rest[0]))))
@@ -180,8 +242,10 @@ def _received(connection: socket.socket) -> list[str]:
 def _become_caller(folder: str, umask: int, variables: list[str]) -> None:
     os.chdir(folder)
     os.umask(umask)
-    os.environ.clear()
-    os.environ.update(variable.partition("=")[::2] for variable in variables)
+    wanted = dict(variable.partition("=")[::2] for variable in variables)
+    for name in os.environ.keys() - wanted.keys():
+        del os.environ[name]
+    os.environ.update(wanted.items() - os.environ.items())  # few: most callers have the same
     time.tzset()
     sys.stdin, sys.stdout, sys.stderr = (
         open(number, mode, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115

@@ -12,10 +12,17 @@ import _socket
 import os
 import sys
 
-if __name__ == "__main__":  # without site-packages
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(__file__))))  # noqa: PTH120
-
-from adaptor.shims.real import RealCommand, in_task, leave_path, pass_on, real_is_meant, tell, with_own_array
+from adaptor.shims.real import (
+    PASSED,
+    RealCommand,
+    in_task,
+    leave_path,
+    pass_on,
+    real_is_meant,
+    tell,
+    under_itself,
+    with_own_array,
+)
 
 TAKEN, EXIT, REAL = b"t", b"e", b"r"
 """The answer: the first as soon as the work may have an effect, then one of the others with its words."""
@@ -83,6 +90,12 @@ def main() -> None:
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     folder, name, *arguments = sys.argv[1:]
+    if PASSED in os.environ and (caller := under_itself(os.environ)):
+        tell(
+            f"{name}: {caller}, which PATH has for the scheduler's command, calls the shims in {folder}:"
+            f" write `ADAPTOR_SHIMS=off` before that call, or put the folder of the real {name} before it"
+        )
+        sys.exit(1)
     arguments = with_own_array(os.environ, arguments)
     leave_path()
     try:
@@ -97,7 +110,3 @@ def main() -> None:
 
     words = module_command(sys.executable, "adaptor.shims", folder, name, *arguments)
     os.execv(sys.executable, words)  # noqa: S606 (no shell is wanted)
-
-
-if __name__ == "__main__":
-    main()

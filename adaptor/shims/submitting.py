@@ -18,6 +18,7 @@ from adaptor.shims.open_bags import submitted
 from adaptor.shims.real import RULES, pass_on, tell
 from adaptor.shims.rules import DependencyError, Rules, TooLarge, dependencies
 from adaptor.shims.small_jobs import SmallJob
+from adaptor.shims.waiting import wait_for_real
 
 _WRAP = "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{}\n"
 _ABOUT = ("--help", "--usage", "--version", "-V", "-h")  # questions about the real command
@@ -61,7 +62,9 @@ def _numbers_of(
     """
     awaited = dependencies(given)
     try:
-        return submitted(SmallJob(data, name, given, arguments, _rules(folder), awaited))
+        small = SmallJob(data, name, given, arguments, _rules(folder), awaited)
+        wait_for_real(awaited.ok_there, awaited.any_there)
+        return submitted(small)
     except TooLarge as error:
         if awaited.ok or awaited.any:
             problem = f"{error}; and the scheduler does not know the jobs for which it waits"

@@ -1,12 +1,16 @@
-"""Programs of users of the clients of `lab.campaign.shim_clients`: small jobs of a second each.
+"""Programs of users of the clients of `lab.campaign.shim_clients`: small jobs of some seconds each.
 
+Where a limit on submitted jobs refuses one, a program tries again, or keeps to the limit, as its users do.
 Each leaves a file `NUMBER.done` for each job whose result it has seen.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import NamedTuple
+
+from lab.campaign import nextflow_calls
 
 
 class Foreign(NamedTuple):
@@ -16,27 +20,42 @@ class Foreign(NamedTuple):
     """Installed name of the package; empty: none."""
     file: str
     text: str
-    """`JOBS` stands for their number, `LIMIT` for minutes of a job that keeps its workers."""
+    """`JOBS` stands for their number, `SECONDS` for the runtime of each, `LIMIT` for minutes of a job that
+    keeps its workers, `AT_ONCE` for the jobs in the system."""
     words: tuple[str, ...]
     """`PYTHON`: one that has the package."""
 
-    def write(self, folder: Path, jobs: int, python: str, limit: int) -> list[str]:
+    def write(
+        self,
+        folder: Path,
+        jobs: int,
+        python: str,
+        *,
+        minutes: int = 30,
+        seconds: float = 1,
+        at_once: int | None = None,
+    ) -> list[str]:
         """Put the program into the folder; its command line."""
-        text = self.text.replace("JOBS", str(jobs)).replace("LIMIT", str(limit))
+        values = {"JOBS": jobs, "SECONDS": seconds, "LIMIT": minutes, "AT_ONCE": at_once or jobs}
+        text = self.text
+        for name, value in values.items():
+            text = re.sub(rf"\b{name}\b", f"{value:g}", text)
         (folder / self.file).write_text(text)
-        known = {"PYTHON": python, "JOBS": str(jobs)}
+        known = {"PYTHON": python, **{name: f"{value:g}" for name, value in values.items()}}
         return [known.get(word, word) for word in self.words]
 
 
 LOOP = """
 for i in $(seq JOBS); do
-    sbatch --parsable --time=5 --output=/dev/null --wrap "sleep 1; touch $i.done" >> ids || exit 1
+    until sbatch --parsable --time=5 --output=/dev/null --wrap "sleep SECONDS; touch $i.done" >> ids; do
+        sleep 5
+    done
 done
 while [ -n "$(squeue --noheader --jobs=$(paste -sd, ids) 2> /dev/null)" ]; do sleep 1; done
 """
 ONE_AFTER_ANOTHER = """
 for i in $(seq JOBS); do
-    sbatch --wait --time=5 --output=/dev/null --wrap "sleep 1; touch $i.done" || exit 1
+    sbatch --wait --time=5 --output=/dev/null --wrap "sleep SECONDS; touch $i.done" || exit 1
 done
 """
 SUBMITIT = """
@@ -44,8 +63,15 @@ import sys, time
 import submitit
 
 def work(number):
-    time.sleep(1)
+    time.sleep(SECONDS)
     return 2 * number
+
+def submitted(number):
+    while True:
+        try:
+            return executor.submit(work, number)
+        except submitit.core.utils.FailedJobError:  # sbatch has refused it
+            time.sleep(5)
 
 executor = submitit.SlurmExecutor(folder="log", max_num_timeout=1)
 executor.update_parameters(time=5, job_name="work", comment="a comment", cpus_per_task=1)
@@ -64,12 +90,12 @@ rule all:
 rule first:
     output: "{n}.half.done"
     resources: runtime=5, mem_mb=100
-    shell: "sleep 1; touch {output}"
+    shell: "sleep SECONDS; touch {output}"
 rule second:
     input: "{n}.half.done"
     output: "{n,[0-9]+}.done"
     resources: runtime=5, mem_mb=100
-    shell: "sleep 1; touch {output}"
+    shell: "sleep SECONDS; touch {output}"
 """
 QTOOLKIT = """
 import time
@@ -83,7 +109,7 @@ manager = QueueManager(SlurmIO(), LocalHost())
 options = QResources(nodes=1, processes_per_node=1, time_limit=300, job_name="work")
 jobs = []
 for number in range(JOBS):
-    told = manager.submit(f"sleep 1; touch {number}.ran", options=options, create_submit_dir=True,
+    told = manager.submit(f"sleep SECONDS; touch {number}.ran", options=options, create_submit_dir=True,
                           work_dir=str(Path(f"run-{number}").absolute()))
     assert told.job_id, told
     jobs.append(told.job_id)
@@ -110,7 +136,7 @@ class Sums(WorkChain):
 
     def submit_all(self):
         options = {"resources": {"num_machines": 1, "num_mpiprocs_per_machine": 1}, "withmpi": False,
-                   "max_wallclock_seconds": 300, "prepend_text": "sleep 1"}
+                   "max_wallclock_seconds": 300, "prepend_text": "sleep SECONDS"}
         for number in range(JOBS):
             self.to_context(**{f"sum{number}": self.submit(
                 CalculationFactory("core.arithmetic.add"), code=load_code("bash@here"), x=Int(number),
@@ -143,7 +169,7 @@ from dask_jobqueue import SLURMCluster
 from distributed import Client
 
 def work(number):
-    time.sleep(1)
+    time.sleep(SECONDS)
     return 2 * number
 
 with SLURMCluster(cores=1, memory="1GB", walltime="00:LIMIT:00", interface="lo",
@@ -164,7 +190,7 @@ from parsl.providers import SlurmProvider
 @parsl.python_app
 def work(number):
     import time
-    time.sleep(1)
+    time.sleep(SECONDS)
     return 2 * number
 
 if __name__ == "__main__":
@@ -183,7 +209,7 @@ CLIENTS = {
     "submitit submit": Foreign(
         "submitit",
         "program.py",
-        SUBMITIT.format(submit="[executor.submit(work, number) for number in range(JOBS)]"),
+        SUBMITIT.format(submit="[submitted(number) for number in range(JOBS)]"),
         ("PYTHON", "program.py"),
     ),
     "submitit map_array": Foreign(
@@ -197,7 +223,13 @@ CLIENTS = {
         "Snakefile",
         SNAKEMAKE,
         ("PYTHON", "-m", "snakemake", "--executor", "slurm", "--slurm-no-account", "--slurm-status-command",
-         "squeue", "--latency-wait", "30", "--jobs", "JOBS"),
+         "squeue", "--latency-wait", "30", "--jobs", "AT_ONCE"),
+    ),
+    "nextflow, its calls": Foreign(
+        "",
+        "nextflow_calls.py",
+        Path(nextflow_calls.__file__).read_text(),
+        ("PYTHON", "nextflow_calls.py", "JOBS", "SECONDS", "AT_ONCE"),
     ),
     "qtoolkit": Foreign("qtoolkit", "program.py", QTOOLKIT, ("PYTHON", "program.py")),
     "aiida": Foreign(

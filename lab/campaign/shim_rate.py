@@ -105,7 +105,7 @@ def main() -> None:
         cluster.run(["sbatch", "--time=60", "-N4", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 3600"])
         lab = Lab(Path(root))
         lab.configure(SITE)
-        lab.run("shims", lab.root / "bin")
+        lab.run("shims", lab.root / "bin", "--always")
         real = {**lab.environment, "ADAPTOR_CONFIG": str(lab.config)}
         shims = {**real, "PATH": f"{lab.root / 'bin'}:{os.environ['PATH']}"}
         sides = [Side("Slurm", real, lab.work, cluster.root), Side("shims", shims, lab.work, lab.root)]

@@ -36,7 +36,7 @@ class Shell:
         self.log = lab.root / "real.log"
         self.log.touch()
         lab.configure("sites: {here: {backend: local, processors: 2, initial_tr: 5m, idle_timeout: 1s}}")
-        lab.run("shims", lab.root / "bin")
+        lab.run("shims", lab.root / "bin", "--always")
         real = lab.root / "real"
         real.mkdir()
         for name in ("sbatch", "squeue", "scancel", "sacct", "scontrol"):

@@ -25,11 +25,11 @@ JOBS = 12
 )
 def test_small_jobs_of_a_client_take_few_jobs(slurm: ThrowawaySlurm, lab: Lab, client: str) -> None:
     lab.configure(SITE)
-    lab.run("shims", lab.root / "bin")
+    lab.run("shims", lab.root / "bin", "--always")
     path = f"{lab.root / 'bin'}:{os.environ['PATH']}"
     environment = {**lab.environment, "PATH": path, "ADAPTOR_CONFIG": str(lab.config)}
     before = slurm.last_job()
-    done = run_text(CLIENTS[client].write(lab.work, JOBS, sys.executable, 30), cwd=lab.work, env=environment)
+    done = run_text(CLIENTS[client].write(lab.work, JOBS, sys.executable), cwd=lab.work, env=environment)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{lab.log()}"
     assert len(list(lab.work.glob("*.done"))) == JOBS
     assert slurm.last_job() - before < JOBS

@@ -30,6 +30,7 @@ def test_ids_of_scancel_stand_between_its_options() -> None:
         (["-j", "7"], False, True),
         (["-j", "469762049"], True, False),
         (["-p", "batch"], False, True),
+        (["-p", "batch", "-u", "me"], True, True),
         (["-M", "all", "--name=x"], True, True),
         (["-M", "other"], False, True),
     ],

@@ -63,6 +63,12 @@ def test_dependencies_of_ours() -> None:
     assert dependencies([]) == dependencies(given("-d", ""))
 
 
+def test_jobs_of_the_scheduler_beside_ours() -> None:
+    found = dependencies(given("-d", f"afterok:{OURS}:7,afterany:8_1:{OURS}"))
+    assert (found.ok_there, found.any_there) == (["7"], ["8_1"])
+    assert [job.number for job in [*found.ok, *found.any]] == [OURS, OURS]
+
+
 @pytest.mark.parametrize(
     "text", ["afterok:7", "afternotok:7,afterok:8", "afterok:7?afterok:8", "expand:7", "x"]
 )
@@ -73,7 +79,12 @@ def test_jobs_that_wait_for_the_schedulers_go_there(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [f"afterok:{OURS}:7", f"afternotok:{OURS}", f"afterok:{OURS}?afterok:{OURS + 1}", f"after:{OURS}+5"],
+    [
+        f"afterok:{OURS},afternotok:7",
+        f"afternotok:{OURS}",
+        f"afterok:{OURS}?afterok:{OURS + 1}",
+        f"after:{OURS}+5",
+    ],
 )
 def test_nobody_can_follow_these(text: str) -> None:
     with pytest.raises(DependencyError):

@@ -25,9 +25,12 @@ def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+def given_options(*words: str) -> list[GivenOption]:
+    return SBATCH.table.leading(["-t", "5", *words])[0]
+
+
 def small(*words: str, body: bytes = BODY, awaited: Dependencies | None = None) -> SmallJob:
-    given: list[GivenOption] = SBATCH.table.leading(["-t", "5", *words])[0]
-    return SmallJob(body, "job.sh", given, ["a"], Rules(), awaited or Dependencies())
+    return SmallJob(body, "job.sh", given_options(*words), ["a"], Rules(), awaited or Dependencies())
 
 
 def own(job: SmallJob, body: bytes = b"") -> list[OwnScript]:

@@ -121,6 +121,7 @@ class Executor(RemoteExecutor):
         self._told: dict[int, str] = {}  # by bag, what was logged of requests that fail
         self._ended: dict[TaskPlace, TaskEvent] = {}  # of jobs whose end is not reported yet
         self._lock = threading.Lock()
+        self._of_group: int | None = None
 
     # --- jobs that are ready -------------------------------------------------------------------
 
@@ -149,6 +150,17 @@ class Executor(RemoteExecutor):
         for job, number in zip(jobs, numbers, strict=True):
             info = SubmittedJobInfo(job, external_jobid=f"{bag}/{number}", aux={"place": (bag, number)})
             self.report_job_submission(info)
+
+    def get_job_args(self, job: JobExecutorInterface) -> str:
+        """For the Snakemake on the node: the jobs of a group share the processors of its task."""
+        self._of_group = max(1, job.threads) if job.is_group() else None
+        return str(super().get_job_args(job))
+
+    @property
+    def cores(self) -> int | str:
+        """What `get_job_args` says of the last job; Snakemake asks for it there."""
+        usual: int | str = super().cores
+        return self._of_group or usual
 
     def _bag(self, key: BagKey) -> int:
         """The open bag of such jobs, which is opened with the first of them.
