@@ -28,7 +28,7 @@ AGAIN = 10.0
 SETTLED = 5.0
 """Seconds after its submission until a job counts as one that waits: Slurm starts jobs some seconds later."""
 SHARE = 0.5
-"""Of the jobs that the scheduler allows in the system: what may be passed on at once."""
+"""Share of the jobs that the scheduler allows in the system which may be passed on at once."""
 _OWN = ("squeue", "--me", "--noheader", "--array", "--format=%T|%V|%C|%l")
 
 
@@ -40,7 +40,7 @@ class Free(msgspec.Struct, frozen=True):
 
 
 class Look(msgspec.Struct, frozen=True):
-    """What a look at the queue left for jobs of one size, without those that were passed on since."""
+    """Free slots for jobs of one size at a look at the queue, less the jobs that were passed on since."""
 
     time: float
     observed: float  # when the daemon read the queue
@@ -138,7 +138,7 @@ def look_of(
 
 
 def _own_jobs() -> list[OwnJob] | None:
-    """None: squeue does not answer."""
+    """The user's jobs in the scheduler's queue; None: squeue does not answer."""
     from backends.slurm.questions import asking_environment
 
     text, code = asked(_OWN[0], _OWN[1:], asking_environment(os.environ))
@@ -146,7 +146,7 @@ def _own_jobs() -> list[OwnJob] | None:
 
 
 def own_jobs(text: str) -> list[OwnJob]:
-    """Of the answer of squeue; times are epoch seconds. Pure."""
+    """Jobs of an answer of squeue; times are epoch seconds. Pure."""
     found = []
     for line in text.splitlines():
         state, submitted, processors, limit = line.split("|")

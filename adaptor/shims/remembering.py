@@ -21,7 +21,7 @@ def folder(name: str = "") -> Path:
 
 
 def remembered(path: Path, kind: type[T]) -> T | None:
-    """None: nothing, or another version wrote it."""
+    """Content of a file; None: it is not there, or another version wrote it."""
     try:
         return msgspec.msgpack.decode(path.read_bytes(), type=kind)
     except (OSError, msgspec.MsgspecError):

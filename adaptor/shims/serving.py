@@ -160,7 +160,7 @@ def _next_child(
 
 
 def _directory_of(taken: int) -> Path | None:
-    """None: the child had none, or its caller is slow to say what it wants."""
+    """State directory of the caller; None: the caller has none, or is slow to say what it wants."""
     with open(taken, "rb", buffering=0) as pipe:  # closes it
         name = pipe.read(_LONGEST) if select.select([pipe], [], [], _MOMENT)[0] else b""
     return Path(os.fsdecode(name)) if name else None

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from adaptor.defaults import FIRST_JOB
 from lab.campaign.shim_clients import SITE
 from lab.campaign.shim_programs import CLIENTS
 from tests.clusters.slurm import ThrowawaySlurm
@@ -40,3 +41,20 @@ def test_small_jobs_of_a_client_take_few_jobs(slurm: ThrowawaySlurm, lab: Lab, c
         check=True,
     )
     assert int(large.stdout) < 100_000_000
+
+
+def test_a_job_that_would_start_now_goes_to_slurm_and_one_that_would_wait_becomes_a_task(
+    slurm: ThrowawaySlurm, lab: Lab
+) -> None:
+    lab.configure(SITE)
+    lab.run("shims", lab.root / "bin")
+    path = f"{lab.root / 'bin'}:{os.environ['PATH']}"
+    environment = {**lab.environment, "PATH": path, "ADAPTOR_CONFIG": str(lab.config)}
+
+    def submitted(*words: str) -> int:
+        command = ["sbatch", "--parsable", "--output=/dev/null", *words, "--wrap", "sleep 600"]
+        return int(run_text(command, cwd=lab.work, env=environment, check=True).stdout)
+
+    assert submitted("--time=5") < FIRST_JOB
+    slurm.occupy(slurm.options.nodes, 5)  # waits for the end of the first, and is not to be delayed
+    assert submitted("--time=6") >= FIRST_JOB
