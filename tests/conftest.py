@@ -1,4 +1,4 @@
-"""What all tests share: the real schedulers, and no deadline for hypothesis on a busy machine."""
+"""Fixtures of all tests: the real schedulers, and no deadline for hypothesis on a busy machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONG = (
     "tests/security/",
     "tests/experiments/",
 )
-"""What begins before all else, in this order."""
+"""Tests that begin before all else, in this order."""
 
 pytest_plugins = ["tests.clusters.fixtures"]
 
@@ -40,7 +40,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _turn(item: pytest.Item) -> int:
-    """Those that wait for real schedulers first, then long files: in the end nobody waits for the last."""
+    """Turn of a test: those that wait for real schedulers first, then long files, so that the end is not a
+    wait for one."""
     for turn, folder in enumerate(LONG):
         if item.nodeid.startswith(folder):
             return turn

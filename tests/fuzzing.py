@@ -24,7 +24,7 @@ from adaptor.errors import AdaptorError
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 SECONDS = 5.0
-"""Of this process's own time, which one example may take; real ones take thousandths of it."""
+"""Seconds of this process's own time that one example may take; real ones take thousandths of it."""
 
 NASTY = (
     *("", " ", "\0", "\n", "\n\n", "\r", "\t", "\f", "\x0b", "\x1c", "\x85", "\u2028", "\x1b[2J", "\ufeff"),

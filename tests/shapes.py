@@ -1,4 +1,4 @@
-"""How messages look on their way, from their types: what two versions must have in common."""
+"""Shapes of messages on their way, from their types: two versions must have them in common."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ name, a type as text, and whether it must be there."""
 
 
 def shapes(types: Iterable[Any]) -> Shapes:
-    """Of these types, and of all that are in them."""
+    """Shapes of these types, and of all that are in them."""
     found: Shapes = {}
     for info in inspect.multi_type_info(types):
         _text(info, found)
@@ -91,11 +91,11 @@ def misfits(before: Shapes, now: Shapes) -> list[str]:
 
 
 def api_types() -> list[Any]:
-    """Of all questions and answers."""
+    """Types of all questions and answers."""
     kinds = [kind for kind in api.Question.__subclasses__() if kind.__module__.startswith("adaptor.")]
     return [*kinds, *(kind.answer_type() for kind in kinds), api.Failure]
 
 
 def worker_types() -> list[Any]:
-    """Of what workers and the daemon say to each other."""
+    """Types of the messages between workers and the daemon."""
     return [*FromWorker.__args__, *ToWorker.__args__]  # type: ignore[attr-defined]

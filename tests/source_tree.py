@@ -59,14 +59,14 @@ def read_tree(root: Path = ROOT, packages: Iterable[str] = PACKAGES) -> Tree:
 
 
 def ours(module: Module, tree: Tree, types: bool = True) -> set[str]:
-    """What a module imports of the tree; without `types` only what it needs when it runs."""
+    """Modules of the tree that a module imports; without `types` only those that it needs when it runs."""
     return {
         arrow.target for arrow in module.imports if arrow.target in tree and (types or not arrow.only_types)
     }
 
 
 def reached(start: str, arrows: Mapping[str, set[str]]) -> set[str]:
-    """What can be reached from a module; the module itself only by a circle."""
+    """Modules that can be reached from a module; the module itself only by a circle."""
     found: set[str] = set()
     waiting = list(arrows[start])
     while waiting:

@@ -69,7 +69,7 @@ READING: list[api.Question[Any]] = [
     api.GetEvents({2: 1}, most=1),
     api.GetEvents({98: 0}),
 ]
-"""What the journal answers alone."""
+"""Questions that the journal answers alone."""
 
 LIVE: list[api.Question[Any]] = [
     api.GetSites(),

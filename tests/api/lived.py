@@ -63,7 +63,7 @@ UPKEEP = UpkeepView(
 
 
 RECORDED_OUTPUTS = "/tmp/adaptor-fixture"  # a name, not a place
-"""Where the tasks of the lived journal wrote what they printed."""
+"""Folder of the outputs of the lived journal's tasks."""
 _PRINTED = {"adaptor-1": ("one", "two", "three"), "adaptor-2": ("good",)}
 
 
@@ -118,7 +118,7 @@ class Running:
         """No site steps here."""
 
     def stop(self, *, pilots: bool) -> None:
-        """It goes on."""
+        """Does nothing: the daemon goes on."""
 
     async def reload(self) -> api.Reloading:
         return api.Reloading("/etc/sites.yaml", "d", ["new"], [], ["here"], [])
@@ -167,7 +167,7 @@ def connected(patch: pytest.MonkeyPatch, running: Running) -> Iterator[None]:
 
 
 def answered(ask: Callable[[], object]) -> Any:
-    """What an answer, or its failure, is recorded as."""
+    """The record of an answer, or of its failure."""
     try:
         return rounded(msgspec.to_builtins(ask()))
     except AdaptorError as error:

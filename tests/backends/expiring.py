@@ -13,7 +13,7 @@ _Outcome = TypeVar("_Outcome")
 
 
 def expired(run: Callable[[int], _Outcome], begun: Callable[[_Outcome], bool], first: int = 1) -> _Outcome:
-    """What `run`, given a limit, returns when what the limit ended had `begun`.
+    """Outcome of `run`, given a limit, if what the limit ended had `begun`.
 
     The limit is `first` seconds, and longer ones only on a machine too busy to begin anything in that time.
     """

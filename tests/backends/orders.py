@@ -47,7 +47,7 @@ def own(backend: Backend, *ids: str) -> list[OwnJob]:
 
 
 def script(template: Path, command: Sequence[str], **own: str) -> str:
-    """Of a pilot of six processors; `fixtures` has it as it was read and found good."""
+    """Script of a pilot of six processors; `fixtures` has it as it was read and found good."""
     return render(
         template,
         processors=6,

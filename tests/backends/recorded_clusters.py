@@ -1,4 +1,4 @@
-"""What every backend makes of all recorded answers: states of queues, nodes, limits, findings, descriptions.
+"""Results of every backend for all recorded answers: states of queues, nodes, limits, findings, descriptions.
 
 `python -m tests.backends.recorded_clusters` writes `fixtures/golden/observed.json` anew.
 """
@@ -180,7 +180,7 @@ def _jobs(*recordings: str) -> str:
 
 
 def answers(scene: Scene) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Of each site of a scene, what its backend answers to each question; errors as their text."""
+    """Answers of each site's backend in a scene to each question; errors as their text."""
     with mock.patch.object(time, "time", return_value=scene.now):
         for name, keys in scene.sites.items():
             site = SiteConfig(backend=scene.backend, **keys)
@@ -222,7 +222,7 @@ def _submitted(backend: Backend, machine: Recorded, size: str) -> str:
 
 
 def _described(scene: Scene) -> str:
-    """Of the cluster here: its commands are answered as recorded."""
+    """Description of the cluster here: its commands are answered as recorded."""
     machine: Machine = Recorded(scene.says)
 
     def run(self: Commands, program: str, *words: str) -> CommandAnswer:
@@ -253,7 +253,7 @@ def key_of(value: Any) -> str:
 
 
 def record() -> Golden:
-    """What is to be seen now."""
+    """Present results."""
     golden = Golden({}, {})
     for scene in scenes():
         for case, found in answers(scene):

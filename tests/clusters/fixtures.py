@@ -34,7 +34,7 @@ def mixed_slurm_cluster() -> Iterator[ThrowawaySlurm]:
 def mixed_slurm(
     mixed_slurm_cluster: ThrowawaySlurm, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ThrowawaySlurm]:
-    """That cluster with an empty queue and all nodes in service, found by $SLURM_CONF."""
+    """The mixed cluster with an empty queue and all nodes in service, found by $SLURM_CONF."""
     yield from _at_hand(mixed_slurm_cluster, monkeypatch)
 
 

@@ -44,10 +44,10 @@ def unavailable() -> str:
 
 
 class ThrowawayGridEngine(OnNetwork):
-    """See `Throwaway`.
+    """A throwaway cluster of Grid Engine.
 
     Raises:
-        ClusterError: it did not come up.
+        ClusterError: the cluster did not come up.
     """
 
     LOGS = ("*.out", "qmaster/messages", "execd/*/messages")
@@ -59,7 +59,7 @@ class ThrowawayGridEngine(OnNetwork):
 
     @property
     def env(self) -> dict[str, str]:
-        """What a client of this cluster needs in its environment."""
+        """Variables of a client of this cluster."""
         return {
             "SGE_ROOT": str(self.root),
             "SGE_CELL": "default",

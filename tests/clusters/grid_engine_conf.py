@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 INSTALLED = Path("/opt/gridengine")
-"""Where `install-gridengine` unpacks Debian's packages: a folder of their own, since their commands have the
-names of those of PBS."""
+"""Folder in which `install-gridengine` unpacks Debian's packages: a folder of their own, since their commands
+have the names of those of PBS."""
 BINARIES = INSTALLED / "usr/lib/gridengine"
 SHARE = INSTALLED / "usr/share/gridengine"
 ARCH = "lx-amd64"
-"""What Grid Engine calls this kind of machine."""
+"""Grid Engine's name for this kind of machine."""
 PES = {"smp": "$pe_slots", "mpi": "$fill_up"}
 """Parallel environments and their rules of allocation."""
 
@@ -31,12 +31,12 @@ _NONE = (
     ),
     "calendar",
 )
-"""What a queue does not have."""
+"""Settings that a queue does not have."""
 
 
 @dataclass(frozen=True)
 class GridOptions:
-    """What a throwaway Grid Engine looks like."""
+    """Options of a throwaway Grid Engine."""
 
     nodes: int = 4
     slots: int = 4
@@ -45,7 +45,7 @@ class GridOptions:
 
 
 def bootstrap(root: Path) -> str:
-    """What the daemons and commands read first."""
+    """File that the daemons and commands read first."""
     return (
         "admin_user none\ndefault_domain none\nignore_fqdn false\nspooling_method classic\n"
         f"spooling_lib libspoolc\nspooling_params {root}/default/common;{root}/qmaster\n"

@@ -46,10 +46,10 @@ def unavailable() -> str:
 
 
 class ThrowawayOpenPbs(OnNetwork):
-    """See `Throwaway`.
+    """A throwaway cluster of OpenPBS.
 
     Raises:
-        ClusterError: it did not come up.
+        ClusterError: the cluster did not come up.
     """
 
     LOGS = ("*.out", "*/*_logs/*")
@@ -66,7 +66,7 @@ class ThrowawayOpenPbs(OnNetwork):
 
     @property
     def env(self) -> dict[str, str]:
-        """What a client of this cluster needs in its environment."""
+        """Variables of a client of this cluster."""
         return {"PBS_CONF_FILE": str(self.conf), "PATH": f"{EXEC}/bin:{os.environ.get('PATH', SEARCH_PATH)}"}
 
     def _come_up(self) -> None:
@@ -167,7 +167,7 @@ class ThrowawayOpenPbs(OnNetwork):
             self._until(lambda: not self._nodes_have_hook(name), f"the nodes keep the hook {name}")
 
     def start_mom(self, node: str) -> None:
-        """It takes up the jobs that still run."""
+        """Start the mom of a node, which takes up the jobs that still run."""
         self._spawn(node, node, ["pbs_mom", "-N", "-p"], self.root / f"{node}.conf")
 
     def stop_mom(self, node: str) -> None:
@@ -209,7 +209,7 @@ class ThrowawayOpenPbs(OnNetwork):
         )
 
     def _remove_cgroups(self) -> None:
-        """Those that pbs_cgroups has made, in which nothing runs any more."""
+        """Remove the cgroups that pbs_cgroups has made, in which nothing runs any more."""
         for controller in self.options.cgroups:
             for made in Path("/sys/fs/cgroup", controller).glob(f"{self.network.head}.*"):
                 for folder, _, _ in os.walk(made, topdown=False):
@@ -245,7 +245,7 @@ class ThrowawayOpenPbs(OnNetwork):
         return [each for each in self.network.processes(self.network.head) if "pbs_server" in each.name()]
 
     def _set_scheduler(self, config: Path, text: str) -> None:
-        """It reads its file again when it is told to."""
+        """Write the scheduler's file, and have it read again."""
         config.write_text(text)
         for each in self.network.processes(self.network.head):
             if each.name() == "pbs_sched":

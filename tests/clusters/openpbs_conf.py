@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 EXEC = Path("/opt/pbs")
-"""Where OpenPBS is installed."""
+"""Folder of the installed OpenPBS."""
 DATABASE_USER = "postgres"
 QUEUES = {
     "workq": "Priority=150",
@@ -20,14 +20,14 @@ QUEUES = {
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """What a throwaway OpenPBS looks like."""
+    """Options of a throwaway OpenPBS."""
 
     nodes: int = 4
     cpus: int = 4
     memory: int = 4
     """GB of a node."""
     gpus: int = 0
-    """Of a node, as a resource that PBS only counts; more than 0: its type is `gpu_type=a100`."""
+    """GPUs of a node, as a resource that PBS only counts; more than 0: its type is `gpu_type=a100`."""
     split: tuple[int, ...] = ()
     """The nodes (from 1) of which each is two vnodes with half of it each, as with one per socket."""
     preempt_order: str = "D"
@@ -112,7 +112,7 @@ def cgroups_config(controllers: Sequence[str], prefix: str) -> str:
 
 
 def settings(options: ClusterOptions, nodes: Sequence[str]) -> str:
-    """What qmgr is told."""
+    """Commands for qmgr."""
     lines = [
         "set server managers = root@*",
         "set server acl_roots = root@*",

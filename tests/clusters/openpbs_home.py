@@ -1,4 +1,4 @@
-"""What the PBS of a node of a throwaway cluster finds in its home."""
+"""Files in the home of the PBS of a node of a throwaway cluster."""
 
 from __future__ import annotations
 

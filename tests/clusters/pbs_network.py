@@ -98,7 +98,7 @@ class Network:
 
     @property
     def address(self) -> str:
-        """That of this machine."""
+        """Address of this machine."""
         return self._address(254)
 
     @property
@@ -160,7 +160,7 @@ def _free_number() -> tuple[int, IO[str]]:
 
 @contextlib.contextmanager
 def _hosts_lines() -> Iterator[list[str]]:
-    """Those of /etc/hosts, to be changed; written in place, for containers mount that file."""
+    """Lines of /etc/hosts, to be changed; written in place, as containers mount that file."""
     with (_LOCKS / "hosts").open("a", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         before = _HOSTS.read_text(encoding="utf-8").splitlines()

@@ -74,7 +74,7 @@ def step_processes(homes: Iterable[Path]) -> list[psutil.Process]:
 
 
 def job_processes(conf: Path) -> list[psutil.Process]:
-    """What the jobs of the cluster with this slurm.conf have started, detached processes included."""
+    """Processes that the jobs of the cluster with this slurm.conf have started, detached ones included."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):

@@ -38,7 +38,7 @@ class ReleaseError(RuntimeError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the tests came to on one release."""
+    """Outcome of the tests on one release."""
 
     passed: int
     skipped: int
@@ -91,7 +91,7 @@ def run(tool: Path, suite: str, arguments: Sequence[str]) -> Outcome:
 
 
 def _said(tool: Path, suite: str, script: str) -> str:
-    """What a script prints on a release, without what the tool itself says before."""
+    """Output of a script on a release, without what the tool itself prints before."""
     command = [str(tool), suite, ".", "bash", "-c", f"echo '{_BEGIN}'; {script}"]
     said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     return said.partition(f"{_BEGIN}\n")[2]

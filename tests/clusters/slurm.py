@@ -41,10 +41,11 @@ def available() -> str | None:
 
 
 class ThrowawaySlurm(Throwaway):
-    """See `Throwaway`. Run by root it runs jobs of any user; run by another user it runs those of that user.
+    """A throwaway cluster of Slurm. Run by root it runs jobs of any user; run by another user it runs those
+    of that user.
 
     Raises:
-        ClusterError: it did not come up within `patience` seconds.
+        ClusterError: the cluster did not come up within `patience` seconds.
     """
 
     LOGS = ("*.log", "*.out")
@@ -60,7 +61,7 @@ class ThrowawaySlurm(Throwaway):
 
     @property
     def env(self) -> dict[str, str]:
-        """What a client of this cluster needs in its environment."""
+        """Variables of a client of this cluster."""
         return {"SLURM_CONF": str(self.conf)}
 
     def _come_up(self) -> None:

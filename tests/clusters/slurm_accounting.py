@@ -67,7 +67,7 @@ def write_slurmdbd_conf(root: Path, port: int) -> None:
 
 
 def slurm_conf_lines(root: Path, port: int) -> dict[str, str | int]:
-    """What slurm.conf says of it."""
+    """Lines of slurm.conf for accounting."""
     return {
         "AccountingStorageType": "accounting_storage/slurmdbd",
         "AccountingStorageHost": "127.0.0.1",

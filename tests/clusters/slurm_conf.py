@@ -25,7 +25,7 @@ DEFAULT_PARTITIONS = (
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """What a throwaway cluster looks like."""
+    """Options of a throwaway cluster."""
 
     nodes: int = 4
     cpus: int = 4
@@ -39,7 +39,8 @@ class ClusterOptions:
     """Seconds for which slurmctld remembers an ended job."""
     kill_wait: int = 5
     task_plugin: str = "task/none"
-    """What binds steps; with `task/affinity` a node may claim no more processors than this machine has."""
+    """Plugin that binds steps; with `task/affinity` a node may claim no more processors than this machine
+    has."""
     extra: tuple[str, ...] = ()
     """Lines for the end of slurm.conf."""
     node_settings: dict[str, str] = field(default_factory=dict)

@@ -50,7 +50,7 @@ break_connection() {
 """
 """A function for bash: kills the process that serves the connection of its shell."""
 _SERVING = frozenset({"sshd", "sshd-session"})
-"""What serves a connection: a fork of the listener; since OpenSSH 9.8 a program of its own."""
+"""Programs that serve a connection: a fork of the listener; since OpenSSH 9.8 a program of its own."""
 
 
 class SshdError(RuntimeError):

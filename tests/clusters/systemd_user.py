@@ -15,7 +15,7 @@ from tests.living import run_text
 
 _SYSTEMD = Path("/lib/systemd/systemd")
 _CGROUPS = (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
-"""Where the second version of cgroups is: on a machine that has the first one too, and on others."""
+"""Folders of the second version of cgroups: on a machine that has the first one too, and on others."""
 _SETUP = """
 set -e
 mount --make-rprivate /
@@ -85,7 +85,7 @@ class SystemdUser:
         return {**kept, **self.environment}
 
     def start(self) -> None:
-        """As at boot, or at login: the units that are enabled start."""
+        """Start as at boot, or at login: the units that are enabled start."""
         with (self._home / "systemd.log").open("ab") as log:
             self._manager = subprocess.Popen(
                 self.command([str(_SYSTEMD), "--user", "--log-target=console"]),

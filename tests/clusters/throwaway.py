@@ -1,4 +1,4 @@
-"""What throwaway clusters have in common: daemons of their own in a temporary folder, gone in the end."""
+"""Common parts of throwaway clusters: daemons of their own in a temporary folder, gone in the end."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ ANSWERS = [(program, name) for program, named in WRONG.items() for name in named
 
 
 class WrongAnswers:
-    """They answer rightly until told otherwise."""
+    """Commands that answer rightly until they get another order."""
 
     def __init__(self, folder: Path) -> None:
         """`folder` is made."""
@@ -59,7 +59,7 @@ class WrongAnswers:
         self._fault(program).unlink(missing_ok=True)
 
     def looks(self, program: str, name: str = "") -> int:
-        """How often it was asked for the user's own jobs, and answered so; empty: rightly."""
+        """Number of questions for the user's own jobs that got this answer; empty: the right one."""
         return self._log(program).read_text().splitlines().count(name)
 
     def _fault(self, program: str) -> Path:

@@ -1,4 +1,4 @@
-"""What the crafting tests draw: small sites with whole seconds, so that a reference can count them."""
+"""Strategies of the crafting tests: small sites with whole seconds, so that a reference can count them."""
 
 from __future__ import annotations
 

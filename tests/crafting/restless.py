@@ -9,7 +9,7 @@ from adaptor.model import PilotState
 
 
 def restless(view: PlanningView, part: SitePart | None = None, every: int = 3) -> list[Decision]:
-    """What the heuristic decides; beside it, of `every` queued pilots one is withdrawn."""
+    """Decisions of the heuristic; in addition, of `every` queued pilots one is withdrawn."""
     planned = plan(view, part)
     going = {each.pilot for each in planned if isinstance(each, Withdraw)}
     turn = int(view.now) // 15

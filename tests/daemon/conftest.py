@@ -33,7 +33,7 @@ def site(tmp_path: Path) -> Iterator[FakeSite]:
 
 @pytest.fixture
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    """As its clients meet it."""
+    """The daemon as its clients meet it."""
     daemon = Daemon(tmp_path / "state")
     yield daemon
     daemon.core.journal.close()

@@ -51,16 +51,16 @@ class FakeBackend:
         self.running: tuple[RunningJob, ...] = ()
         self.pending: tuple[PendingJob, ...] = ()
         self.limits: dict[str, float] = {}
-        """Of running jobs, seconds."""
+        """Time limits of running jobs, seconds."""
         self.unknown: tuple[str, ...] = ()
         self.allowed = Allowed()
         self.ended: list[EndedJob] = []
-        """What its records show."""
+        """Jobs in its records."""
         self.ended_problem: Exception | None = None
         self.ended_waits: threading.Event | None = None
         """Set when its records may be read."""
         self.most: Ceilings | None = None
-        """What it says that a request may have."""
+        """Most that a request may have."""
         self.silent: SchedulerError | None = None
         """Raised instead of any answer."""
         self.on_submit: SchedulerError | None = None
@@ -123,7 +123,7 @@ class FakeBackend:
             raise self.on_reshape
 
     def asks_for(self, tag: str, request: Request) -> None:
-        """What it says of a job's request from now on."""
+        """Report another request for a job from now on."""
         asked = {"processors": request.p, "limit": float(request.tr)}
         self.reports[tag] = msgspec.structs.replace(self.reports[tag], **asked)
 
@@ -145,7 +145,7 @@ class FakeBackend:
         return self.most
 
     def say(self, tag: str, state: JobState, never: str = "", nodes: tuple[str, ...] = ()) -> None:
-        """What it reports of a job from now on."""
+        """Report another state of a job from now on."""
         start = None if state in (JobState.QUEUED, JobState.CANCELLED) else time.time() - 5
         end = time.time() if state.ended else None
         id = f"job-{tag.rpartition('.')[2]}"
@@ -234,6 +234,6 @@ def submit_bag(core: Core, tasks: int, budget: int | None = None, **options: Any
 
 
 def told(journal: Journal, kind: str, site: str = "%") -> list[str]:
-    """What was decided, in words."""
+    """Decisions in words."""
     select = "SELECT text FROM decision WHERE kind = ? AND site LIKE ? ORDER BY id"
     return [text for (text,) in journal.connection.execute(select, (kind, site))]

@@ -21,7 +21,7 @@ _TYPED = (
     ("adaptor watch", 2),
     ("adaptor report", 5),
 )
-"""What is typed, and for how many seconds its end is shown."""
+"""Commands that are typed, and the seconds for which their ends are shown."""
 
 
 def _script() -> str:

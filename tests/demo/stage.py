@@ -1,4 +1,4 @@
-"""What pictures and recordings are taken of: a daemon on a real Slurm whose nodes others use."""
+"""Stage of pictures and recordings: a daemon on a real Slurm whose nodes others use."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.clusters.slurm_conf import ClusterOptions
 
 class Stage(msgspec.Struct, frozen=True):
     folder: Path
-    """Where commands run, with the bags and the configuration."""
+    """Folder in which commands run, with the bags and the configuration."""
     environment: dict[str, str]
 
     def run(self, *command: str) -> str:
-        """What the command prints. Raises CalledProcessError."""
+        """Output of the command. Raises CalledProcessError."""
         done = subprocess.run(
             command,
             cwd=self.folder,

@@ -68,11 +68,11 @@ class DonatedNodes:
         self.notes = folder / "notes"
         self.agents = self.reopened()
         self.interpreter = [sys.executable, "-I"]
-        """Of prologs and epilogs."""
+        """Interpreter of prologs and epilogs."""
         self._orders = 0
 
     def reopened(self) -> Agents:
-        """What a daemon has that was started anew."""
+        """The agents of a daemon that was started again."""
         return Agents(self.site, self.donation, self.notes, sys.executable)
 
     @property
@@ -117,14 +117,14 @@ class DonatedNodes:
         return int(self.record(node)["keeper"]["pid"])
 
     def worker(self, node: str = "n1") -> psutil.Process:
-        """When it has come to its `sleep`."""
+        """The worker, once it has come to its `sleep`."""
         return worker_of(self.keeper(node))
 
     def record(self, node: str = "n1") -> dict[str, Any]:
         return dict(json.loads((self.own / f"use@{node}").read_text()))
 
     def reclaim(self, node: str = "n1", *options: str, **settings: Any) -> subprocess.CompletedProcess[str]:
-        """As a prolog does it; it must succeed whatever happens."""
+        """Reclaim a node as a prolog does; that must succeed in any case."""
         done = subprocess.run(
             self.reclaim_words(node, *options), timeout=2 * DEADLINE, **{**_TEXT, **settings}
         )

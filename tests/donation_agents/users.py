@@ -23,7 +23,8 @@ from tests.donation_agents.donated_nodes import DonatedNodes, worker_of
 from tests.living import PATIENCE, hold, is_alive, until
 
 USER = 100_000 + 2 * (os.getpid() % 100_000)
-"""Of these tests alone: others may run beside them, and some of them kill all that this user runs."""
+"""User id of these tests alone: others may run at the same time, and some of them kill all that this user
+runs."""
 OTHER = USER + 1
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be several users")
 QUIET = "while :; do sleep 1000; done"

@@ -54,7 +54,7 @@ def sites(named: dict[str, dict[str, Any]], **others: Any) -> str:
 
 
 def keys_of(backend: str, limits: Limits | None = None, /, **keys: Any) -> dict[str, Any]:
-    """Of one site; where it has a scheduler, that is asked every two seconds."""
+    """Keys of one site; a scheduler is asked every two seconds."""
     usual: dict[str, Any] = {} if backend == "local" else {"poll_interval": 2}
     if backend == "slurm":
         usual["partition"] = "batch"
@@ -123,7 +123,7 @@ class Lab:
         )
 
     def ask(self, *arguments: str | Path) -> Any:
-        """What a command prints with `--json`."""
+        """Output of a command with `--json`."""
         if arguments[0] not in READING:
             return json.loads(self.run(*arguments, "--json").stdout)
         told = CliRunner().invoke(program, self._words(*arguments, "--json"), env=self.environment)

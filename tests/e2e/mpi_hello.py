@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def node() -> str:
-    """Of the process that started this one: MPI hands the variables of the first node on."""
+    """Name of the node of the process that started this one: MPI hands the variables of the first node on."""
     variables = Path(f"/proc/{os.getppid()}/environ").read_bytes().split(b"\0")
     return next(
         each.partition(b"=")[2].decode() for each in variables if each.startswith(b"SLURMD_NODENAME=")

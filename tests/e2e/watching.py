@@ -1,4 +1,4 @@
-"""What the scheduler showed while something ran: the limits must hold at every instant."""
+"""Watch of the queue while something runs: the limits must hold at every instant."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Seen(msgspec.Struct):
 
 
 class QueueWatch(Watch):
-    """Of the adaptor's own jobs."""
+    """Watch of the adaptor's own jobs."""
 
     def __init__(self, cluster: ThrowawaySlurm) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What tests of commands have in common."""
+"""Common parts of the tests of commands."""
 
 from __future__ import annotations
 

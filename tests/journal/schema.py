@@ -49,12 +49,12 @@ PACKED: list[Any] = [
     Grant,
     KeptSizes,
 ]
-"""What columns hold as msgpack."""
+"""Types that columns hold as msgpack."""
 _RELEASE = re.compile(r"^## \[(\d+\.\d+\.\d+)\]", re.MULTILINE)
 
 
 def digest(schema: str) -> str:
-    """Of what SQLite makes of it: comments do not count."""
+    """Digest of the schema as SQLite reads it: comments do not count."""
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(schema)
         made = [

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class ToolFailed(Exception):
-    """What the agent reads of it."""
+    """An error as the agent reads it."""
 
 
 class Agent:

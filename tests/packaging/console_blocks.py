@@ -12,7 +12,7 @@ _BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 class Command:
     line: str
     shown: tuple[str, ...]
-    """What the page says that it prints."""
+    """Output that the page shows."""
 
 
 def console_blocks(text: str) -> list[list[Command]]:

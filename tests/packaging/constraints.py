@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 
 FILE = Path(__file__).parents[2] / "constraints.txt"
 EXTRAS = ("compiled", "dask", "demo", "executor", "gpu", "mcp", "notify", "web")
-"""Those that users install; the tools of developers are left out."""
+"""Extras that users install; the tools of developers are left out."""
 HEAD = """\
 # Versions with which the tests have passed: pip install -c constraints.txt request_adaptor-*.whl
 # Written by `python -m tests.packaging.constraints`.

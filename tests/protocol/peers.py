@@ -19,7 +19,7 @@ from adaptor.protocol.channel import Channel, ChannelError, Party
 LARGEST = 2**30
 MINUTE = 60.0
 RECORD = b"\x16\x03\x01"
-"""How a TLS handshake begins."""
+"""Begin of a TLS handshake."""
 
 
 def client_hello(version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> bytes:
@@ -135,7 +135,7 @@ class FrameServer:
         return bool(self._messages)
 
     def receive(self) -> tuple[bytes, bytes]:
-        """Who says what; there is a message."""
+        """The next message, with its sender; there is one."""
         return self._messages.popleft()
 
     def send(self, name: bytes, data: bytes) -> None:

@@ -36,7 +36,7 @@ class Player:
         self.deadline = deadline
         self.queued: list[AttemptKey] = []
         self.among: dict[AttemptKey, int] = {}
-        """Of queued leases: they start while fewer attempts of their bag run."""
+        """Number of running attempts of their bag below which queued leases start."""
         self.running: dict[AttemptKey, float] = {}
         self.unacknowledged: dict[AttemptKey, Result] = {}
         self.told_to_leave = False

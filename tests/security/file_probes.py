@@ -1,4 +1,4 @@
-"""What a neighbour tries with files: the state directory, the spool, and names that he can foresee."""
+"""Attacks of another user by files: the state directory, the spool, and names that he can foresee."""
 
 from __future__ import annotations
 
@@ -229,7 +229,8 @@ def modes(world: World) -> None:
 
 
 def _below_private(path: Path) -> bool:
-    """What the tasks' own umask made in a folder that nobody else can enter is no finding."""
+    """Whether a folder that no other user can enter lies above: what the tasks' own umask made there is no
+    finding."""
     return any(
         stat.S_IMODE(above.stat().st_mode) & 0o077 == 0 for above in path.parents if above.name.isdigit()
     )

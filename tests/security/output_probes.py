@@ -1,4 +1,4 @@
-"""What a neighbour plants where the victim's tasks will write, in a folder where both may write."""
+"""Attacks of another user where the victim's tasks will write, in a folder where both may write."""
 
 from __future__ import annotations
 

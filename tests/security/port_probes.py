@@ -1,4 +1,4 @@
-"""What a neighbour tries at the ports: he can reach them, and has no key."""
+"""Attacks of another user at the ports: he can reach them, and has no key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a neighbour tries, and what must hold: each probe is a function that asserts it."""
+"""Attacks of another user, and what must hold: each probe is a function that asserts it."""
 
 from __future__ import annotations
 

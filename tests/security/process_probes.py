@@ -1,4 +1,4 @@
-"""What a neighbour tries with processes: /proc, signals, and folders that he makes before they are needed."""
+"""Attacks of another user by processes: /proc, signals, and folders that he makes before they are needed."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def signals(world: World) -> None:
     "it is left alone",
 )
 def claimed_marker(world: World) -> None:
-    """What the daemon ends at a restart is ended as the victim, who may not signal others anyway."""
+    """Check that a restart of the daemon ends processes as the victim, who may not signal others anyway."""
     markers = set()
     for process in world.processes():
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -68,7 +68,7 @@ class World:
         return read_access(self.state / name)
 
     def ask(self, question: api.Question[A], patience: float = 30.0) -> A | None:
-        """As the command line does; None: no answer in time."""
+        """Ask as the command line does; None: no answer in time."""
         connection = DaemonConnection(self.state)
         try:
             return connection.ask(question, patience)
@@ -122,7 +122,7 @@ class World:
 
 
 def as_mallory(act: Callable[[], _Value]) -> _Value:
-    """What the neighbour gets by doing this, in a process of his own; what he runs into is raised here."""
+    """Result of doing this as the other user, in a process of his own; his errors are raised here."""
     "host".encode("idna")  # he may not read Python's own modules either, so what he needs is loaded first
     reading, writing = os.pipe()
     child = os.fork()

@@ -142,7 +142,7 @@ class NaiveCluster:
         self._take(job, start, 1)
 
     def _take(self, job: int, since: int, sign: int) -> None:
-        """What it holds from then on, or give it back (-1)."""
+        """Take from then on what a job holds, or give it back (-1)."""
         self.room[since : self.planned[job] + self.jobs[job][1]] -= sign * self.on[job]
         assert self.room.min() >= 0
 

@@ -16,7 +16,7 @@ GIB = 2**30
 
 @st.composite
 def machines(draw: st.DrawFn) -> Machine:
-    """Of at least as many processors as the largest job of `traces`."""
+    """Machines with at least as many processors as the largest job of `traces`."""
     by_memory = draw(st.booleans())
     sizes = draw(st.lists(st.integers(1, 5), min_size=2, max_size=5).filter(lambda n: sum(n) >= PROCESSORS))
     nodes = tuple(

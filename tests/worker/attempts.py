@@ -14,7 +14,7 @@ KEY = AttemptKey(1, 1, 1)
 
 
 def turn(tasks: WorkerTasks, now: float | None = None) -> None:
-    """What a worker does at a time (now: at present), without starting any more."""
+    """One turn of a worker at a time (now: at present), without starting any more."""
     now = time.monotonic() if now is None else now
     tasks.tend(now)
     tasks.timers.run(now)

@@ -148,7 +148,7 @@ class Harness:
         self.workers: list[subprocess.Popen[bytes]] = []
 
     def environment(self, **variables: object) -> dict[str, str]:
-        """Of a worker; `variables` go over those of a usual backend (None: not set)."""
+        """Environment of a worker; `variables` go over those of a usual backend (None: not set)."""
         values: dict[str, object] = {
             **os.environ,
             "ADAPTOR_ACCESS": self.daemon.access,
@@ -205,7 +205,7 @@ class Harness:
         return worker.returncode
 
     def log(self) -> str:
-        """What a worker on n1 that was started has said."""
+        """Log of a started worker on n1."""
         return (self.pilot / "worker-n1.log").read_text()
 
     def is_alone(self) -> bool:

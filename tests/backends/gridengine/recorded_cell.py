@@ -18,7 +18,7 @@ from tests.backends.answering import answer_of
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "gridengine"
 NOW = 1795643489.0
-"""When `2-busy` was recorded."""
+"""Epoch seconds at which `2-busy` was recorded."""
 GIB = 2**30
 
 
@@ -69,13 +69,13 @@ def _recorded_answer(program: str, words: Sequence[str]) -> str:
 
 
 def cell(**changes: Any) -> Cell:
-    """As it was configured, with changes."""
+    """The cell as it was configured, with changes."""
     known = Master(SiteConfig(backend="gridengine"), RecordedCell()).cell()
     return Cell(**{**{name: getattr(known, name) for name in known.__struct_fields__}, **changes})
 
 
 def seen(qstat: str = "2-busy-qstat.xml", *, reservations: bool = False, **changes: Any) -> GridSeen:
-    """What was there to be seen. `changes`: of the cell."""
+    """The recorded look. `changes`: of the cell."""
     text = recorded(qstat)
     return GridSeen(
         now=NOW,

@@ -38,7 +38,7 @@ class LocalSite:
         self._orders = 0
 
     def reopened(self, kill_wait: float = KILL_WAIT) -> LocalBackend:
-        """What a daemon has that was started anew."""
+        """The backend of a daemon that was started again."""
         return LocalBackend(self.config, self.state, kill_wait=kill_wait)
 
     def order(self, command: str, p: int = 1, tr: int = 60, tag: str | None = None) -> PilotOrder:

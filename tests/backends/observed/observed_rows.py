@@ -23,7 +23,7 @@ def node(name: str, held: int | Amounts = 0, **given: object) -> SiteNode:
 
 
 def site(nodes: Iterable[SiteNode], **given: object) -> SiteNodes:
-    """Of a queue `batch`, whose nodes the jobs of `express` use too."""
+    """Nodes of a queue `batch`, which the jobs of `express` use too."""
     listed = {node.name: node for node in nodes}
     machines: dict[str, Amounts] = {}
     for row in listed.values():

@@ -15,11 +15,11 @@ from tests.backends.answering import answer_of
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "openpbs"
 SITUATIONS = ("01-idle", "02-busy", "06-down")
-"""Of which everything was recorded in every form."""
+"""Situations of which everything was recorded in every form."""
 
 
 def recorded(name: str) -> str:
-    """As our commands read it: what is not UTF-8 is replaced."""
+    """Text of a recording as our commands read it: bytes that are not UTF-8 are replaced."""
     return (FIXTURES / f"{name}.txt").read_bytes().decode(errors="replace")
 
 
@@ -43,7 +43,7 @@ def job_record(recording: str, id: str | None = None) -> PbsRecord:
 
 
 def recorded_nodes() -> dict[str, str]:
-    """What `pbsnodes -a -v` prints, by recording."""
+    """Output of `pbsnodes -a -v`, by recording."""
     found = msgspec.json.decode((FIXTURES / "nodes.json").read_bytes())
     return {name: long_text(nodes) for name, nodes in found.items()}
 

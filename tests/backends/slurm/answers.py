@@ -12,23 +12,23 @@ from tests.backends.answering import answer_of
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
 RELEASES = sorted(folder.name for folder in FIXTURES.iterdir() if folder.name[:1].isdigit())
-"""Those of which answers are recorded, each of the same scene (`tests.backends.slurm.record`)."""
+"""Releases with recorded answers, each of the same scene (`tests.backends.slurm.record`)."""
 MARK = "<|>"
 """Stands in texts where a question has a mark that no job knows."""
 
 
 def squeue_line(values: Mapping[str, str], mark: str = MARK) -> str:
-    """As squeue prints a job; fields that are not given are not available."""
+    """Line of squeue for a job; fields that are not given are not available."""
     plain = "".join(f"{values.get(field, 'N/A')}|" for field in (*OF_ONE_JOB, *OF_ITS_KIND))
     return plain + "".join(f"{values.get(field, '(null)')}{mark}" for field in FREE_TEXTS) + "\n"
 
 
 HEADER = squeue_line({field: field.upper() for field in (*OF_ONE_JOB, *OF_ITS_KIND, *FREE_TEXTS)})
-"""What squeue prints before all jobs, and where there are none."""
+"""Header that squeue prints before all jobs, and if there are none."""
 
 
 def recorded(release: str, above: Path = FIXTURES) -> Callable[[str], str]:
-    """What a release answered to a question of this name."""
+    """Recorded answer of a release to a question of this name."""
     return lambda question: (above / release / f"{question}.txt").read_text(encoding="utf-8")
 
 

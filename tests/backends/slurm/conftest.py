@@ -21,7 +21,7 @@ def recorded() -> Callable[[str], str]:
 
 @pytest.fixture(params=RELEASES)
 def answered(request: pytest.FixtureRequest) -> Callable[[str], str]:
-    """What a release answered to a question of this name."""
+    """Recorded answer of a release to a question of this name."""
     return recorded_of(request.param)
 
 

@@ -183,7 +183,7 @@ def cleaned(text: str, cluster: ThrowawaySlurm, now: float) -> str:
 
 
 def _told(text: str) -> str:
-    """Of `scontrol show config`, what has a value, and no folder."""
+    """Settings in `scontrol show config` that have a value and name no folder."""
     kept = [line for line in text.splitlines() if "= (null)" not in line and "/cluster" not in line]
     return "".join(f"{line}\n" for line in kept if "=" in line)
 

@@ -20,16 +20,16 @@ FILE = Path(__file__).parents[3] / "fixtures" / "scripts" / "public.txt"
 ONE = {"hpc": SiteConfig(backend="slurm", partition="batch")}
 TWO = {**ONE, "other": SiteConfig(backend="slurm", partition="short")}
 KINDS = ("unchanged", "remark", "site", "ignore", "refused")
-"""What becomes of a script: it runs, or runs and a remark says what it does not get, or asks for `--site`, or
-for `--ignore`, or has to be changed."""
+"""Fates of a script: it runs, or runs and a remark names what it does not get, or asks for `--site`, or for
+`--ignore`, or has to be changed."""
 
 
 class PublicScript(msgspec.Struct, frozen=True):
     repository: str
     found: str
-    """How: `drawn`, or what it may do otherwise than under sbatch."""
+    """Way in which it was found: `drawn`, or what it may do otherwise than under sbatch."""
     kind: str
-    """Of KINDS, where one site is configured."""
+    """Kind among KINDS, if one site is configured."""
     text: str
 
 
@@ -43,7 +43,7 @@ def public_scripts() -> list[PublicScript]:
 
 
 def kind_of(text: str, sites: dict[str, SiteConfig], chosen: Sequence[str] = ()) -> str:
-    """Of KINDS."""
+    """Kind of a script among KINDS."""
     submission = Submission(
         folder="/here", user="ada", host="login1", home="/home/ada", environment={"PATH": "/bin"},
         sites=sites, options={"sites": tuple(chosen)} if chosen else {},

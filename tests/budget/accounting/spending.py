@@ -23,7 +23,7 @@ _CALENDARS = (Calendar("day", "Europe/Lisbon"), Calendar("week"), Calendar("mont
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """What a simulated bag showed."""
+    """Findings on a simulated bag."""
 
     violations: int
     """Instants at which used + reserved was above a budget, and rebuilt ledgers that differed."""
@@ -123,7 +123,7 @@ class Spending:
 
 
 def above_budget(entries: Sequence[Entry], now: float) -> int:
-    """How many budgets are exceeded, recounted from the entries alone, without the ledger's own sums."""
+    """Number of exceeded budgets, recounted from the entries alone, without the ledger's own sums."""
     latest = max([now, *(entry.at for entry in entries)])
     site_of = {entry.pilot: entry.site for entry in entries if isinstance(entry, Reserved)}
     reserved: dict[int, dict[int, int]] = {}

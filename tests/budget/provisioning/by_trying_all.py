@@ -76,7 +76,7 @@ def _sum(one, other):
 
 
 def _undominated(states, enough=math.inf):
-    """Those of which none does as much for less."""
+    """States none of which is beaten by one that does as much for less."""
     kept, least = [], math.inf
     for done, cost in sorted(
         ((min(done, enough), cost) for done, cost in states), key=lambda s: (-s[0], s[1])

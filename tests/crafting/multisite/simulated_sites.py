@@ -33,7 +33,7 @@ class Pilot:
     crafted: CraftedRequest
     submitted: int
     planned: float
-    """When the site's queue will start it."""
+    """Time at which the site's queue will start it."""
     started: int | None = None
     ends_of_tasks: list[float] = field(default_factory=list)
 
@@ -49,7 +49,7 @@ class Site:
     max_proc: int = 16
     max_tr: int = 3600
     delay: int = 0
-    """How much later than planned its requests start."""
+    """Seconds by which its requests start later than planned."""
     dead_from: float = float("inf")
     heuristic: str = "adaptive"
     pilots: list[Pilot] = field(default_factory=list)

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 
 SECRET = f"s3cret-{secrets.token_hex(8)}"
-"""Of this process alone: tests beside it may write theirs where all can see it."""
+"""Secret of this process alone: other tests may write theirs where all can see it."""
 
 
 class Web:
@@ -20,7 +20,7 @@ class Web:
     def __init__(self) -> None:
         self.got: list[dict[str, Any]] = []
         self.argvs: list[str] = []
-        """Of all processes of this user's, while a message came in."""
+        """Arguments of all processes of this user, while a message came in."""
         self.refuse = 0
         """Requests that are refused from now on."""
         web = self

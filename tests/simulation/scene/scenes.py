@@ -42,14 +42,14 @@ from backends.base import ChangeRefused, PilotOrder
 from tests.simulation.trace_strategies import jobs_from
 
 LocalJobs = list[tuple[int, int, int, int]]
-"""Of the local users: submission, processors, limit and run time."""
+"""Jobs of the local users: submission, processors, limit and run time."""
 
 
 class SceneBag(msgspec.Struct, frozen=True, kw_only=True):
     spec: BagSpec
     tasks: int
     seconds: int
-    """Of the shortest task; others take up to 6 s more."""
+    """Seconds of the shortest task; others take up to 6 s more."""
     budget: int | None = None
     """Millionths of a credit."""
     slower: dict[str, int] = {}
@@ -68,7 +68,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """By name of a site: its partitions with their limits and nodes."""
     slot_margin: int = 0
     shrink_margin: int | None = None
-    """See `SiteRules`, of all sites."""
+    """Margin of `SiteRules`, of all sites."""
     pending: int = 2
     """Requests that may wait or run at each site."""
     widest: int | None = None
@@ -169,7 +169,7 @@ def of_two_partitions() -> Scene:
 
 
 class Played(msgspec.Struct):
-    """What came of a scene."""
+    """Outcome of a scene."""
 
     decided: list[Decided]
     ends: list[tuple[int, int, str, float]]
@@ -178,7 +178,7 @@ class Played(msgspec.Struct):
     """By bag, millionths of a credit."""
 
     def kept_submissions(self) -> list[float]:
-        """When requests were sent that were not withdrawn; pilots are numbered as their requests come."""
+        """Times of requests that were sent and not withdrawn; pilots are numbered as their requests come."""
         sent = [each.at for each in self.decided if isinstance(each.action, SubmitRequest)]
         withdrawn = {each.action.pilot for each in self.decided if isinstance(each.action, Withdraw)}
         return [at for pilot, at in enumerate(sent, 1) if pilot not in withdrawn]
@@ -225,7 +225,7 @@ def run_daemon(scene: Scene, directory: Path) -> Played:
 
 
 def _foreseeing_what_it_must(*given: Any, **_: Any) -> Snapshot:
-    """As the simulation does, whose bags nobody looks at."""
+    """Snapshot as the simulation takes it: no user looks at its bags."""
     return take_snapshot(*given)
 
 

@@ -33,7 +33,7 @@ class BothTasks:
         self._donates = terms.donation is not None
 
     def __getattr__(self, name: str) -> object:
-        """What else a step asks of a broker is told to both."""
+        """Calls to both: the other questions of a step to a broker."""
         if name in SHOWN or not callable(getattr(Broker, name, None)):
             return getattr(self._kernel, name)
         return partial(self._tell, name)
