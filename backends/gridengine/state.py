@@ -181,7 +181,7 @@ def _wanting(row: JobRow, job: GridJob, seen: GridSeen, site: SiteNodes) -> JobR
 
 
 def ceilings(cell: Cell, queue: GridQueue, nodes: SiteNodes) -> Ceilings:
-    """Largest request that the site may make."""
+    """Bounds on the number and the size of the site's requests."""
     name, total = f"queue {queue.name}", sum(machine.processors for machine in nodes.machines)
     widest = max((_reach(pe, nodes) for pe in pes_of(cell, queue)), default=1)
     slots = Bound(total, f"all slots of {name}"), Bound(widest, f"parallel environments of {name}")

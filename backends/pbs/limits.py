@@ -16,8 +16,8 @@ from backends.pbs.state.nodes import execution_queues
 
 
 def ceilings(terms: PbsTerms) -> Ceilings:
-    """Largest request that the site may make; for a routing queue, the largest that any of its queues
-    takes."""
+    """Bounds on the number and the size of the site's requests; for a routing queue, those of the roomiest of
+    its queues."""
     site, server = terms.site, terms.server
     queue = roomiest(site.queue, terms.queues)
     size = site.usual_size

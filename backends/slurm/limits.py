@@ -20,7 +20,7 @@ from backends.slurm.rows import Partition, find_partition
 
 
 def ceilings(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> Ceilings:
-    """Largest request that the site may make. Raises SchedulerError: Slurm does not know the partition."""
+    """Bounds on the number and the size of the site's requests. Raises SchedulerError: no such partition."""
     partition = terms.partitions.get(nodes.name)
     if partition is None:
         raise SchedulerError(f"Slurm has no partition {nodes.name}")

@@ -26,7 +26,8 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
     willing_to_pay: float = 1.0
     """Multiple of the least cost: with 2 each host may be idle for half of its time (2011, §3.1)."""
     beyond_half: Literal["none", "fill"] = "none"
-    """Hosts beyond half the number of tasks: no new ones (2011, §3.6), or ours, as many as fill the half."""
+    """Rule for hosts beyond half the number of tasks; `none`: no new ones (2011, §3.6); `fill`: ours, as many
+    as fill the half."""
     certainty: float | None = None
     """Confidence of our own estimator, instead of the ratios (`work_bound`); above 0.5 and below 1. None: the
     ratios."""

@@ -260,7 +260,9 @@ async def close(running: RunningDaemon, question: api.Close) -> list[int]:
 
 @answers(api.GetEvents)
 async def wait_for_events(running: RunningDaemon, question: api.GetEvents) -> list[api.BagEvents]:
-    """Events of the bags after those that the client has; waits for the first one unless all bags have ended.
+    """Events of the bags after those that the client has.
+
+    Waits for the first one, at most `wait` seconds, unless all bags have ended.
 
     Raises:
         UsageError: there is no such bag.
