@@ -168,8 +168,8 @@ def replicas(
     The task that is expected to end last comes first, and goes where it ends soonest, if that is sooner than
     where it runs. A first pass makes the copies that are expected to end in the time that is paid. Processors
     that are idle after it get other copies, which may be lucky, unless the expectations are `exact`. A copy
-    is to be stopped when the paid time is over, so it never costs another unit. `allowed` says of a task and a
-    processor whether it may run there at all.
+    is to be stopped when the paid time is over, so it never costs another unit. `allowed` says of a task and
+    a processor whether it may run there at all.
     """
     chosen: list[Replica] = []
     left = sorted(running, key=lambda task: -task.left)
