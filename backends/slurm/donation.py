@@ -1,4 +1,4 @@
-"""Checks whether Slurm has pilots on donated nodes make room for local jobs."""
+"""Donated nodes at Slurm: reports on them, and checks that pilots there make room for local jobs in time."""
 
 from __future__ import annotations
 
