@@ -31,6 +31,7 @@ from adaptor.option_kinds import (
     MOST_FAILS,
     NUMBERS,
     PATH,
+    PATHS,
     PRIORITY,
     SHELL,
     TIME_LIMIT,
@@ -88,6 +89,35 @@ class Interpreter(msgspec.Struct, frozen=True):
     """Folders in which it finds modules (`sys.path`)."""
     initializer: bytes = b""
     """A pickled call (`protocol.messages`) that each of its processes runs first; empty: none."""
+
+
+BUNDLES = "bundles"  # the folder for archives, where the access files of workers are
+
+
+class StagedItem(msgspec.Struct, frozen=True):
+    """A folder or file of a bundle."""
+
+    path: str
+    """Absolute, as its user named it."""
+    name: str
+    """In the bundle, and in the copy on a node."""
+    real: str
+    """Its path without links."""
+    environment: Literal["", "venv", "conda"] = ""
+    """Which Python environment it is; empty: none."""
+
+
+class Bundle(msgspec.Struct, frozen=True):
+    """What a bag stages, in one archive of the state directory (`adaptor.bundles`)."""
+
+    digest: str
+    """SHA-256 of the archive, hexadecimal."""
+    items: tuple[StagedItem, ...]
+    size: int
+    """Bytes of its files."""
+    files: int
+    executable: bool = False
+    """Whether programs or libraries are among its files: these need a disk that is mounted with exec."""
 
 
 class TaskKind(msgspec.Struct, frozen=True):
@@ -296,7 +326,18 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         Literal["each", "packed", "none"],
         Option("files of the output: each task's own, packed into an archive by worker, or none"),
     ] = "each"
+    stage: Annotated[
+        tuple[str, ...],
+        Option(
+            "folders and files, such as .venv, that each node copies to its own disk once",
+            PATHS,
+            default="none",
+            section="Places and times",
+        ),
+    ] = ()
     environment: dict[str, str]
+    bundle: Bundle | None = None
+    """The archive of `stage`, which the client makes."""
     umask: int | None = None
     """File mode mask of its tasks: that of the process that submits it; None: the worker's."""
     script: BatchScript | None = None

@@ -90,6 +90,10 @@ def _path(text: str, _now: float) -> str:
     return plain_text(text)
 
 
+def _paths(text: str, now: float) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_path(path.strip(), now) for path in text.split(",")))
+
+
 def _memory(text: str, _now: float) -> int:
     size = parse_size(text)
     if size <= 0:
@@ -224,6 +228,7 @@ LABELS = Kind("NAME", _labels, several=True)
 LISTENERS = Kind("NAME|@FILE", _listeners, several=True)
 NUMBERS = Kind("N", _numbers, several=True)
 PATH = Kind("DIR", _path)
+PATHS = Kind("PATH", _paths, several=True)
 MEMORY = Kind("SIZE", _memory)  # bytes
 AUTO = "auto"
 MEMORY_OR_AUTO = Kind("SIZE|auto", _memory_or_auto)  # bytes, or the word

@@ -209,7 +209,7 @@ class Client:
             AdaptorError: the daemon could not serve it.
         """
         if isinstance(question, api.Submit):
-            question = cast("api.Question[A]", self._staged(question, timeout))
+            question = cast("api.Question[A]", self._staged(self._with_bundle(question), timeout))
         return self._patiently(partial(self._connection.ask, question, timeout))
 
     def poster(self) -> Callable[[api.Question[Any]], None]:
@@ -243,6 +243,16 @@ class Client:
                 self._was_there = True
                 pause = outage.pause(silence)
             self._closed.wait(pause)
+
+    def _with_bundle(self, question: api.Submit) -> api.Submit:
+        """Pack what a new bag stages. Raises UsageError: it cannot be packed."""
+        spec = question.bag.spec
+        if not spec.stage or spec.bundle is not None:
+            return question
+        from adaptor.bundles.packing import pack
+
+        spec = msgspec.structs.replace(spec, bundle=pack(spec.stage, self.directory, self._say))
+        return msgspec.structs.replace(question, bag=msgspec.structs.replace(question.bag, spec=spec))
 
     def _staged(self, question: api.Submit, timeout: float) -> api.Submit:
         """Send the tasks of a large new bag; the question without them."""

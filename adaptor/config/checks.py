@@ -87,6 +87,10 @@ def _check_site(site: SiteConfig, at: str, fail: Fail) -> None:
             SHELL.parse(site.shell, 0.0)
         except ValueError as error:
             fail(f"{at}.shell", str(error))
+    if site.node_folder is not None and not site.node_folder.startswith(("/", "$")):
+        fail(
+            f"{at}.node_folder", f"{site.node_folder!r} is not an absolute path, and begins with no variable"
+        )
     if "\0" in site.prologue:
         fail(f"{at}.prologue", "a script cannot contain a NUL byte")
     check_environment(site.environment, f"{at}.environment", fail)

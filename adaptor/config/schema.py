@@ -145,7 +145,8 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rare: ClassVar = frozenset({
         "exclude", "nodelist", "gres", "licenses", "environment", "max_submissions",
         "max_withdrawals", "withdraw", "growth_factor", "pad", "idle_timeout", "poll_interval",
-        "read_history", "remember", "shell", "command_timeout", "grace_time", "charging_unit", "overrun",
+        "read_history", "remember", "shell", "node_folder", "command_timeout", "grace_time",
+        "charging_unit", "overrun",
     })  # fmt: skip
     backend: str
     """The batch scheduler: `local`, `slurm`, `pbs`, or one that an installed package adds."""
@@ -175,6 +176,9 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shell: str | None = None
     """Shell for the shell lines of its tasks, with options: `sh`, `zsh`, `bash -l`; None: bash where the node
     has it, else `/bin/sh`."""
+    node_folder: str | None = None
+    """The folder on each node's own disk for what bags stage, for instance `/scratch` or `$SCRATCH`; None: a
+    disk behind `TMPDIR`, `/tmp` or `/var/tmp`."""
     python: str | None = None
     """The interpreter for the workers; None: that of the daemon, which the nodes must then have."""
     ssh: SshConfig | None = None

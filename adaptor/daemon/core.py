@@ -311,5 +311,6 @@ class Core:
                 limit_memory=spec.on_oom is not None,
                 umask=spec.umask,
                 shell=spec.shell or "",
+                bundle=spec.bundle,
             )
         return context

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 import msgspec
@@ -19,6 +19,7 @@ from adaptor.decisions.pilots import Arrival, Pilot
 from adaptor.errors import JournalError
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import (
+    BagRemark,
     FromWorker,
     Goodbye,
     Hello,
@@ -35,7 +36,7 @@ from adaptor.scheduling.broker import NO_TIME, NO_WORK
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
 from adaptor.scheduling.lost_workers import SILENT
 from adaptor.scheduling.workers import Worker
-from adaptor.units import format_duration
+from adaptor.units import format_duration, shortened
 from backends.base import SchedulerError
 
 log = logging.getLogger(__name__)
@@ -56,6 +57,8 @@ _HANGS = (
 _OWN_PAUSE = 10.0
 """Seconds without a look for silent workers, of which there is one each second, after which this daemon did
 not run itself: it was stopped, or could not write its journal."""
+_MOST_REMARKS, _LONGEST_REMARK = 10, 1000
+"""Of one report, and letters of one."""
 _ROUND_TRIPS = 6
 """Round trips of a slow transport that are added to the timeout before a worker counts as lost."""
 
@@ -83,6 +86,7 @@ class WorkerEndpoint:
         self._awake_since = float("-inf")
         self._estimates: dict[tuple[int, str], float] = {}
         """Estimated runtime for which the site was woken last, by bag and site."""
+        self._remarks = set[tuple[int, str]]()  # those of workers that are written
 
     async def hear(self, batch: list[PeerMessage]) -> None:
         """Take in what workers say, write it down, then answer."""
@@ -103,6 +107,7 @@ class WorkerEndpoint:
         if changes.at_rest:
             learners = self._core.broker.state.learners
             self._estimates = {key: known for key, known in self._estimates.items() if key in learners}
+            self._remarks = {known for known in self._remarks if known[0] in self._core.broker.state.bags}
             for site in self._sites.values():
                 site.wake.set()
                 self._core.broker.send_home(site.name)
@@ -190,6 +195,7 @@ class WorkerEndpoint:
                 return (worker, self._greet(worker, message, now))
             case Report():
                 self._core.broker.report(worker, message, now)
+                self._pass_on(worker, message.remarks)
                 if self._core.broker.lacks_time(worker, now):
                     self._core.broker.tell_to_leave(worker, NO_TIME)
                 elif self._core.broker.lacks_work(worker) and self._is_narrow(worker):
@@ -197,6 +203,18 @@ class WorkerEndpoint:
             case Goodbye():
                 self._bid_farewell(worker, message, now)
         return None
+
+    def _pass_on(self, id: str, remarks: Sequence[BagRemark]) -> None:
+        """Keep what a worker says of bags for `adaptor why`; of what several say, the first."""
+        worker = self._core.broker.state.workers.get(id)
+        site = None if worker is None else self._sites.get(worker.site)
+        if site is None:
+            return
+        for remark in remarks[:_MOST_REMARKS]:
+            text = shortened(remark.text) if len(remark.text) > _LONGEST_REMARK else remark.text
+            if remark.bag in self._core.broker.state.bags and (remark.bag, text) not in self._remarks:
+                self._remarks.add((remark.bag, text))
+                site.explain("problem", text, bags=(remark.bag,))
 
     def _is_narrow(self, worker: str) -> bool:
         """Whether another pilot is made as soon as a task waits again: so none idles until `idle_timeout`."""
@@ -231,6 +249,7 @@ class WorkerEndpoint:
             patience=_DONATED_PATIENCE if pilot.node else WORKER_PATIENCE,
             acknowledged=[result.key for result in hello.unacknowledged],
             shell=site.config.shell or "",
+            node_folder=site.config.node_folder or "",
         )
 
     def _bid_farewell(self, id: str, goodbye: Goodbye, now: float) -> None:

@@ -16,7 +16,7 @@ from typing import Annotated
 
 import msgspec
 
-from adaptor.bag_spec import Interpreter
+from adaptor.bag_spec import Bundle, Interpreter
 from adaptor.batch_script import BatchScript
 from adaptor.guard_rails import EarlySignal
 from adaptor.protocol.decoding import decoded
@@ -77,6 +77,7 @@ class BagContext(msgspec.Struct, frozen=True, array_like=True):
     """Whether the worker ends a task that holds more memory than it needs by its size."""
     umask: int | None = None  # of its tasks and of the files of their output; None: the worker's
     shell: str = ""  # the words of the shell that runs its lines; empty: as the site says
+    bundle: Bundle | None = None  # what each node copies to its own disk
 
 
 class Lease(msgspec.Struct, frozen=True, array_like=True):
@@ -160,6 +161,13 @@ class Hello(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     unacknowledged: list[Result] = []
 
 
+class BagRemark(msgspec.Struct, frozen=True, array_like=True):
+    """News on a bag for those who ask `why`."""
+
+    bag: Count
+    text: str
+
+
 class Report(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """News of a worker since its last report; also the heartbeat."""
 
@@ -171,6 +179,7 @@ class Report(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     queued: Count = 0  # leases that are not started yet
     load: list[tuple[AttemptKey, float]] = []
     """Running attempts with their wall seconds so far; in heartbeats only."""
+    remarks: list[BagRemark] = []
 
 
 class Goodbye(msgspec.Struct, frozen=True, tag=True, kw_only=True):
@@ -194,6 +203,8 @@ class Welcome(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     acknowledged: list[AttemptKey] = []
     shell: str = ""
     """The words of the site's shell for the lines of bags that name none; empty: the worker's own choice."""
+    node_folder: str = ""
+    """Where nodes copy what bags stage, with variables of the worker; empty: the worker's own choice."""
 
 
 class Orders(msgspec.Struct, tag=True, kw_only=True):

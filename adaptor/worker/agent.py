@@ -29,6 +29,7 @@ from adaptor.protocol.messages import (
 from adaptor.shortfalls import gave_less
 from adaptor.worker import lifecycle
 from adaptor.worker.binding import Binding
+from adaptor.worker.bundles import NodeBundles
 from adaptor.worker.environment import NodeEnvironment, parse_env0
 from adaptor.worker.given import bounds_of, given, machine_memory
 from adaptor.worker.jobs.as_job import TaskJobs
@@ -76,8 +77,11 @@ class Agent:
         jobs = TaskJobs(settings.scripts, settings.node, environment, settings.access.parent)
         self._timers = Timers()
         processors = self._given.processors
+        bundles = NodeBundles(
+            settings.archives, settings.scripts, environment, settings.node, self._given.memory, self._log.say
+        )
         runner = Runner(
-            node, devices, files, scripts, jobs, processors, self._timers, lambda: slots.free_memory
+            node, devices, files, scripts, jobs, bundles, processors, self._timers, lambda: slots.free_memory
         )
         self._news = select.epoll()
         """Readable with every signal, and when an attempt has answered or may start."""
@@ -251,6 +255,7 @@ class Agent:
             self._terms = message
             self._tasks.grace = min(message.grace_time, LAST_SECONDS)
             self._tasks.runner.shell = message.shell
+            self._tasks.runner.bundles.folder = message.node_folder
             self._greeted = None
             self._leave_timer.set(0.0)
             self._link.heard()

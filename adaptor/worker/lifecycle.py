@@ -162,6 +162,7 @@ class Reporter:
             free_gpus=list(gpus),
             queued=queued,
             load=load,
+            remarks=self._tasks.runner.bundles.take_remarks(),
         )
 
     def _free(self) -> tuple[int, int, tuple[float, ...], int]:

@@ -23,6 +23,8 @@ from adaptor.worker.timers import NEVER, Timers
 
 MOMENT = 1.0
 """Seconds for which the worker waits until a file system that has answered so far has settled the output."""
+LONGEST_STAGING = 1800.0
+"""The same of a bag that stages something: 60 GB from a file server that many nodes read."""
 AHEAD = 16  # attempts at most whose files are opened before they start; each has three descriptors
 _IDLE = 10.0  # seconds without work after which a thread ends; the next work starts another
 
@@ -99,9 +101,19 @@ class _Folder:
 class Openings:
     """`now` is monotonic seconds throughout."""
 
-    def __init__(self, timers: Timers, output_of: Callable[[BagContext], Output] = OutputFolder) -> None:
-        """`output_of`: makes the object that opens the files of a bag."""
+    def __init__(
+        self,
+        timers: Timers,
+        output_of: Callable[[BagContext], Output] = OutputFolder,
+        prepare: Callable[[BagContext], None] = lambda _bag: None,
+    ) -> None:
+        """
+        Args:
+            output_of: makes the object that opens the files of a bag.
+            prepare: in a thread, makes ready what the attempts of a bag share; raises CannotStartError.
+        """
         self._output_of = output_of
+        self._prepare_bag = prepare
         self._folders: dict[tuple[int, str], _Folder] = {}
         self._untidy: set[_Folder] = set()
         self._waiting: dict[AttemptKey, Opening] = {}
@@ -151,7 +163,7 @@ class Openings:
         opening.environment = environment
         if opening.outcome is not None:
             return opening
-        opening.until = now + LONGEST
+        opening.until = now + (LONGEST if held.bag.bundle is None else LONGEST_STAGING)
         self._note_opened()  # the thread wakes the worker only for those that wait already
         if opening.outcome is not None:
             return opening
@@ -220,6 +232,7 @@ class Openings:
             return
         outcome: TaskFiles | Exception
         try:
+            self._prepare_bag(opening.held.bag)
             outcome = output.open(opening.held)
         except Exception as error:
             outcome = error
@@ -248,9 +261,11 @@ class Openings:
             if opening.until <= now and opening.outcome is None:
                 opening.dropped = True
                 folders = dict.fromkeys((opening.held.cwd, opening.held.bag.output))
+                staged = ", or what it stages was not copied" if opening.held.bag.bundle is not None else ""
+                waited = LONGEST_STAGING if staged else LONGEST
                 opening.outcome = CannotStartError(
-                    f"{' or '.join(folders)}: the task's folder or its output folder could not be opened: "
-                    f"the file system has not answered for {LONGEST:.0f} s"
+                    f"{' or '.join(folders)}: the task's folder or its output folder could not be opened"
+                    f"{staged}: the file system has not answered for {waited:.0f} s"
                 )
         waiting = (opening.until for opening in self._waiting.values() if opening.outcome is None)
         self._give_up.set(min(waiting, default=NEVER))

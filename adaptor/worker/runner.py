@@ -16,6 +16,7 @@ from adaptor.processes.identity import Process
 from adaptor.processes.trees import child_pids, send, send_to_descendants, trees_of
 from adaptor.protocol.messages import AttemptKey, Ending, Result
 from adaptor.units import format_duration
+from adaptor.worker.bundles import NodeBundles
 from adaptor.worker.calls.warm_processes import WarmProcesses
 from adaptor.worker.environment import NodeEnvironment, of_lease, of_task, on_several
 from adaptor.worker.execution import Child, execute
@@ -64,12 +65,13 @@ class Runner:
         files: NodeFiles,
         scripts: Scripts,
         jobs: TaskJobs,
+        bundles: NodeBundles,
         processors: int,
         timers: Timers,
         spare_memory: Callable[[], int],
     ) -> None:
         """`spare_memory`: returns the bytes that no attempt here needs by its size."""
-        self._openings = Openings(timers, scripts.output_of)
+        self._openings = Openings(timers, scripts.output_of, bundles.prepare)
         self.warm = WarmProcesses(timers, processors, spare_memory, self._openings.release)
         self._kills = timers.new(self._kill_due)
         self._chores = timers.new(self._do_chores)
@@ -78,6 +80,7 @@ class Runner:
         self._files = files
         self._scripts = scripts
         self._jobs = jobs
+        self.bundles = bundles
         self._meter = MemoryMeter()
         self._oom = OomKills(oom_kill_counter())
         self._gpu_meter = GpuMemoryMeter()
@@ -107,6 +110,7 @@ class Runner:
         self.forget_bag(bag)
         self._scripts.forget(bag)
         self.warm.end_bag(bag, time.monotonic())
+        self.bundles.forget(bag)
 
     @property
     def opening(self) -> list[AttemptKey]:
@@ -188,6 +192,7 @@ class Runner:
 
     def _begin(self, held: HeldTask, environment: dict[str, str], files: TaskFiles) -> Child:
         """Start the process of an attempt, or its call. Raises CannotStartError or ShortageError."""
+        environment, held = self.bundles.environment(held.bag, environment), self.bundles.starting(held)
         if held.lease.call is not None:
             return self.warm.start(held, environment, files, len(self._by_pid))
         self.warm.make_room(time.monotonic(), len(self._by_pid) + 1, held.gpus)
@@ -203,6 +208,7 @@ class Runner:
         self.tidy()
         self._scripts.remove()
         self._jobs.remove()
+        self.bundles.remove()
 
     def reap(self) -> list[Result]:
         """Wait for all children that have ended; end what ended attempts have left behind."""

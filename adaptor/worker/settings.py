@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
+from adaptor.bag_spec import BUNDLES
 from adaptor.errors import AdaptorError
 from adaptor.worker.given import AskedOfNode, asked_of
 
@@ -46,6 +47,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def file_node(self) -> str:
         """The node's name as part of a file's name."""
         return self.node.replace("/", "_")
+
+    @property
+    def archives(self) -> Path:
+        """The folder for the archives of what bags stage."""
+        return self.access.parent / BUNDLES
 
     @property
     def scripts(self) -> Path:

@@ -89,6 +89,8 @@ def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
         f"{MARK}{_below(given['cwd'], each[1:])}" if each.startswith(MARK) else each
         for each in given.get("notify", ())
     )
+    if "stage" in given:
+        given["stage"] = tuple(_below(given["cwd"], path) for path in given["stage"])
     of_spec = {field: given.pop(field) for field in BagSpec.__struct_fields__ if field in given}
     spec = BagSpec(**of_spec, umask=current_umask())
     return BagInput(spec=spec, tasks=tasks, taken=numbers_of_others(spec.output), **given)

@@ -1,0 +1,106 @@
+"""Python environments in a bundle: which there are, and what changes in one that is copied elsewhere.
+
+`venv` and conda write the path of an environment into its files. Text files get the path of the copy;
+compiled ones keep the old one, and find there what they look for as long as it is there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from adaptor.bag_spec import Bundle, StagedItem
+
+_LARGEST_TEXT = 1 << 20  # bytes; what an installer writes a path into is smaller
+_SEARCHED = (
+    *("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "PKG_CONFIG_PATH", "MANPATH"),
+    *("R_LIBS", "R_LIBS_USER", "PERL5LIB", "JULIA_LOAD_PATH", "VIRTUAL_ENV", "CONDA_PREFIX"),
+)
+"""Variables in which paths below a staged folder become those of the copy. Others may say where to write."""
+STAGE = "ADAPTOR_STAGE"
+
+
+def environment_at(path: str) -> Literal["", "venv", "conda"]:
+    """Which Python environment a folder is; empty: none."""
+    if os.path.isfile(os.path.join(path, "pyvenv.cfg")):  # noqa: PTH113, PTH118
+        return "venv"
+    return "conda" if os.path.isdir(os.path.join(path, "conda-meta")) else ""  # noqa: PTH112, PTH118
+
+
+class Relocation:
+    """From the paths of staged items to those of their copies."""
+
+    def __init__(self, items: Sequence[StagedItem], root: str) -> None:
+        """`root`: the folder of the copies."""
+        self.root = root
+        self._items = items
+        self._to = {old: f"{root}/{item.name}" for item in items for old in (item.path, item.real)}
+        longest = sorted(self._to, key=len, reverse=True)
+        self._old = re.compile(
+            b"(?:%s)(?![\\w.-])" % b"|".join(re.escape(os.fsencode(old)) for old in longest)
+        )
+
+    def path(self, path: str) -> str:
+        """The copy of a path; the same path if it is in no staged item."""
+        place = path
+        while len(place) > 1:
+            if place in self._to:
+                return self._to[place] + path[len(place) :]
+            place = os.path.dirname(place)  # noqa: PTH120
+        return path
+
+    def searched(self, paths: str) -> str:
+        """The same for paths with colons between them."""
+        return ":".join(map(self.path, paths.split(":")))
+
+    def content(self, name: str, data: bytes) -> bytes:
+        """The content of a file of the bundle, by its name there, in the copy."""
+        if len(data) > _LARGEST_TEXT or b"\0" in data or not self._in_environment(name):
+            return data
+        return self._old.sub(lambda found: os.fsencode(self._to[os.fsdecode(found[0])]), data)
+
+    def _in_environment(self, name: str) -> bool:
+        first = name.partition("/")[0]
+        return any(item.environment and item.name == first for item in self._items)
+
+    def variables(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The variables of a task: its own, with the copies in place of what is staged."""
+        changed = {name: self.searched(given[name]) for name in _SEARCHED if given.get(name)}
+        found = {**given, **changed, STAGE: self.root}
+        for item in self._items:
+            if item.environment:
+                home = f"{self.root}/{item.name}"
+                others = [each for each in found.get("PATH", "").split(":") if each and each != f"{home}/bin"]
+                found["PATH"] = ":".join([f"{home}/bin", *others])
+                found["VIRTUAL_ENV" if item.environment == "venv" else "CONDA_PREFIX"] = home
+                found.pop("PYTHONHOME", None)
+        return found
+
+    def line(self, line: str, cwd: str) -> str:
+        """A shell line whose first command is a program, or an environment's `activate`, of the copy.
+
+        Its other words stay: they may name what a task writes.
+        """
+        found = _FIRST.match(line)
+        if found is None:
+            return line
+        path = os.path.normpath(os.path.join(cwd, found["path"]))  # noqa: PTH118
+        copied = self.path(path)
+        return line if copied == path else f"{line[: found.start('path')]}{copied}{line[found.end('path') :]}"
+
+    def words(self, words: Sequence[str], cwd: str) -> list[str]:
+        """The same for a program and its arguments."""
+        if not words or "/" not in words[0]:
+            return list(words)
+        path = os.path.normpath(os.path.join(cwd, words[0]))  # noqa: PTH118
+        copied = self.path(path)
+        return [words[0] if copied == path else copied, *words[1:]]
+
+
+_FIRST = re.compile(r"\s*(?:(?:source|\.)\s+)?(?P<path>[\w.+-]*/[\w./+-]+)(?=[\s;&|]|$)", re.ASCII)
+
+
+def relocation_of(bundle: Bundle, root: str) -> Relocation:
+    return Relocation(bundle.items, root)

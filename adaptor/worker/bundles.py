@@ -1,0 +1,212 @@
+"""The copies of what bags stage, on this node: one for all its workers, and how the tasks of a bag see it.
+
+Where no disk of the node takes a copy, tasks get the folders themselves, and the daemon hears why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adaptor.bag_spec import Bundle, Interpreter
+from adaptor.private_files import NotOursError, open_ours
+from adaptor.protocol.messages import BagContext, BagRemark
+from adaptor.worker.output import CannotStartError, remove_folder
+from adaptor.worker.scripts import scratch_of
+from adaptor.worker.slots import HeldTask
+
+if TYPE_CHECKING:  # only workers of bags that stage something need them
+    from adaptor.bundles.copies import Copy
+    from adaptor.bundles.environments import Relocation
+
+_MOUNTS = Path("/proc/self/mountinfo")
+
+
+class _Placed(msgspec.Struct):
+    """Where a bundle is on this node."""
+
+    relocation: Relocation
+    copy: Copy | None = None
+    """None: no disk takes it, and the relocation leads to the folders themselves."""
+
+
+class NodeBundles:
+    def __init__(
+        self,
+        archives: Path,
+        links: Path,
+        worker: Mapping[str, str],
+        node: str,
+        memory: int,
+        say: Callable[[str], None],
+    ) -> None:
+        """
+        Args:
+            archives: the folder of the archives.
+            links: the folder for links to what cannot be copied.
+            worker: the worker's own environment.
+            memory: bytes that its tasks may use together.
+            say: writes a line into the worker's log.
+        """
+        self.folder = ""  # `node_folder` of the site; empty: it names none
+        self._archives = archives
+        self._links = links
+        self._worker = worker
+        self._node = node
+        self._memory = memory
+        self._say = say
+        self._lock = threading.Lock()
+        self._placed: dict[str, _Placed] = {}  # by digest
+        self._users: dict[str, set[int]] = {}  # by digest: the bags
+        self._remarks: list[BagRemark] = []
+
+    def take_remarks(self) -> list[BagRemark]:
+        """News for those who ask about a bag."""
+        taken, self._remarks = self._remarks, []
+        return taken
+
+    def prepare(self, bag: BagContext) -> None:
+        """Copy what a bag stages unless that is done; in a thread, for it may take minutes.
+
+        Raises CannotStartError: there is no copy, and the folders themselves are not there.
+        """
+        bundle = bag.bundle
+        if bundle is None:
+            return
+        with self._lock:
+            self._users.setdefault(bundle.digest, set()).add(bag.bag)
+            if bundle.digest not in self._placed:
+                self._placed[bundle.digest] = self._place(bundle, bag.bag)
+
+    def forget(self, bag: int) -> None:
+        """A bag has ended; copies that no other needs are removed, in a thread."""
+        if any(bag in bags for bags in self._users.values()):
+            threading.Thread(target=self._forget, args=(bag,), name="copies", daemon=True).start()
+
+    def _forget(self, bag: int) -> None:
+        with self._lock:
+            for digest, bags in list(self._users.items()):
+                bags.discard(bag)
+                if not bags:
+                    del self._users[digest]
+                    self._release(self._placed.pop(digest, None))
+
+    def remove(self) -> None:
+        """The worker leaves, and no task runs."""
+        with self._lock:
+            for digest in list(self._placed):
+                self._release(self._placed.pop(digest))
+
+    @staticmethod
+    def _release(placed: _Placed | None) -> None:
+        if placed is None:
+            return
+        if placed.copy is not None:
+            placed.copy.release()
+        else:
+            remove_folder(placed.relocation.root)
+
+    # --- how tasks see them: all of it after `prepare` -------------------------------------------
+
+    def environment(self, bag: BagContext, given: Mapping[str, str]) -> dict[str, str]:
+        """The variables of a task of this bag."""
+        placed = self._of(bag)
+        return dict(given) if placed is None else placed.relocation.variables(given)
+
+    def starting(self, held: HeldTask) -> HeldTask:
+        """An attempt whose program, or whose Python, is that of the copy."""
+        placed = self._of(held.bag)
+        if placed is None or placed.copy is None:
+            return held
+        relocation, lease = placed.relocation, held.lease
+        command: str | list[str]
+        if isinstance(lease.command, str):
+            command = relocation.line(lease.command, held.cwd)
+        else:
+            command = relocation.words(lease.command, held.cwd)
+        bag = held.bag
+        if bag.interpreter is not None:
+            bag = msgspec.structs.replace(bag, interpreter=_copied(bag.interpreter, relocation))
+        return msgspec.structs.replace(held, lease=msgspec.structs.replace(lease, command=command), bag=bag)
+
+    def _of(self, bag: BagContext) -> _Placed | None:
+        return None if bag.bundle is None else self._placed.get(bag.bundle.digest)
+
+    # --- making them -----------------------------------------------------------------------------
+
+    def _place(self, bundle: Bundle, bag: int) -> _Placed:
+        """Raises CannotStartError."""
+        from adaptor.bundles.environments import relocation_of
+
+        copy, problem = self._copied(bundle)
+        if copy is not None:
+            return _Placed(copy.relocation, copy)
+        if missing := [item.path for item in bundle.items if not os.path.exists(item.path)]:  # noqa: PTH110
+            raise CannotStartError(
+                f"{missing[0]}: is not on {self._node}, and no copy of what the bag stages: {problem}"
+            )
+        text = f"node {self._node} reads the staged folders themselves, as it has no copy: {problem}"
+        self._say(f"bag {bag}: {text}")
+        self._remarks.append(BagRemark(bag, text))
+        root = self._links / f"stage-{bundle.digest[:24]}"
+        try:
+            remove_folder(root)
+            root.mkdir(mode=0o700, parents=True)
+            for item in bundle.items:
+                (root / item.name).symlink_to(item.path)
+        except OSError as error:
+            raise CannotStartError(f"{root}: cannot be made: {error.strerror}") from error
+        return _Placed(relocation_of(bundle, str(root)))
+
+    def _copied(self, bundle: Bundle) -> tuple[Copy | None, str]:
+        """The copy, or why there is none."""
+        from adaptor.bundles.copies import copy_of
+        from adaptor.bundles.local_disks import disks_for, own_folder, problem_with
+        from adaptor.bundles.packing import archive_name
+        from adaptor.bundles.unpacking import DamagedBundleError
+
+        archive = self._archives / archive_name(bundle.digest)
+        try:
+            handle = open_ours(archive, closed=True)
+        except OSError as error:
+            return None, f"{archive}: {error.strerror}"
+        problems = []
+        with os.fdopen(handle, "rb") as file:
+            for disk in disks_for(self.folder, self._worker, scratch_of(self._worker)):
+                named = bool(self.folder)
+                problem = problem_with(disk, bundle, self._memory, _mounts(), named=named)
+                if not problem:
+                    try:
+                        copy, made = copy_of(bundle, file, own_folder(disk))
+                    except DamagedBundleError as error:
+                        return None, f"{archive}: {error}"
+                    except NotOursError as error:
+                        problem = f"{disk}/adaptor-{os.geteuid()}: {error.strerror}"
+                    except OSError as error:
+                        problem = f"{disk}: {error.strerror}"
+                    else:
+                        self._say(f"{copy.relocation.root}: {'made' if made else 'used, as it is there'}")
+                        return copy, ""
+                problems.append(problem)
+        return None, "; ".join(problems)
+
+
+def _copied(interpreter: Interpreter, relocation: Relocation) -> Interpreter:
+    program, *options = interpreter.command
+    return msgspec.structs.replace(
+        interpreter,
+        command=(relocation.path(program), *options),
+        path=tuple(map(relocation.path, interpreter.path)),
+    )
+
+
+def _mounts() -> str:
+    with contextlib.suppress(OSError):
+        return _MOUNTS.read_text(encoding="utf-8", errors="replace")
+    return ""
