@@ -31,11 +31,13 @@ _SAY_EVERY = 5.0  # seconds between two lines on the progress
 _PART = 1 << 20
 _RESERVE = 64 << 20  # bytes of the state directory's disk that an archive leaves free
 _PROGRAM = 0o111
+_SUFFIX = ".tar"
+_SUBMITTING = 3600.0  # seconds for which an archive waits for its bag
 
 
 def archive_name(digest: str) -> str:
     """The name of an archive in `BUNDLES`."""
-    return f"{digest}.tar"
+    return f"{digest}{_SUFFIX}"
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -227,6 +229,19 @@ def _changed(before: os.stat_result, now: os.stat_result) -> bool:
         now.st_size,
         now.st_mtime_ns,
     )
+
+
+def old_archives(state: Path, now: float) -> dict[str, Path]:
+    """By digest, the archives that belong to no bag that is being submitted, and half-written ones.
+
+    `now`: epoch seconds.
+    """
+    found: dict[str, Path] = {}
+    with contextlib.suppress(OSError), os.scandir(state / BUNDLES) as entries:
+        for entry in entries:
+            if entry.stat(follow_symlinks=False).st_mtime < now - _SUBMITTING:
+                found[entry.name.removesuffix(_SUFFIX)] = Path(entry.path)
+    return found
 
 
 def is_there(state: Path, digest: str) -> bool:

@@ -72,6 +72,7 @@ class Executor(StandardExecutor):
         name: str | None = None,
         output: str | os.PathLike[str] = DEFAULT_OUTPUT,
         python: str | Sequence[str] | None = None,
+        stage: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
         initializer: Callable[..., object] | None = None,
         initargs: tuple[Any, ...] = (),
     ) -> None:
@@ -88,6 +89,8 @@ class Executor(StandardExecutor):
             output: the folder for what calls print and for results of more than 64 KB; `{bag}` becomes the
                 number of the bag, and a relative one is in the current folder.
             python: the interpreter on the nodes, as a path or words; None: this one.
+            stage: folders and files, such as `sys.prefix`, that each node copies to its own disk once; where
+                Python or its modules lie in these, calls use the copies.
             initializer: called in each Python process on the nodes before its first call; if it raises, the
                 executor is broken.
             initargs: the arguments of the initializer.
@@ -95,7 +98,8 @@ class Executor(StandardExecutor):
         Raises:
             ValueError: an argument is out of its range.
             TypeError: the initializer is not callable.
-            UsageError: no site could ever run such a call, or calls would run on a login node.
+            UsageError: no site could ever run such a call, calls would run on a login node, or what it
+                stages cannot be packed.
             AdaptorError: cloudpickle or tblib is not installed; no daemon could be started.
         """
         require_extra("executor", "cloudpickle", "tblib")
@@ -122,6 +126,7 @@ class Executor(StandardExecutor):
             output=str(here / output),
             environment=inherited(),
             umask=current_umask(),
+            stage=tuple(os.path.normpath(here / each) for each in _listed(stage)),
             interpreter=msgspec.structs.replace(interpreter(python), initializer=payload),
         )
         ensure(spec.sites)
@@ -316,6 +321,12 @@ def _popped(values: list[Any]) -> Iterator[Any]:
 
 def _program() -> str:
     return Path(sys.argv[0]).stem if sys.argv and sys.argv[0] not in ("", "-c", "-m") else "executor"
+
+
+def _listed(
+    given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+) -> Sequence[str | os.PathLike[str]]:
+    return [given] if isinstance(given, (str, os.PathLike)) else given
 
 
 def _parsed(kind: Kind, value: Any) -> Any:

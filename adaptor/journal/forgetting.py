@@ -10,6 +10,9 @@ from __future__ import annotations
 import sqlite3
 from itertools import takewhile
 
+import msgspec
+
+from adaptor.bag_spec import Bundle
 from adaptor.budget.accounting.statements import Statements
 from adaptor.errors import UsageError
 from adaptor.journal.bag_rows import spec_of
@@ -76,6 +79,25 @@ def forget_bag(db: sqlite3.Connection, bag: int, books: Statements, *, old: bool
     if not old:
         forget_records(db, bag)
     forget_budget(db, bag)
+
+
+class _Stages(msgspec.Struct, frozen=True):
+    """Of a bag's spec, what it stages."""
+
+    bundle: Bundle | None = None
+
+
+_UNPACK = msgspec.msgpack.Decoder(_Stages).decode
+
+
+def needed_bundles(db: sqlite3.Connection, since: float) -> set[str]:
+    """The digests of what bags stage that may run tasks: those that have not ended, and, for a retry, those
+    that ended after an instant (epoch seconds) with tasks that are not done."""
+    rows = db.execute(
+        "SELECT spec FROM bag WHERE ended IS NULL OR (ended > ? AND failed + cancelled > 0)", (since,)
+    )
+    found = (_UNPACK(spec).bundle for (spec,) in rows)
+    return {bundle.digest for bundle in found if bundle is not None}
 
 
 def forget_some(db: sqlite3.Connection, now: float) -> bool:

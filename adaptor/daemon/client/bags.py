@@ -11,7 +11,8 @@ import msgspec
 
 from adaptor import api
 from adaptor.api import TaskInput
-from adaptor.bag_spec import BagSpec
+from adaptor.bag_spec import BUNDLES, BagSpec
+from adaptor.bundles.packing import is_there
 from adaptor.daemon.client.admission import told_of
 from adaptor.daemon.client.credits import budget_writer, check_begin, check_deadline
 from adaptor.daemon.client.new_tasks import (
@@ -90,6 +91,7 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
     if not new.own.total and not question.open:
         raise UsageError("a bag needs at least one task")
     refused = check(running, spec, new.own)
+    _check_staged(core, spec, new.own)
     running.notifier.check(spec.notify)
     now = core.now()
     check_begin(spec.begin, now)
@@ -124,6 +126,20 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
     if new.own.total:  # else its first tasks do: a look at the queue now would only put that one off
         running.wake_sites()
     return api.Submitted(id, refused=len(refused), reasons=reasons_of(new.own, refused))
+
+
+def _check_staged(core: Core, spec: BagSpec, own: OwnNeedsOf) -> None:
+    """Raises UsageError: what it stages is not there, or its tasks could not see it."""
+    if not spec.stage:
+        return
+    if spec.nodes > 1 or any((needs.nodes or 1) > 1 for needs in own.needs.values()):
+        raise UsageError(
+            "--stage: for tasks on one node each; a task on several reads the folders themselves"
+        )
+    if spec.bundle is None or not is_there(core.directory, spec.bundle.digest):
+        raise UsageError(
+            f"--stage: {core.directory / BUNDLES}: the archive is not there: submit the bag again"
+        )
 
 
 _Writer = Callable[[sqlite3.Connection, int], None]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+from adaptor.bundles.packing import old_archives
 from adaptor.daemon.core import Core
 from adaptor.errors import JournalError, UsageError
 from adaptor.journal import forgetting
@@ -18,6 +20,8 @@ log = logging.getLogger(__name__)
 
 INTERVAL = 60.0  # seconds between two looks for bags that are older than `keep`
 STALE = 3600.0  # seconds without a further part after which a bag that comes in parts is not waited for
+RETRIED = 7 * 86_400.0
+"""Seconds after the end of a bag with failed tasks for which its archive stays: they may be retried."""
 _AT_ONCE = 20  # bags that one transaction takes away
 _LOOKED_AT = 200  # old bags that are looked at to find those
 _SHARE = 0.2  # the largest share of the time that compaction takes; the rest is for all other work
@@ -44,6 +48,7 @@ class Retention:
             try:
                 if may_write():
                     await self._forget_old(may_write)
+                    self._remove_archives()
                     await self.compact(may_write)
             except JournalError as error:
                 stall(error)
@@ -96,6 +101,18 @@ class Retention:
             await asyncio.sleep(_LEAST_PAUSE)
         if forgotten:
             log.info("bags that ended more than `journal.keep` ago are forgotten: %d", forgotten)
+
+    def _remove_archives(self) -> None:
+        """Remove the archives of what bags have staged that no task will need."""
+        core, now = self._core, self._core.now()
+        if not (old := old_archives(core.directory, now)):
+            return
+        needed = core.journal.read(forgetting.needed_bundles, now - RETRIED)
+        for digest, path in old.items():
+            if digest not in needed:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                    log.info("%s: no bag needs it any more", path)
 
     def _old(self) -> list[int]:
         now = self._core.now()
