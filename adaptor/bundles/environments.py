@@ -79,27 +79,37 @@ class Relocation:
         return found
 
     def line(self, line: str, cwd: str) -> str:
-        """A shell line whose first command is a program, or an environment's `activate`, of the copy.
+        """A shell line whose program, or the `activate` that it sources, is that of the copy, and the script
+        that it names next.
 
         Its other words stay: they may name what a task writes.
         """
         found = _FIRST.match(line)
         if found is None:
             return line
-        path = os.path.normpath(os.path.join(cwd, found["path"]))  # noqa: PTH118
-        copied = self.path(path)
-        return line if copied == path else f"{line[: found.start('path')]}{copied}{line[found.end('path') :]}"
+        for part in ("script", "first"):  # the last one first, so that the place of the other stays
+            if found[part]:
+                line = f"{line[: found.start(part)]}{self._named(found[part], cwd)}{line[found.end(part) :]}"
+        return line
 
     def words(self, words: Sequence[str], cwd: str) -> list[str]:
         """The same for a program and its arguments."""
-        if not words or "/" not in words[0]:
-            return list(words)
-        path = os.path.normpath(os.path.join(cwd, words[0]))  # noqa: PTH118
+        leading = 2 if len(words) > 1 and _SCRIPT.fullmatch(words[1]) else 1
+        return [*(self._named(word, cwd) for word in words[:leading]), *words[leading:]]
+
+    def _named(self, word: str, cwd: str) -> str:
+        if "/" not in word and not _SCRIPT.fullmatch(word):
+            return word
+        path = os.path.normpath(os.path.join(cwd, word))  # noqa: PTH118
         copied = self.path(path)
-        return [words[0] if copied == path else copied, *words[1:]]
+        return word if copied == path else copied
 
 
-_FIRST = re.compile(r"\s*(?:(?:source|\.)\s+)?(?P<path>[\w.+-]*/[\w./+-]+)(?=[\s;&|]|$)", re.ASCII)
+_SCRIPT = re.compile(r"[\w./+-]+\.(?:py|R|r|pl|jl|sh)", re.ASCII)
+_FIRST = re.compile(
+    rf"\s*(?:(?:source|\.)\s+)?(?P<first>[\w./+-]+)(?:\s+(?P<script>{_SCRIPT.pattern}))?(?=[\s;&|]|$)",
+    re.ASCII,
+)
 
 
 def relocation_of(bundle: Bundle, root: str) -> Relocation:
