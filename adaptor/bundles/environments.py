@@ -37,10 +37,8 @@ class Relocation:
         self.root = root
         self._items = items
         self._to = {old: f"{root}/{item.name}" for item in items for old in (item.path, item.real)}
-        longest = sorted(self._to, key=len, reverse=True)
-        self._old = re.compile(
-            b"(?:%s)(?![\\w.-])" % b"|".join(re.escape(os.fsencode(old)) for old in longest)
-        )
+        self._texts = [os.fsencode(old) for old in sorted(self._to, key=len, reverse=True)]
+        self._old = re.compile(b"(?:%s)(?![\\w.-])" % b"|".join(map(re.escape, self._texts)))
 
     def path(self, path: str) -> str:
         """The copy of a path; the same path if it is in no staged item."""
@@ -57,7 +55,9 @@ class Relocation:
 
     def content(self, name: str, data: bytes) -> bytes:
         """The content of a file of the bundle, by its name there, in the copy."""
-        if len(data) > _LARGEST_TEXT or b"\0" in data or not self._in_environment(name):
+        if len(data) > _LARGEST_TEXT or not any(text in data for text in self._texts):
+            return data
+        if b"\0" in data or not self._in_environment(name):
             return data
         return self._old.sub(lambda found: os.fsencode(self._to[os.fsdecode(found[0])]), data)
 

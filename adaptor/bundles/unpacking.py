@@ -84,7 +84,7 @@ class _Tree:
     def add(self, member: tarfile.TarInfo, members: tarfile.TarFile) -> None:
         """Raises DamagedBundleError, OSError."""
         above, _, last = member.name.rpartition("/")
-        if above not in self._made or last in ("", ".", ".."):
+        if above not in self._made or last in ("", ".", "..") or member.name.startswith("/"):
             raise DamagedBundleError(f"{member.name!r} has no place in it")
         target = f"{self._folder}/{member.name}"
         if member.isdir():

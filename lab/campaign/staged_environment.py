@@ -61,9 +61,8 @@ def main() -> int:
     before, _, after = runs
     print(f"{given.tasks} tasks of {given.code!r}, operations on the shared folder:")
     for what, run in zip(ways, runs, strict=True):
-        print(
-            f"  {f'--stage {what}' if what else 'the folders themselves'}: {run.nodes:,} on nodes, {run.submit:,} to submit, {run.seconds:.0f} s"
-        )
+        way = f"--stage {what}" if what else "the folders themselves"
+        print(f"  {way}: {run.nodes:,} on nodes, {run.submit:,} to submit, {run.seconds:.0f} s")
         print(f"    {json.dumps(dict(sorted(run.calls.items(), key=lambda each: -each[1])[:8]))}")
     ratio, all_in = before.nodes / after.nodes, before.nodes / (after.nodes + after.submit)
     print(f"  {ratio:.1f} times fewer on nodes, {all_in:.1f} with the submission")

@@ -8,6 +8,7 @@ import pytest
 
 from adaptor.processes.devices import Devices
 from adaptor.protocol.messages import BagContext
+from adaptor.worker.bundles import NodeBundles
 from adaptor.worker.environment import NodeEnvironment
 from adaptor.worker.jobs.as_job import TaskJobs
 from adaptor.worker.parts import NodeFiles
@@ -51,6 +52,7 @@ def tasks(bag: BagContext, tmp_path: Path) -> WorkerTasks:
             files,
             Scripts(tmp_path, "n1", {}),
             TaskJobs(tmp_path, "n1", {}, tmp_path),
+            NodeBundles(tmp_path, tmp_path, {}, "n1", 1000, lambda _line: None),
             2,
             timers,
             lambda: 0,
