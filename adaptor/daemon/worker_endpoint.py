@@ -194,8 +194,8 @@ class WorkerEndpoint:
             case Hello():
                 return (worker, self._greet(worker, message, now))
             case Report():
+                self._pass_on(worker, message.remarks)  # the results may end the bag
                 self._core.broker.report(worker, message, now)
-                self._pass_on(worker, message.remarks)
                 if self._core.broker.lacks_time(worker, now):
                     self._core.broker.tell_to_leave(worker, NO_TIME)
                 elif self._core.broker.lacks_work(worker) and self._is_narrow(worker):
