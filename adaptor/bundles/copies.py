@@ -1,7 +1,7 @@
 """The copies of bundles in one folder of a node, shared by all workers of this user there.
 
-Beside each copy lies a file that its users lock. Who makes or removes a copy holds the lock alone; who uses
-it shares it. The kernel drops the locks of dead workers, so whoever comes next removes what these have left.
+Each copy has a file that its users lock. A worker that makes or removes a copy holds the lock alone; those
+that use it share it. The kernel drops the locks of dead workers, so the next one removes their copies.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def copy_of(bundle: Bundle, archive: IO[bytes], folder: str) -> tuple[Copy, bool
         try:
             fcntl.flock(lock, fcntl.LOCK_SH)
             if _is_current(lock, f"{root}{_LOCK}") and not _is_there(root):
-                fcntl.flock(lock, fcntl.LOCK_EX)  # for a moment it is nobody's, so look again
+                fcntl.flock(lock, fcntl.LOCK_EX)  # for a moment it has no lock, so look again
                 if _is_current(lock, f"{root}{_LOCK}") and not _is_there(root):
                     _make(bundle, archive, root, relocation)
                     made = True
@@ -87,7 +87,7 @@ def remove_unused(folder: str) -> None:
 
 
 def _remove_unused(folder: str, name: str) -> None:
-    """Remove a copy unless somebody uses it."""
+    """Remove a copy that no worker uses."""
     root = f"{folder}/{name}"
     try:
         lock = os.open(f"{root}{_LOCK}", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)

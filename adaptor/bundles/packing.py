@@ -12,11 +12,9 @@ import os
 import stat
 import tarfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, cast
-
-import msgspec
 
 from adaptor.bag_spec import BUNDLES, Bundle, StagedItem
 from adaptor.bundles.environments import environment_at
@@ -29,7 +27,11 @@ LARGEST = 64 << 30  # bytes of a bundle
 MOST_FILES = 1_000_000
 _SAY_EVERY = 5.0  # seconds between two lines on the progress
 _PART = 1 << 20
-_RESERVE = 64 << 20  # bytes of the state directory's disk that an archive leaves free
+_CHECK_EVERY = 256 << 20  # bytes between two looks at the free space
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_FORMAT = tarfile.GNU_FORMAT
+_RESERVE = 2 * _CHECK_EVERY
+"""Bytes of the state directory's disk that an archive leaves free."""
 _PROGRAM = 0o111
 _SUFFIX = ".tar"
 _SUBMITTING = 3600.0  # seconds for which an archive waits for its bag
@@ -38,14 +40,6 @@ _SUBMITTING = 3600.0  # seconds for which an archive waits for its bag
 def archive_name(digest: str) -> str:
     """The name of an archive in `BUNDLES`."""
     return f"{digest}{_SUFFIX}"
-
-
-class _Entry(msgspec.Struct, frozen=True):
-    """A folder, file or link of a bundle."""
-
-    path: str
-    name: str  # in the archive
-    status: os.stat_result
 
 
 class _Hashed:
@@ -71,20 +65,26 @@ def pack(paths: Sequence[str], state: Path, say: Callable[[str], None]) -> Bundl
         UsageError: a path cannot be packed, or changes meanwhile; they are too large, or the disk is full.
     """
     items = items_of(paths)
-    entries = [entry for item in items for entry in _below(item.path, item.name)]
-    files = [entry for entry in entries if stat.S_ISREG(entry.status.st_mode)]
-    size = sum(entry.status.st_size for entry in files)
-    _check_size(items, size, len(entries))
     folder = private_directory(state / BUNDLES)
-    disk = os.statvfs(folder)
-    if (free := disk.f_bavail * disk.f_frsize) < size + _RESERVE:
-        raise UsageError(
-            f"--stage: {format_size(size)} do not fit into {folder}: {format_size(free)} are free; stage"
-            " less, or name another state directory ($ADAPTOR_DIR)"
-        )
-    digest = _write(entries, size, folder, say)
-    programs = any(entry.status.st_mode & _PROGRAM or ".so" in entry.name for entry in files)
-    return Bundle(digest, items, size, len(files), executable=programs)
+    temporary = folder / f".new-{os.getpid()}-{os.urandom(4).hex()}"
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(handle, "wb", buffering=_PART) as file:
+            hashed = _Hashed(file)
+            with tarfile.open(fileobj=cast("IO[bytes]", hashed), mode="w|", format=_FORMAT) as archive:
+                packer = _Packer(archive, folder, say)
+                for item in items:
+                    packer.add_item(item)
+            file.flush()
+            os.fsync(handle)
+        digest = hashed.hash.hexdigest()
+        temporary.replace(folder / archive_name(digest))
+    except OSError as error:
+        raise UsageError(f"--stage: {folder}: the archive cannot be written: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+    return Bundle(digest, items, packer.size, packer.files, executable=packer.executable)
 
 
 def items_of(paths: Sequence[str]) -> tuple[StagedItem, ...]:
@@ -104,131 +104,135 @@ def items_of(paths: Sequence[str]) -> tuple[StagedItem, ...]:
     return tuple(items.values())
 
 
-def _check_size(items: Sequence[StagedItem], size: int, entries: int) -> None:
-    if size > LARGEST or entries > MOST_FILES:
-        raise UsageError(
-            f"--stage: {', '.join(item.path for item in items)}: {counted(entries, 'file')} of"
-            f" {format_size(size)} are more than {MOST_FILES:,} or {format_size(LARGEST)}; stage what all"
-            " tasks read, and leave data that each reads a part of where it is"
-        )
+class _Packer:
+    """Adds what is staged to an archive, in the order of the names.
 
+    Names, modes, times and content of files alone: owners, and the times of folders, are no content. A file
+    server answers one question for a file, and two for a folder.
+    """
 
-def _below(path: str, name: str) -> Iterator[_Entry]:
-    """A staged path itself, whose link is followed, and all below it, in the order of their names."""
-    try:
-        status = os.stat(path)  # noqa: PTH116
-        yield _Entry(path, name, status)
-        if stat.S_ISDIR(status.st_mode):
-            yield from _inside(path, name)
+    def __init__(self, archive: tarfile.TarFile, folder: Path, say: Callable[[str], None]) -> None:
+        """`folder`: where the archive is written."""
+        self.size = self.files = 0
+        self.executable = False
+        self._archive = archive
+        self._folder = folder
+        self._say = say
+        self._entries = 0
+        self._told = time.monotonic()
+        self._item = ""
+        self._checked = -_CHECK_EVERY  # the size at the last look at the disk
+
+    def add_item(self, item: StagedItem) -> None:
+        """A staged path, whose link is followed, and all below it. Raises UsageError, OSError."""
+        self._item = item.path
+        if os.path.isdir(item.path):  # noqa: PTH112
+            self._add_folder(item.path, item.name)
         else:
-            _check_kind(path, status)
-    except OSError as error:
-        raise UsageError(f"--stage: {error.filename or path}: cannot be read: {error.strerror}") from error
+            self._add_file(item.path, item.name, links=True)
+
+    def _add_folder(self, path: str, name: str) -> None:
+        self._count()
+        member = tarfile.TarInfo(name)
+        member.type, member.mode = tarfile.DIRTYPE, 0o700
+        self._archive.addfile(member)
+        try:
+            with os.scandir(path) as found:
+                inner = sorted(found, key=lambda each: each.name)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        for each in inner:
+            _check_name(each.path)
+            if each.is_symlink():
+                self._add_link(each.path, f"{name}/{each.name}")
+            elif each.is_dir(follow_symlinks=False):
+                self._add_folder(each.path, f"{name}/{each.name}")
+            elif each.is_file(follow_symlinks=False):
+                self._add_file(each.path, f"{name}/{each.name}")
+            else:
+                raise _no_file(each.path)
+
+    def _add_link(self, path: str, name: str) -> None:
+        self._count()
+        member = tarfile.TarInfo(name)
+        try:
+            member.type, member.mode, member.linkname = tarfile.SYMTYPE, 0o777, os.readlink(path)  # noqa: PTH115
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        self._archive.addfile(member)
+
+    def _add_file(self, path: str, name: str, *, links: bool = False) -> None:
+        """A file of any owner."""
+        try:
+            file = os.fdopen(os.open(path, _READ if links else _READ | os.O_NOFOLLOW), "rb")
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        with file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise _no_file(path)
+            self._count(status.st_size)
+            self.files += 1
+            member, program = tarfile.TarInfo(name), bool(status.st_mode & _PROGRAM)
+            member.mode, member.size, member.mtime = (
+                0o500 if program else 0o400,
+                status.st_size,
+                int(status.st_mtime),
+            )
+            self.executable = self.executable or program or ".so" in name
+            try:
+                self._archive.addfile(member, file)
+            except OSError as error:
+                if error.args == ("unexpected end of data",):  # tarfile's word for a file that is shorter now
+                    raise UsageError(_CHANGED.format(path)) from error
+                raise
+            if _changed(status, os.fstat(file.fileno())):
+                raise UsageError(_CHANGED.format(path))
+
+    def _count(self, size: int = 0) -> None:
+        """One more is added. Raises UsageError: they are too many, or there is no room for it."""
+        self._entries += 1
+        self.size += size
+        if self.size > LARGEST or self._entries > MOST_FILES:
+            raise UsageError(
+                f"--stage: {self._item}: more than {MOST_FILES:,} files or {format_size(LARGEST)} are staged;"
+                " stage what all tasks read, and leave data that each reads a part of where it is"
+            )
+        if self.size >= self._checked + _CHECK_EVERY:
+            self._checked = self.size
+            disk = os.statvfs(self._folder)
+            if (free := disk.f_bavail * disk.f_frsize) < size + _RESERVE:
+                raise UsageError(
+                    f"--stage: {self._item}: does not fit into {self._folder}: {format_size(free)} are left;"
+                    " stage less, or name another state directory ($ADAPTOR_DIR)"
+                )
+        if time.monotonic() - self._told >= _SAY_EVERY:
+            self._told = time.monotonic()
+            self._say(
+                f"staging {self._item}: {counted(self._entries, 'file')}, {format_size(self.size)} so far"
+            )
 
 
-def _inside(path: str, name: str) -> Iterator[_Entry]:
-    with os.scandir(path) as found:
-        inner = sorted(found, key=lambda each: each.name)
-    for each in inner:
-        status = each.stat(follow_symlinks=False)
-        _check_kind(each.path, status)
-        yield _Entry(each.path, f"{name}/{each.name}", status)
-        if stat.S_ISDIR(status.st_mode):
-            yield from _inside(each.path, f"{name}/{each.name}")
+_CHANGED = "--stage: {}: has changed while it was packed; submit again when nothing writes there"
 
 
-def _check_kind(path: str, status: os.stat_result) -> None:
-    kind = stat.S_IFMT(status.st_mode)
-    if kind not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
-        raise UsageError(f"--stage: {path}: is no file, folder or link; stage the folders beside it instead")
+def _unreadable(path: str, error: OSError) -> UsageError:
+    return UsageError(f"--stage: {path}: cannot be read: {error.strerror}")
+
+
+def _no_file(path: str) -> UsageError:
+    return UsageError(f"--stage: {path}: is no file, folder or link; stage folders without it")
+
+
+def _check_name(path: str) -> None:
     try:
         path.encode()
     except UnicodeEncodeError:
         raise UsageError(f"--stage: {path!r}: its name is not UTF-8 text; rename it") from None
 
 
-def _write(entries: Sequence[_Entry], size: int, folder: Path, say: Callable[[str], None]) -> str:
-    """Write the archive under its name; the digest."""
-    temporary = folder / f".new-{os.getpid()}-{os.urandom(4).hex()}"
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    try:
-        with os.fdopen(handle, "wb", buffering=_PART) as file:
-            hashed = _Hashed(file)
-            with tarfile.open(
-                fileobj=cast("IO[bytes]", hashed), mode="w|", format=tarfile.GNU_FORMAT
-            ) as archive:
-                _add_all(archive, entries, size, say)
-            file.flush()
-            os.fsync(handle)
-        digest = hashed.hash.hexdigest()
-        temporary.replace(folder / archive_name(digest))
-    except OSError as error:
-        raise UsageError(f"--stage: {folder}: the archive cannot be written: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-    return digest
-
-
-def _add_all(
-    archive: tarfile.TarFile, entries: Sequence[_Entry], size: int, say: Callable[[str], None]
-) -> None:
-    done, told = 0, time.monotonic()
-    for number, entry in enumerate(entries):
-        _add(archive, entry)
-        done += entry.status.st_size
-        if time.monotonic() - told >= _SAY_EVERY:
-            told = time.monotonic()
-            files = f"{number + 1:,} of {counted(len(entries), 'file')}"
-            say(f"staging: {files}, {format_size(done)} of {format_size(size)}")
-
-
-def _add(archive: tarfile.TarFile, entry: _Entry) -> None:
-    """Names, modes, times and content alone: the owner and the order of a file system are no content."""
-    member, mode = tarfile.TarInfo(entry.name), entry.status.st_mode
-    member.mtime = int(entry.status.st_mtime)
-    if stat.S_ISDIR(mode):
-        member.type, member.mode = tarfile.DIRTYPE, 0o700
-        archive.addfile(member)
-    elif stat.S_ISLNK(mode):
-        member.type, member.mode, member.linkname = tarfile.SYMTYPE, 0o777, os.readlink(entry.path)  # noqa: PTH115
-        archive.addfile(member)
-    else:
-        member.mode, member.size = 0o500 if mode & _PROGRAM else 0o400, entry.status.st_size
-        with _opened(entry) as file:
-            archive.addfile(member, file)
-            if _changed(entry.status, os.fstat(file.fileno())):
-                raise UsageError(_CHANGED.format(entry.path))
-
-
-_CHANGED = "--stage: {}: has changed while it was packed; submit again when nothing writes there"
-
-
-@contextlib.contextmanager
-def _opened(entry: _Entry) -> Iterator[IO[bytes]]:
-    """A file of any owner, as it was when it was found. Raises UsageError."""
-    try:
-        file = os.fdopen(os.open(entry.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-    except OSError as error:
-        raise UsageError(f"--stage: {entry.path}: cannot be read: {error.strerror}") from error
-    with file:
-        if _changed(entry.status, os.fstat(file.fileno())):
-            raise UsageError(_CHANGED.format(entry.path))
-        try:
-            yield file
-        except OSError as error:
-            if error.args == ("unexpected end of data",):  # tarfile's word for a file that has become shorter
-                raise UsageError(_CHANGED.format(entry.path)) from error
-            raise
-
-
 def _changed(before: os.stat_result, now: os.stat_result) -> bool:
-    return (before.st_ino, before.st_dev, before.st_size, before.st_mtime_ns) != (
-        now.st_ino,
-        now.st_dev,
-        now.st_size,
-        now.st_mtime_ns,
-    )
+    return (before.st_size, before.st_mtime_ns) != (now.st_size, now.st_mtime_ns)
 
 
 def old_archives(state: Path, now: float) -> dict[str, Path]:

@@ -72,7 +72,7 @@ class NodeBundles:
         return taken
 
     def prepare(self, bag: BagContext) -> None:
-        """Copy what a bag stages unless that is done; in a thread, for it may take minutes.
+        """Copy what a bag stages unless that is done; in a thread, because that may take minutes.
 
         Raises CannotStartError: there is no copy, and the folders themselves are not there.
         """

@@ -68,11 +68,11 @@ def test_what_cannot_be_staged_is_refused_with_its_path(
     (folder / "pipe").unlink()
     (folder / "large").write_bytes(bytes(100))
     monkeypatch.setattr(packing, "LARGEST", 99)
-    with pytest.raises(UsageError, match="stage what all tasks read"):
+    with pytest.raises(UsageError, match="are staged; stage what all tasks"):
         packed(state, folder)
     monkeypatch.setattr(packing, "LARGEST", 1000)
     monkeypatch.setattr(packing, "MOST_FILES", 1)
-    with pytest.raises(UsageError, match="more than 1 or"):
+    with pytest.raises(UsageError, match="more than 1 files or"):
         packed(state, folder)
     assert not list(state.glob(f"{BUNDLES}/*"))
 
@@ -82,7 +82,7 @@ def test_a_full_disk_is_named_before_and_while_it_is_written(
 ) -> None:
     (tmp_path / "data").write_bytes(bytes(1000))
     monkeypatch.setattr(packing, "_RESERVE", 1 << 62)
-    with pytest.raises(UsageError, match=r"do not fit into .*/bundles: .* are free; stage less"):
+    with pytest.raises(UsageError, match=r"data: does not fit into .*/bundles: .* are left;"):
         packed(tmp_path / "state", tmp_path / "data")
     monkeypatch.setattr(packing, "_RESERVE", 0)
 
@@ -121,7 +121,7 @@ def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     told: list[str] = []
     (tmp_path / "state").mkdir(mode=0o700)
     packing.pack([str(tmp_path / "data")], tmp_path / "state", told.append)
-    assert told == ["staging: 1 of 1 file, 5B of 5B"]
+    assert told == [f"staging {tmp_path}/data: 1 file, 5B so far"]
 
 
 def test_archives_are_old_once_no_submission_can_wait_for_them(tmp_path: Path) -> None:

@@ -300,6 +300,10 @@ def test_numbers_are_those_that_a_reader_sees() -> None:
             "price: needs a mapping of keys to values, not a whole number; its keys are explicit, ",
         ),
         ("ssh: login", "ssh: needs a mapping of keys to values, not text; its keys are host, user, port, "),
+        (
+            "node_folder: scratch",
+            "node_folder: 'scratch' is not an absolute path, and begins with no variable",
+        ),
         ("shell: ''", "shell: '' names no shell; write bash, zsh or 'bash -l'"),
         ("shell: bash 'x", 'shell: "bash \'x" is not a shell and its options: No closing quotation'),
     ],

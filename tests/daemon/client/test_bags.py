@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from unittest.mock import Mock
 
 import msgspec
@@ -15,6 +16,7 @@ from adaptor.errors import JournalError
 from adaptor.guard_rails import TimeLimit
 from adaptor.protocol.messages import Report
 from adaptor.resources import OwnNeeds, TaskSize
+from tests.bundles.staged import archive_of, packed
 from tests.daemon.client.asked_daemon import SPEC, TRUE, Daemon
 from tests.daemon.lived_bags import hello
 
@@ -269,3 +271,24 @@ async def test_needs_that_no_node_holds_put_no_task_back(daemon: Daemon) -> None
     known = daemon.core.broker.state.bags[bag]
     assert not known.lines.any_waits
     assert known.sizes.of(0) == TaskSize()
+
+
+async def test_what_a_bag_stages_must_be_there_and_is_for_tasks_on_one_node(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    (tmp_path / "data").write_text("content")
+    bundle = packed(daemon.core.directory, tmp_path / "data")
+    spec = BagSpec(name="b", cwd="/", output="/o", environment={}, stage=("/data",), bundle=bundle)
+
+    async def refusal(spec: BagSpec, *tasks: TaskInput) -> str:
+        failure = await daemon.failure(api.Submit(api.BagInput(spec=spec, tasks=list(tasks or (TRUE,)))))
+        assert failure.usage
+        return failure.message
+
+    several = "--stage: for tasks on one node each"
+    assert several in await refusal(msgspec.structs.replace(spec, nodes=2))
+    assert several in await refusal(spec, TRUE, TaskInput("x", needs=OwnNeeds(nodes=2)))
+    gone = "the archive is not there: submit the bag again"
+    assert gone in await refusal(msgspec.structs.replace(spec, bundle=None))
+    archive_of(daemon.core.directory, bundle).unlink()
+    assert gone in await refusal(spec)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adaptor import api
 from adaptor.api import PilotRecord
+from adaptor.bag_spec import BUNDLES
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.periods import Calendar
+from adaptor.daemon.upkeep.retention import RETRIED
 from adaptor.errors import UnknownBagError, UsageError
 from adaptor.journal import forgetting
 from adaptor.journal.credits import entries
 from adaptor.journal.pilot_rows import pilot_waits
 from adaptor.journal.queries import answer
 from adaptor.protocol.messages import Ending, Orders, Report, Result
+from tests.bundles.staged import archive_of, packed
 from tests.daemon.budgeted_site import told_of
 from tests.daemon.fake_site import FakeSite
 from tests.daemon.lived_bags import (
@@ -256,3 +261,38 @@ def test_a_worker_is_told_which_bags_it_need_not_know_any_more(
     told = [message for message in sent if isinstance(message, Orders)]
     assert [bag for message in told for bag in message.ended_bags] == [first]
     assert [context.bag for message in told for context in message.bags] == [second]
+
+
+def test_an_archive_goes_once_no_task_may_need_it(site: FakeSite, tmp_path: Path) -> None:
+    core = site.state.core
+    (core.directory / BUNDLES).mkdir(mode=0o700)
+
+    def staged(name: str, **options: Any) -> tuple[Path, dict[str, Any]]:
+        (tmp_path / name).write_text(name)
+        bundle = packed(core.directory, tmp_path / name)
+        path = archive_of(core.directory, bundle)
+        os.utime(path, (1e9, 1e9))
+        return path, {"stage": (str(tmp_path / name),), "bundle": bundle, **options}
+
+    done, of_done = staged("done")
+    running, of_running = staged("running")
+    failed, of_failed = staged("failed")
+    unknown, _ = staged("unknown")
+    young, _ = staged("young")
+    os.utime(young)
+    live(site, **of_done)
+    live(site, **of_failed)
+    site.journal.connection.execute("UPDATE bag SET failed = 1, done = done - 1 WHERE id = 2")
+    site.submit_bag(1, **of_running)
+    house = keeper(site)
+    house._remove_archives()
+    assert [path.exists() for path in (done, running, failed, unknown, young)] == [
+        False,
+        True,
+        True,
+        False,
+        True,
+    ]
+    site.journal.connection.execute("UPDATE bag SET ended = ended - ? WHERE id = 2", (RETRIED + 60,))
+    house._remove_archives()
+    assert [path.exists() for path in (running, failed, young)] == [True, False, True]
