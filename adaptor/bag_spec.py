@@ -104,11 +104,11 @@ class StagedItem(msgspec.Struct, frozen=True):
     real: str
     """Its path without links."""
     environment: Literal["", "venv", "conda"] = ""
-    """Which Python environment it is; empty: none."""
+    """The kind of Python environment; empty: no environment."""
 
 
 class Bundle(msgspec.Struct, frozen=True):
-    """What a bag stages, in one archive of the state directory (`adaptor.bundles`)."""
+    """The folders and files that a bag stages, in one archive of the state directory (`adaptor.bundles`)."""
 
     digest: str
     """SHA-256 of the archive, hexadecimal."""

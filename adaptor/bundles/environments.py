@@ -23,7 +23,7 @@ STAGE = "ADAPTOR_STAGE"
 
 
 def environment_at(path: str) -> Literal["", "venv", "conda"]:
-    """Which Python environment a folder is; empty: none."""
+    """The kind of Python environment that a folder is; empty: no environment."""
     if os.path.isfile(os.path.join(path, "pyvenv.cfg")):  # noqa: PTH113, PTH118
         return "venv"
     return "conda" if os.path.isdir(os.path.join(path, "conda-meta")) else ""  # noqa: PTH112, PTH118

@@ -1,4 +1,4 @@
-"""Which disk of a node takes the copy of a bundle, and why another one does not."""
+"""The disk of a node that takes the copy of a bundle, and why others do not."""
 
 from __future__ import annotations
 

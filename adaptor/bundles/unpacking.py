@@ -38,7 +38,7 @@ class _Verified:
         return data
 
     def digest(self) -> str:
-        """Of the whole file, the rest of which is read."""
+        """The digest of the whole file, the rest of which is read."""
         while self.read(_PART):
             pass
         return self._hash.hexdigest()

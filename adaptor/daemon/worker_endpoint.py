@@ -58,7 +58,7 @@ _OWN_PAUSE = 10.0
 """Seconds without a look for silent workers, of which there is one each second, after which this daemon did
 not run itself: it was stopped, or could not write its journal."""
 _MOST_REMARKS, _LONGEST_REMARK = 10, 1000
-"""Of one report, and letters of one."""
+"""Remarks of one report that are kept, and letters of a remark."""
 _ROUND_TRIPS = 6
 """Round trips of a slow transport that are added to the timeout before a worker counts as lost."""
 

@@ -82,7 +82,7 @@ def forget_bag(db: sqlite3.Connection, bag: int, books: Statements, *, old: bool
 
 
 class _Stages(msgspec.Struct, frozen=True):
-    """Of a bag's spec, what it stages."""
+    """The part of a bag's spec that says what it stages."""
 
     bundle: Bundle | None = None
 

@@ -29,11 +29,11 @@ _MOUNTS = Path("/proc/self/mountinfo")
 
 
 class _Placed(msgspec.Struct):
-    """Where a bundle is on this node."""
+    """The place of a bundle on this node."""
 
     relocation: Relocation
     copy: Copy | None = None
-    """None: no disk takes it, and the relocation leads to the folders themselves."""
+    """The copy; None: no disk takes it, and the relocation leads to the folders themselves."""
 
 
 class NodeBundles:
