@@ -204,7 +204,7 @@ class Welcome(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     shell: str = ""
     """The words of the site's shell for the lines of bags that name none; empty: the worker's own choice."""
     node_folder: str = ""
-    """The folder of nodes for copies of what bags stage, with variables of the worker; empty: its own choice."""
+    """The folder of nodes for copies of what bags stage, with variables of the worker; empty: any."""
 
 
 class Orders(msgspec.Struct, tag=True, kw_only=True):
