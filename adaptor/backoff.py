@@ -6,7 +6,7 @@ import msgspec
 
 
 class Holdoff(msgspec.Struct, frozen=True):
-    """State of a `Backoff`."""
+    """State of a `Backoff`: failures in a row, and the end of the pause."""
 
     failures: int = 0
     """Failures in a row."""

@@ -108,7 +108,7 @@ class Request(msgspec.Struct, frozen=True):
 
     @property
     def area(self) -> int:
-        """Processor-seconds."""
+        """Processors times seconds."""
         return self.p * self.tr
 
 
@@ -293,7 +293,7 @@ class PilotState(enum.Enum):
 
     @property
     def in_system(self) -> bool:
-        """Counts towards `max_pending_requests`."""
+        """Whether the pilot counts towards `max_pending_requests`."""
         return self in (PilotState.SUBMITTING, PilotState.QUEUED, PilotState.RUNNING)
 
 

@@ -64,7 +64,7 @@ def parse_hourly(text: str | int) -> int:
 
 
 def format_hourly(rate: int) -> str:
-    """`60/h`."""
+    """Rate in words: `60/h`."""
     return f"{rate}/h"
 
 
@@ -220,7 +220,7 @@ def format_size(size: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 task`, `3 tasks`."""
+    """Number with its noun: `1 task`, `3 tasks`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -245,7 +245,7 @@ def utc_offset(at: float) -> int:
 
 
 def format_offset(seconds: int) -> str:
-    """`UTC+01:00`."""
+    """Offset of a time zone: `UTC+01:00`."""
     hours, minutes = divmod(abs(seconds) // 60, 60)
     return f"UTC{'-' if seconds < 0 else '+'}{hours:02d}:{minutes:02d}"
 

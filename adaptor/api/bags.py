@@ -45,7 +45,7 @@ class Submitted(msgspec.Struct, frozen=True):
 
 
 class Submit(Question[Submitted], frozen=True):
-    """A new bag."""
+    """Submit a new bag."""
 
     for_keys = KeyAccess.CHANGE
     writes = True

@@ -44,7 +44,7 @@ class RemovedPilotView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CreditsView(msgspec.Struct, frozen=True, kw_only=True):
-    """`adaptor credits`."""
+    """Answer of `adaptor credits`."""
 
     sites: list[CreditLine]
     bags: list[CreditLine]

@@ -26,7 +26,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def json_option(command: Command) -> Command:
-    """`--json`: the parameter `as_json`."""
+    """Option `--json`: the parameter `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON value.")(command)
 
 

@@ -292,6 +292,6 @@ def readable(value: Any, meaning: Meaning = Meaning.PLAIN) -> Any:
 
 
 def iso_time(seconds: float) -> str:
-    """`2026-11-21T08:04:00.000Z`, from epoch seconds."""
+    """Time in ISO 8601, from epoch seconds: `2026-11-21T08:04:00.000Z`."""
     text = datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")

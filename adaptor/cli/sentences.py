@@ -86,7 +86,7 @@ def end_words(ahead: api.ForecastView, now: float | None = None) -> str:
 
 
 def interval(end: Estimate, now: float | None = None) -> str:
-    """`14:10 (13:40 to 15:25)`."""
+    """Expected time and its interval: `14:10 (13:40 to 15:25)`."""
     short = end.high - end.low > _COARSE
     told, first = _time(end.value, now, short), _time(end.low, now, short)
     last = f" to {_time(end.high, now, short)}" if isfinite(end.high) else " or later"

@@ -51,7 +51,7 @@ class Made(msgspec.Struct, frozen=True):
     places: list[Place]
     """The places, with these requests in their queues."""
     reason: str = ""
-    """Why nothing was."""
+    """Reason why no request was crafted."""
     withdrawn: Sequence[Withdraw] = ()
     """Pilots that are withdrawn in order to make better requests."""
     reshaped: Sequence[Reshape] = ()

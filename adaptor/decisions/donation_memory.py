@@ -203,7 +203,7 @@ class DonationMemory:
         return {id: self.node_of(pilots[id]) for id in sorted(unknown)}
 
     def forget(self, pilot: int) -> None:
-        """A pilot has left."""
+        """Forget a pilot that has left."""
         self._known.pop(pilot, None)
 
     def _view(self, report: NodeReport, pilot: Pilot | None, busy: int, now: float) -> NodeView:

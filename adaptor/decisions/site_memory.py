@@ -331,7 +331,7 @@ class SiteMemory:
             self.pilots[pilot.id] = pilot
 
     def submitted(self, pilot: Pilot, job: str) -> Pilot:
-        """The scheduler took it."""
+        """Note that the scheduler took a pilot's request."""
         if pilot.node and self.donation is not None:
             self.donation.submitted(pilot.node)
         else:

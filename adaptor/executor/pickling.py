@@ -108,7 +108,7 @@ def outcome_of(bag: int, event: TaskEvent, folder: Path) -> CallOutcome:
 
 
 def drop(answer: bytes | None, folder: Path) -> None:
-    """The answer is discarded."""
+    """Remove the file of an answer that is discarded."""
     if answer and answer[:1].isupper():
         call_files.remove(folder, answer[1:].decode())
 

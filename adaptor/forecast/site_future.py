@@ -308,11 +308,11 @@ class SitesFuture:
 
     @property
     def paced(self) -> bool:
-        """As `Supply.paced`."""
+        """Whether requests are made step by step, as tasks finish: a bag with aims buys so."""
         return self._buyer is not None
 
     def asked(self, moment: Moment) -> list[PilotAhead]:
-        """As `Supply.asked`."""
+        """Pilots of the requests that the sites make at this moment."""
         found = []
         for site in self._sites:
             bounds = None if self._buyer is None else self._buyer.bounds(site.known, moment)
@@ -323,7 +323,7 @@ class SitesFuture:
         return found
 
     def goes_on(self, moment: Moment, pilot: PilotAhead, ages: Sequence[float]) -> bool:
-        """As `Supply.goes_on`."""
+        """Whether a pilot is kept for another charging unit, by the ages of its tasks."""
         if self._buyer is None:
             return True
         site = next(site.known for site in self._sites if site.known.name == pilot.site)

@@ -76,7 +76,7 @@ class Party:
         self._peers[ssl.PEM_cert_to_DER_cert(certificate)] = fingerprint(certificate)
 
     def refuse(self, certificate: str) -> None:
-        """Accept it no longer."""
+        """Accept a certificate no longer."""
         self._peers.pop(ssl.PEM_cert_to_DER_cert(certificate), None)
 
 

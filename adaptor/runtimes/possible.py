@@ -126,7 +126,7 @@ class MixedRuntimes:
         self._stock: list[Atom] = []  # drawn and not used yet
 
     def one(self, progress: float) -> float:  # noqa: ARG002
-        """As `Runtimes.one`."""
+        """Runtime of a waiting task, drawn; the same wherever it is in the file."""
         if not self._stock:
             self._stock = self._draw.choices(self._atoms, cum_weights=self._sums, k=64)
         atom = self._stock.pop()
@@ -136,14 +136,14 @@ class MixedRuntimes:
         return beyond(ran, *self._tail, self._draw) if atom.tail is None else atom.tail.drawn(ran, self._draw)
 
     def several(self, count: float, progress: float) -> float:
-        """As `Runtimes.several`."""
+        """Runtime of a number of waiting tasks together, drawn; of many, by the normal distribution."""
         if count <= 3:
             return math.fsum(self.one(progress) for _ in range(round(count)))
         total = count * self.mean + math.sqrt(count) * self.deviation * self._draw.gauss(0.0, 1.0)
         return max(total, count * self.values[0])
 
     def rest(self, ran: float) -> float:
-        """As `Runtimes.rest`."""
+        """Time left of a task that has run for `ran` seconds, drawn."""
         first = bisect.bisect_right(self.values, ran)
         below = self._sums[first - 1] if first else 0.0
         left = self._sums[-1] - below

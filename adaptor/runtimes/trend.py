@@ -170,18 +170,18 @@ class TrendRuntimes:
         return self._level(self._started + (1 - self._started) * min(1.0, max(0.0, progress)))
 
     def one(self, progress: float) -> float:
-        """As `Runtimes.one`."""
+        """Runtime of a waiting task at this place of the file, drawn."""
         return self._at(progress) * self._draw.choice(self._factors)
 
     def several(self, count: float, progress: float) -> float:
-        """As `Runtimes.several`."""
+        """Runtime of a number of waiting tasks from this place of the file on, drawn."""
         if count <= 3:
             return math.fsum(self.one(progress) for _ in range(round(count)))
         noise = self._trend.spread * self._draw.gauss(0.0, 1.0) / math.sqrt(count)
         return count * self._at(progress) * self._factor * math.exp(noise)
 
     def rest(self, ran: float) -> float:
-        """As `Runtimes.rest`."""
+        """Time left of a task that has run for `ran` seconds, drawn by its likely place in the file."""
         level = self._level(self._draw.uniform(self._ended, self._started))
         first = bisect.bisect_right(self._factors, ran / level)
         if first < len(self._factors):

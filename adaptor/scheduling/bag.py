@@ -396,7 +396,7 @@ class Bag:
         self.preempted[task] = self.preempted_of(task).again(ran)
 
     def credit(self, wall: float, at: float) -> None:
-        """Count a result."""
+        """Count a result and its runtime."""
         self.runtime += wall
         self.squares += wall * wall
         self.first_done = at if self.first_done is None else min(at, self.first_done)

@@ -1,4 +1,4 @@
-"""The commands by name."""
+"""The commands of the shims by name."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Field(msgspec.Struct, frozen=True):
 
 
 def clock(seconds: float | None, missing: str = _NEVER) -> str:
-    """`2026-11-26T16:40:00`, local time."""
+    """Local time: `2026-11-26T16:40:00`."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(seconds)) if seconds is not None else missing
 
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def folder(name: str = "") -> Path:
-    """Below the state directory."""
+    """Path in the commands' folder of the state directory."""
     return state_directory() / "shims" / name
 
 

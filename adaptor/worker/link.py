@@ -135,7 +135,7 @@ class Link:
             self._transport = None
 
     def end(self, linger: float) -> None:
-        """Close for good."""
+        """Close the link for good."""
         self.close(linger)
         for connector in self._connectors.values():
             connector.end()

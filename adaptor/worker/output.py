@@ -65,7 +65,7 @@ class _Patience:
 
 
 def output_names(key: AttemptKey) -> tuple[str, str]:
-    """Standard output and error."""
+    """Names of the files of standard output and error."""
     return output_name(key.task, key.attempt, "stdout"), output_name(key.task, key.attempt, "stderr")
 
 

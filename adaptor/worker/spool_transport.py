@@ -49,7 +49,7 @@ class SpoolConnector:
         )
 
     def end(self) -> None:
-        """The connections share nothing."""
+        """Does nothing: the connections share nothing."""
 
 
 class SpoolTransport:

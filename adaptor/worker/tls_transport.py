@@ -39,7 +39,7 @@ class TlsConnector:
             raise TransportError(f"{address}: {error}") from error
 
     def end(self) -> None:
-        """The connections share nothing."""
+        """Does nothing: the connections share nothing."""
 
 
 class TlsTransport:

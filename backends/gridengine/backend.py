@@ -135,7 +135,7 @@ _LATELY = 6 * 3600.0  # seconds for which jobs that have ended are learned from
 
 
 class GridEngineBackend(BatchBackend[Master]):
-    """Implements `backends.base.Backend`."""
+    """Grid Engine at one site (`backends.base.Backend`)."""
 
     reading = Master
 

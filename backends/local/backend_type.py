@@ -51,7 +51,7 @@ class LocalType(BackendType):
         return float(site.grace_time) + 5
 
     def describe_sites(self) -> str:
-        """Always answers."""
+        """Configuration of this machine as a site; it can always be described."""
         from backends.local.admission import usable_processors
 
         return _SITE.format(processors=usable_processors())

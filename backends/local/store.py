@@ -25,7 +25,7 @@ from backends.base import SchedulerError
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """`<id>.job.json`: what was submitted."""
+    """Note `<id>.job.json`: the submitted job."""
 
     id: int
     tag: str
@@ -50,7 +50,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """`<id>.end.json`: how it ended."""
+    """Note `<id>.end.json`: the end of the job."""
 
     ended: float
     state: JobState

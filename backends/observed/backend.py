@@ -50,7 +50,7 @@ class SharedLook(Generic[T]):
         return seen
 
     def forget(self) -> None:
-        """We have changed something."""
+        """Forget the last look: we have changed something."""
         self._latest = None
 
 

@@ -121,7 +121,7 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def added(holdings: Iterable[HeldByNode]) -> dict[str, Amounts]:
-    """All of them together."""
+    """Holdings by node, all of them together."""
     found: dict[str, Amounts] = {}
     for holding in holdings:
         for name, amounts in holding.items():

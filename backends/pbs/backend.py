@@ -28,7 +28,7 @@ from backends.scripts import render
 
 
 class PbsBackend(BatchBackend[SharedServer]):
-    """Implements `backends.base.Backend`."""
+    """PBS at one site (`backends.base.Backend`)."""
 
     reading = SharedServer
     _terms: PbsTerms | None = None

@@ -62,7 +62,7 @@ TEMPLATE = Path(__file__).with_name("pilot.template")
 
 
 class SlurmBackend(BatchBackend[SharedCluster]):
-    """Implements `backends.base.Backend`."""
+    """Slurm at one site (`backends.base.Backend`)."""
 
     reading = SharedCluster
 

@@ -48,7 +48,7 @@ def _of_element(id: str, name: str) -> str:
 
 
 class OwnSlurmJobs:
-    """Answers `Backend.jobs`."""
+    """Answers `Backend.jobs`: our jobs by squeue, and ended ones by sacct."""
 
     def __init__(
         self,

@@ -291,7 +291,7 @@ def parse_reservations(text: str) -> list[ReservationRow]:
 
 
 def parse_partitions(text: str) -> list[Partition]:
-    """`scontrol show partition -o`."""
+    """Partitions, from `scontrol show partition -o`."""
     return _rows("scontrol", text.splitlines(), _partition)
 
 

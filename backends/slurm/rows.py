@@ -60,7 +60,7 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     other: int
     """Processors that are neither: the node is down or drained."""
     memory: int
-    """MiB."""
+    """Memory in MiB."""
 
 
 class AccountingRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -40,7 +40,7 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 class ScriptOptions(msgspec.Struct, kw_only=True):
-    """Filled option by option."""
+    """Options of a script in the words of a bag, filled option by option."""
 
     ignored: Callable[[str], bool] = lambda _name: False
     """True if the user ignores the option of this name."""
@@ -119,7 +119,7 @@ def depend(asked: ScriptOptions, given: GivenOption, text: str) -> None:
 
 
 def qsub_mail(asked: ScriptOptions, given: GivenOption) -> None:
-    """`-m` of every qsub."""
+    """Follow the option `-m` of every qsub."""
     if given.value != "n" and not asked.ignored("mail"):
         asked.wishes.append(SiteWish(NOTIFY, given))
 

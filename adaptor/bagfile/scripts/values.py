@@ -96,7 +96,7 @@ class ArraySpec(msgspec.Struct, frozen=True):
     """The elements of an array."""
 
     indices: tuple[int, ...]
-    """Rising, each once."""
+    """Indexes in rising order, each once."""
     at_most: int | None
     """The elements that may run at the same time; None: any number, which `%0` says too."""
     step: int = 1

@@ -73,7 +73,7 @@ class Use(msgspec.Struct, frozen=True):
     """Processor-seconds of a pilot that a bag's attempts held."""
 
     useful: float = 0.0
-    """Attempts whose result counts."""
+    """Processor-seconds of attempts whose result counts."""
     wasted: float = 0.0
     """Killed attempts and losing replicas."""
 

@@ -45,7 +45,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def there(self) -> int:
-        """Hosts."""
+        """Number of hosts that are paid now, or asked for."""
         return sum(host.count for host in self.hosts)
 
     @property

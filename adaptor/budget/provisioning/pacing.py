@@ -98,7 +98,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def there(self) -> int:
-        """Hosts."""
+        """Number of hosts that are paid now, or asked for."""
         return sum(host.count for host in self.hosts)
 
     @property

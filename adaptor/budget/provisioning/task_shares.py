@@ -40,7 +40,7 @@ class SiteShare(msgspec.Struct, frozen=True, kw_only=True):
     slots: int
     """Processor-slots to be bought there."""
     cost: float
-    """Credits."""
+    """Cost in credits."""
 
 
 class CostSplit(msgspec.Struct, frozen=True, kw_only=True):

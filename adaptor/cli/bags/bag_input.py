@@ -387,7 +387,7 @@ class WithWords(SectionedCommand):
 
 
 def resume_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--resume`: the parameter `resume`."""
+    """Option `--resume`: the parameter `resume`."""
     help = "Leave out tasks that an earlier bag of this name and folder has done, or still has to run."
     decorated: Callable[..., Any] = sectioned("More", "--resume", is_flag=True, help=help)(command)
     return decorated

@@ -95,7 +95,7 @@ def _state(site: _Place) -> StateWord:
 
 
 def _requests(site: _Place) -> str:
-    """`1+2 of 4`."""
+    """Queued and running requests, of the most: `1+2 of 4`."""
     most = site.max_in_system
     return NumberCell(f"{site.queued}+{site.running}{'' if most is None else f' of {most}'}")
 

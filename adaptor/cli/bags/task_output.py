@@ -84,7 +84,7 @@ def gone_lines(tasks: list[api.TaskView], outputs: Outputs, stream: Stream) -> I
 
 
 def _which(tasks: list[api.TaskView]) -> str:
-    """`3 tasks (0-1, 5)`."""
+    """Chosen tasks in words: `3 tasks (0-1, 5)`."""
     spans: list[list[int]] = []
     for task in tasks:
         if spans and spans[-1][1] == task.task - 1:

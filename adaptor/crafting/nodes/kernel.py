@@ -43,10 +43,10 @@ class State(NamedTuple):
     times: Floats
     """(N, W): row n has `lengths[n]` steps, the last of which never ends."""
     free: Ints
-    """(N, W, R)"""
+    """(N, W, R): free amounts of row n in each step."""
     lengths: Ints
     capacity: Ints
-    """(N, R)"""
+    """(N, R): amounts that a node has."""
     instants: Floats
     """(S): all at which anything changes on any node; `used[0]` of them."""
     total: Ints

@@ -112,7 +112,7 @@ class _Search:
         self._step, self._resolution = step, resolution
 
     def below(self, most: Request) -> tuple[int, int]:
-        """p and tr."""
+        """Processors and seconds to try next, within `most`."""
         of_width = [each.p for each in self._failures if not each.tr]
         of_time = [each.tr for each in self._failures if not each.p]
         p, tr = most.p, most.tr

@@ -93,7 +93,7 @@ def _await(descriptor: int, event: int, deadline: float | None) -> None:
 
 
 class Greeting(msgspec.Struct, frozen=True, tag=True):
-    """The first frame."""
+    """The first frame of the server there."""
 
     version: str
 

@@ -36,7 +36,7 @@ class CallFiles:
         self._came = [_state(handle) for handle in handles[1:3]]
 
     def enter(self) -> None:
-        """A call begins."""
+        """Prepare the process for a call that begins."""
         folder, out, err = self._handles[:3]
         os.fchdir(folder)
         os.dup2(out, 1)

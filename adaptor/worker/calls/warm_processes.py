@@ -160,7 +160,7 @@ class WarmProcesses:
             self._tend.advance(now + IDLE)
 
     def gone(self, pid: int) -> None:
-        """A process has ended."""
+        """Forget a process that has ended."""
         _, idle = self._idle.pop(pid, (0.0, None))
         process = self._busy.pop(pid, idle)
         if process is not None:

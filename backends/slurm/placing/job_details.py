@@ -32,7 +32,7 @@ class JobWish(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     nodes: int
     """Least number of nodes."""
     fixed: bool
-    """Whether exactly this number."""
+    """Whether the job asks for exactly this number of nodes."""
     memory_per_processor: int = 0
     memory_per_node: int = 0
     memory_per_gpu: int = 0
@@ -93,7 +93,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
     row: QueueRow
     id: str
-    """The row's."""
+    """Id of its row."""
     detail: JobDetail | None
     word: bytes = b""
     """Word with which the record begins, behind `JobId=`; empty: records of other looks are not compared with
