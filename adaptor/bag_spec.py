@@ -22,6 +22,7 @@ from adaptor.option_kinds import (
     EXIT_CODES,
     FACTOR,
     GPUS,
+    IMAGE,
     IMPLIED,
     INSTANT,
     LABEL,
@@ -335,9 +336,17 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
             section="Places and times",
         ),
     ] = ()
+    container: Annotated[
+        str | None,
+        Option(
+            "image in which its tasks run, by Apptainer or Singularity; each node copies it once",
+            IMAGE,
+            section="Places and times",
+        ),
+    ] = None
     environment: dict[str, str]
     bundle: Bundle | None = None
-    """The archive of `stage`, which the client makes."""
+    """The archive of `stage` and `container`, which the client makes."""
     umask: int | None = None
     """File mode mask of its tasks: that of the process that submits it; None: the worker's."""
     script: BatchScript | None = None
@@ -349,6 +358,11 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds without an unfinished task after which it closes by itself if it is open; 0: never."""
     kinds: tuple[TaskKind, ...] = ()
     """Kinds of its tasks, the most frequent first; the daemon recognises them."""
+
+    @property
+    def staged(self) -> tuple[str, ...]:
+        """The paths that each node copies to its own disk."""
+        return self.stage if self.container is None else (*self.stage, self.container)
 
     @property
     def task(self) -> TaskSize:

@@ -228,6 +228,7 @@ LABELS = Kind("NAME", _labels, several=True)
 LISTENERS = Kind("NAME|@FILE", _listeners, several=True)
 NUMBERS = Kind("N", _numbers, several=True)
 PATH = Kind("DIR", _path)
+IMAGE = Kind("IMAGE.sif", _path)
 PATHS = Kind("PATH", _paths, several=True)
 MEMORY = Kind("SIZE", _memory)  # bytes
 AUTO = "auto"

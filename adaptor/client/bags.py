@@ -247,11 +247,11 @@ class Client:
     def _with_bundle(self, question: api.Submit) -> api.Submit:
         """Pack what a new bag stages. Raises UsageError: it cannot be packed."""
         spec = question.bag.spec
-        if not spec.stage or spec.bundle is not None:
+        if not spec.staged or spec.bundle is not None:
             return question
         from adaptor.bundles.packing import pack
 
-        spec = msgspec.structs.replace(spec, bundle=pack(spec.stage, self.directory, self._say))
+        spec = msgspec.structs.replace(spec, bundle=pack(spec.staged, self.directory, self._say))
         return msgspec.structs.replace(question, bag=msgspec.structs.replace(question.bag, spec=spec))
 
     def _staged(self, question: api.Submit, timeout: float) -> api.Submit:

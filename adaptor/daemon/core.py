@@ -312,5 +312,6 @@ class Core:
                 umask=spec.umask,
                 shell=spec.shell or "",
                 bundle=spec.bundle,
+                image=Path(spec.container).name if spec.container is not None else "",
             )
         return context

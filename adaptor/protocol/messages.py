@@ -78,6 +78,7 @@ class BagContext(msgspec.Struct, frozen=True, array_like=True):
     umask: int | None = None  # of its tasks and of the files of their output; None: the worker's
     shell: str = ""  # the words of the shell that runs its lines; empty: as the site says
     bundle: Bundle | None = None  # what each node copies to its own disk
+    image: str = ""  # the name in the bundle of the image in which its tasks run; empty: in none
 
 
 class Lease(msgspec.Struct, frozen=True, array_like=True):

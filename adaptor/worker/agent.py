@@ -29,7 +29,6 @@ from adaptor.protocol.messages import (
 from adaptor.shortfalls import gave_less
 from adaptor.worker import lifecycle
 from adaptor.worker.binding import Binding
-from adaptor.worker.bundles import NodeBundles
 from adaptor.worker.environment import NodeEnvironment, parse_env0
 from adaptor.worker.given import bounds_of, given, machine_memory
 from adaptor.worker.jobs.as_job import TaskJobs
@@ -39,6 +38,7 @@ from adaptor.worker.runner import Runner
 from adaptor.worker.scripts import Scripts
 from adaptor.worker.settings import Settings
 from adaptor.worker.slots import Slots
+from adaptor.worker.staged.node_bundles import NodeBundles
 from adaptor.worker.tasks import WorkerTasks
 from adaptor.worker.timers import NEVER, Timers
 

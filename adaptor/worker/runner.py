@@ -16,7 +16,6 @@ from adaptor.processes.identity import Process
 from adaptor.processes.trees import child_pids, send, send_to_descendants, trees_of
 from adaptor.protocol.messages import AttemptKey, Ending, Result
 from adaptor.units import format_duration
-from adaptor.worker.bundles import NodeBundles
 from adaptor.worker.calls.warm_processes import WarmProcesses
 from adaptor.worker.environment import NodeEnvironment, of_lease, of_task, on_several
 from adaptor.worker.execution import Child, execute
@@ -27,6 +26,7 @@ from adaptor.worker.output import CannotStartError, ShortageError, TaskFiles
 from adaptor.worker.parts import NodeFiles
 from adaptor.worker.scripts import Scripts
 from adaptor.worker.slots import HeldTask
+from adaptor.worker.staged.node_bundles import NodeBundles
 from adaptor.worker.timers import NEVER, Timers
 
 if TYPE_CHECKING:  # only workers of calls need it
@@ -192,7 +192,8 @@ class Runner:
 
     def _begin(self, held: HeldTask, environment: dict[str, str], files: TaskFiles) -> Child:
         """Start the process of an attempt, or its call. Raises CannotStartError or ShortageError."""
-        environment, held = self.bundles.environment(held.bag, environment), self.bundles.starting(held)
+        environment = self.bundles.environment(held.bag, environment)
+        held = self.bundles.starting(held, environment)
         if held.lease.call is not None:
             return self.warm.start(held, environment, files, len(self._by_pid))
         self.warm.make_room(time.monotonic(), len(self._by_pid) + 1, held.gpus)

@@ -90,6 +90,7 @@ def test_an_option_whose_type_says_too_little_needs_a_kind() -> None:
         ("max-lost", "0", ("max_lost", 0)),
         ("max_lost", "5", ("max_lost", 5)),
         ("site", "a, b", ("sites", ("a", "b"))),
+        ("container", "image.sif", ("container", "image.sif")),
         ("stage", ".venv, data,.venv", ("stage", (".venv", "data"))),
         ("sites", "a", ("sites", ("a",))),
         ("deadline", "1h", ("deadline", 4600.0)),

@@ -114,3 +114,27 @@ def test_what_cannot_be_staged_is_refused_before_the_bag(lab: Lab, disk: Path) -
     assert f"--stage: {lab.work}/none: no such file or folder" in done.stderr
     done = lab.run("submit", "tasks.bag", "--stage", "data", "--nodes", "2", expect=2)
     assert "--stage: for tasks on one node each" in done.stderr
+
+
+def test_tasks_run_in_a_container_whose_image_is_copied(
+    lab: Lab, disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing here runs containers: a program in the place of Apptainer shows what it is asked for."""
+    begin(lab, disk)
+    (lab.work / "image.sif").write_text("image\n")
+    runtime = lab.work / "bin" / "apptainer"
+    runtime.parent.mkdir()
+    runtime.write_text(
+        '#!/bin/sh\nwhile [ "${1%.sif}" = "$1" ]; do shift; done\ncat "$1"\necho "$1"\nshift\nexec "$@"\n'
+    )
+    runtime.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{runtime.parent}:{os.environ['PATH']}")
+    lab.bag(["echo $ADAPTOR_TASK_ID; pwd"])
+    lab.run("run", "tasks.bag", "--container", "image.sif")
+    image, path, *rest = stdout(lab)[0].splitlines()
+    assert (image, rest) == ("image", ["0", str(lab.work)])
+    assert path.startswith(f"{disk}/adaptor-")
+    until(lambda: not left(disk), "no file of a copy is left")
+    (lab.work / "job.sh").write_text("#!/bin/bash\ntrue\n")
+    done = lab.run("submit", "--container", "image.sif", "job.sh", expect=2)
+    assert "--container: for lines and commands" in done.stderr

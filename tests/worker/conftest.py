@@ -8,13 +8,13 @@ import pytest
 
 from adaptor.processes.devices import Devices
 from adaptor.protocol.messages import BagContext
-from adaptor.worker.bundles import NodeBundles
 from adaptor.worker.environment import NodeEnvironment
 from adaptor.worker.jobs.as_job import TaskJobs
 from adaptor.worker.parts import NodeFiles
 from adaptor.worker.runner import Runner
 from adaptor.worker.scripts import Scripts
 from adaptor.worker.slots import Slots
+from adaptor.worker.staged.node_bundles import NodeBundles
 from adaptor.worker.tasks import WorkerTasks
 from adaptor.worker.timers import Timers
 from tests.worker.fake_daemon import FakeDaemon, Harness

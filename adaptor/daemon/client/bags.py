@@ -130,15 +130,20 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
 
 def _check_staged(core: Core, spec: BagSpec, own: OwnNeedsOf) -> None:
     """Raises UsageError: what it stages is not there, or its tasks could not see it."""
-    if not spec.stage:
+    if not spec.staged:
         return
+    option = "--stage" if spec.container is None else "--container"
     if spec.nodes > 1 or any((needs.nodes or 1) > 1 for needs in own.needs.values()):
         raise UsageError(
-            "--stage: for tasks on one node each; a task on several reads the folders themselves"
+            f"{option}: for tasks on one node each; a task on several reads the folders themselves"
+        )
+    if spec.container is not None and (spec.script is not None or spec.interpreter is not None):
+        raise UsageError(
+            "--container: for lines and commands; a batch script and calls start their own container"
         )
     if spec.bundle is None or not is_there(core.directory, spec.bundle.digest):
         raise UsageError(
-            f"--stage: {core.directory / BUNDLES}: the archive is not there: submit the bag again"
+            f"{option}: {core.directory / BUNDLES}: the archive is not there: submit the bag again"
         )
 
 

@@ -119,21 +119,22 @@ class NodeBundles:
         placed = self._of(bag)
         return dict(given) if placed is None else placed.relocation.variables(given)
 
-    def starting(self, held: HeldTask) -> HeldTask:
-        """An attempt whose program, or whose Python, is that of the copy."""
+    def starting(self, held: HeldTask, environment: Mapping[str, str]) -> HeldTask:
+        """An attempt whose program, or whose Python, is that of the copy, and runs in the bag's container.
+
+        `environment`: of the attempt. Raises CannotStartError: there is nothing that runs a container.
+        """
         placed = self._of(held.bag)
-        if placed is None or placed.copy is None:
+        if placed is None:
             return held
-        relocation, lease = placed.relocation, held.lease
-        command: str | list[str]
-        if isinstance(lease.command, str):
-            command = relocation.line(lease.command, held.cwd)
-        else:
-            command = relocation.words(lease.command, held.cwd)
-        bag = held.bag
-        if bag.interpreter is not None:
-            bag = msgspec.structs.replace(bag, interpreter=_copied(bag.interpreter, relocation))
-        return msgspec.structs.replace(held, lease=msgspec.structs.replace(lease, command=command), bag=bag)
+        if placed.copy is not None:
+            held = _relocated(held, placed.relocation)
+        if not held.bag.image:
+            return held
+        from adaptor.worker.staged.containers import in_container
+
+        command = in_container(held, placed.relocation.root, environment)
+        return msgspec.structs.replace(held, lease=msgspec.structs.replace(held.lease, command=command))
 
     def _of(self, bag: BagContext) -> _Placed | None:
         return None if bag.bundle is None else self._placed.get(bag.bundle.digest)
@@ -195,6 +196,18 @@ class NodeBundles:
                         return copy, ""
                 problems.append(problem)
         return None, "; ".join(problems)
+
+
+def _relocated(held: HeldTask, relocation: Relocation) -> HeldTask:
+    lease, bag = held.lease, held.bag
+    command: str | list[str]
+    if isinstance(lease.command, str):
+        command = relocation.line(lease.command, held.cwd)
+    else:
+        command = relocation.words(lease.command, held.cwd)
+    if bag.interpreter is not None:
+        bag = msgspec.structs.replace(bag, interpreter=_copied(bag.interpreter, relocation))
+    return msgspec.structs.replace(held, lease=msgspec.structs.replace(lease, command=command), bag=bag)
 
 
 def _copied(interpreter: Interpreter, relocation: Relocation) -> Interpreter:

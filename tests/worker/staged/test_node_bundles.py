@@ -10,9 +10,9 @@ import pytest
 
 from adaptor.bag_spec import BUNDLES, Interpreter
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
-from adaptor.worker.bundles import NodeBundles
 from adaptor.worker.output import CannotStartError
 from adaptor.worker.slots import HeldTask
+from adaptor.worker.staged.node_bundles import NodeBundles
 from tests.bundles.staged import archive_of, environment, packed
 
 
@@ -54,7 +54,7 @@ def test_a_task_sees_the_copy(node: Node) -> None:
     found = node.bundles.environment(node.bag, {"PATH": "/usr/bin"})
     assert found["ADAPTOR_STAGE"] == node.copy
     assert found["PATH"] == f"{node.copy}/.venv/bin:/usr/bin"
-    started = node.bundles.starting(held(node.bag, ".venv/bin/tool data"))
+    started = node.bundles.starting(held(node.bag, ".venv/bin/tool data"), {})
     assert started.lease.command == f"{node.copy}/.venv/bin/tool data"
     assert not node.bundles.take_remarks()
 
@@ -63,7 +63,7 @@ def test_calls_run_in_the_python_of_the_copy(node: Node) -> None:
     python = Interpreter((f"{node.venv}/bin/python", "-O"), "3.12", (f"{node.venv}/lib", "/usr/lib"))
     bag = msgspec.structs.replace(node.bag, interpreter=python)
     node.bundles.prepare(bag)
-    found = node.bundles.starting(held(bag, [])).bag.interpreter
+    found = node.bundles.starting(held(bag, []), {}).bag.interpreter
     assert found is not None
     assert found.command == (f"{node.copy}/.venv/bin/python", "-O")
     assert found.path == (f"{node.copy}/.venv/lib", "/usr/lib")
@@ -122,7 +122,7 @@ def test_without_a_copy_tasks_get_the_folders_themselves_and_the_reason_is_told(
     found = node.bundles.environment(node.bag, {"PATH": "/usr/bin"})
     assert Path(found["ADAPTOR_STAGE"], "data").read_text() == "content"
     assert Path(found["VIRTUAL_ENV"]).resolve() == node.venv.resolve()
-    started = node.bundles.starting(held(node.bag, ".venv/bin/tool"))
+    started = node.bundles.starting(held(node.bag, ".venv/bin/tool"), {})
     assert started.lease.command == ".venv/bin/tool"
     assert not [path for path in node.disk.rglob("*") if path.name == "data"]
     node.bundles.remove()
@@ -145,4 +145,4 @@ def test_a_bag_that_stages_nothing_costs_nothing(node: Node) -> None:
     given = {"PATH": "/usr/bin"}
     assert node.bundles.environment(bag, given) == given
     attempt = held(bag, ".venv/bin/tool")
-    assert node.bundles.starting(attempt) is attempt
+    assert node.bundles.starting(attempt, {}) is attempt
