@@ -10,6 +10,7 @@ import math
 import os
 import time
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 
 import msgspec
 
@@ -23,12 +24,14 @@ from adaptor.shims.real import asked, found
 from adaptor.shims.remembering import folder, locked, remembered
 from adaptor.shims.small_jobs import SmallJob
 
-AGAIN = 10.0
-"""Seconds for which a look at the queue serves: a thousand jobs in a row ask the scheduler a few times."""
+AGAIN, LATER = 10.0, 60.0
+"""Seconds for which a look at the queue serves if it found a free slot, or none: a thousand jobs in a row ask
+the scheduler a few times."""
 SETTLED = 5.0
 """Seconds after its submission until a job counts as one that waits: Slurm starts jobs some seconds later."""
 SHARE = 0.5
 """Share of the jobs that the scheduler allows in the system which may be passed on at once."""
+_PARTITIONS = ("sinfo", ("--noheader", "--format=%P"))
 _OWN = ("squeue", "--me", "--noheader", "--array", "--format=%T|%V|%C|%l")
 
 
@@ -42,7 +45,7 @@ class Free(msgspec.Struct, frozen=True):
 class Look(msgspec.Struct, frozen=True):
     """Free slots for jobs of one size at a look at the queue, less the jobs that were passed on since."""
 
-    time: float
+    until: float  # epoch seconds: it serves until then
     observed: float  # when the daemon read the queue
     slots: list[Free] = []
     jobs: int | None = None  # that may still be passed on; None: any number
@@ -74,11 +77,12 @@ def starts_at_once(client: Client, small: SmallJob) -> bool:
     """
     if small.rules.always or small.alone or found("sbatch") is None or found("squeue") is None:
         return False
-    count, path = len(small.made.tasks), folder("slots") / small.shape()
+    count = len(small.made.tasks)
+    path = folder("slots") / f"{small.shape()}-{sha256(small.partition.encode()).hexdigest()[:8]}"
     with locked(path):
         now = time.time()
         look = remembered(path, Look)
-        if look is None or not 0 <= now - look.time <= AGAIN:
+        if look is None or not now <= look.until <= now + LATER:
             look = _new_look(client, small, now, look)
         takes = look.takes(count, now + small.limit)
         left = look.without(count) if takes else look
@@ -87,29 +91,32 @@ def starts_at_once(client: Client, small: SmallJob) -> bool:
 
 
 def _new_look(client: Client, small: SmallJob, now: float, before: Look | None) -> Look:
-    sites = _sites_here(small)
-    if not sites:
-        return Look(now, 0.0)
-    own = _own_jobs()
-    if own is None:
-        return Look(now, 0.0)
+    places, own = _places(small), _own_jobs()
+    if not places or own is None:
+        return Look(now + LATER, 0.0)
+    sites = sorted({site for site, _ in places})
     views = client.ask(api.GetSlots(sites, small.spec.task), SCHEDULERS_TIMEOUT)
-    return look_of(views, own, small, now, before)
+    return look_of([view for view in views if (view.site, view.partition) in places], own, small, now, before)
 
 
-def _sites_here(small: SmallJob) -> list[str]:
-    """The sites of the scheduler whose commands are in PATH, as far as the job may run there."""
+def _places(small: SmallJob) -> set[tuple[str, str]]:
+    """Sites with the partitions to which sbatch gives the job, each with the name of the partition there."""
     from adaptor.config.loading import config_path, load_config
+    from adaptor.config.schema import sites_of
 
     try:
         config = load_config(config_path(small.rules.config or None))
     except AdaptorError:  # a daemon may run anyway
-        return []
-    return [
-        name
+        return set()
+    usual = next((word[:-1] for word in asked(*_PARTITIONS)[0].split() if word.endswith("*")), "")
+    wanted = (small.partition or usual).split(",")
+    return {
+        (name, place)
         for name, site in config.sites.items()
         if site.backend == "slurm" and site.ssh is None and name in (small.spec.sites or [name])
-    ]
+        for place, alone in sites_of(site).items()
+        if (alone.partition or usual) in wanted
+    }
 
 
 def look_of(
@@ -119,7 +126,7 @@ def look_of(
     read = [view for view in views if view.observed is not None]
     observed = min((view.observed or 0.0 for view in read), default=0.0)
     if before is not None and before.observed == observed:
-        return msgspec.structs.replace(before, time=now)
+        return msgspec.structs.replace(before, until=now + AGAIN)
     allowed = min((view.in_system for view in read if view.in_system is not None), default=None)
     waits = any(
         job.waits
@@ -134,7 +141,8 @@ def look_of(
         if slot.tasks and slot.start <= (view.observed or 0.0)
     ]
     jobs = None if allowed is None else max(0, math.floor(SHARE * allowed) - len(own))
-    return Look(now, observed, [] if waits else slots, jobs)
+    nothing = waits or not slots or jobs == 0
+    return Look(now + (LATER if nothing else AGAIN), observed, [] if waits else slots, jobs)
 
 
 def _own_jobs() -> list[OwnJob] | None:

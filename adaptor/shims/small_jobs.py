@@ -50,6 +50,7 @@ class SmallJob:
         self.awaited = awaited
         check(given, data.decode(errors="replace"), os.environ)
         self.limit = time_limit(given, self.rules)
+        self.partition = next((each.value for each in reversed(given) if each.name == "partition"), "")
         try:
             self._read(data, name, given, arguments)
         except ObstaclesError as error:

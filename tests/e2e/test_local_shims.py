@@ -213,6 +213,15 @@ def test_many_at_once(shell: Shell) -> None:
     assert shell.ended(*said) == [f"{job}|COMPLETED" for job in sorted(said, key=said.index)]
 
 
+def test_a_connection_made_ahead_may_be_lost(shell: Shell) -> None:
+    """With its daemon, which has another one after it."""
+    jobs = [shell.submit("-o", "/dev/null", "--wrap", "true") for _ in range(2)]
+    shell.lab.run("daemon", "stop")
+    shell.lab.run("daemon", "start")
+    jobs.append(shell.submit("-o", "/dev/null", "--wrap", "true"))
+    assert shell.ended(*jobs) == [f"{job}|COMPLETED" for job in jobs]
+
+
 def test_sbatch_may_wait(shell: Shell) -> None:
     done = shell.run("sbatch", "-W", "-t", "5", "-o", "/dev/null", "--wrap", "exit 4", expect=4)
     assert done.stdout.startswith("Submitted batch job ")

@@ -125,8 +125,8 @@ class Asked:
 
 @pytest.fixture
 def scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("sbatch", "squeue"):
-        (tmp_path / name).write_text("#!/bin/sh\nexit 0\n")
+    for name, text in (("sbatch", ""), ("squeue", ""), ("sinfo", "echo debug; echo 'batch*'")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o700)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("ADAPTOR_DIR", str(tmp_path / "state"))
@@ -141,8 +141,19 @@ def test_a_look_serves_several_jobs(scheduler: Path, monkeypatch: pytest.MonkeyP
     asked = Asked()
     assert [at_once(asked, small()) for _ in range(4)] == [True, True, True, False]
     assert [question.sites for question in asked.questions] == [["hpc"]]
-    monkeypatch.setattr(passing, "AGAIN", -1.0)
-    assert at_once(asked, small()), "the queue is read again"
+    monkeypatch.setattr(passing, "AGAIN", -1.0)  # it is over at once
+    assert [at_once(asked, small("-c", "2")) for _ in range(4)] == [True] * 4
+    assert len(asked.questions) == 5
+
+
+def test_the_slots_of_another_partition_say_nothing(scheduler: Path) -> None:
+    """Without `--partition`, sbatch takes the scheduler's default."""
+    asked = Asked()
+    assert at_once(asked, small("-p", "batch"))
+    (scheduler / "sinfo").write_text("#!/bin/sh\necho 'debug*'; echo batch\n")
+    assert not at_once(asked, small("-c", "2"))
+    assert at_once(asked, small("-c", "2", "-p", "batch"))
+    assert [question.task.processors for question in asked.questions] == [1, 2]
 
 
 def test_where_nothing_is_passed_on(scheduler: Path) -> None:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from adaptor.shims.installing import script
@@ -123,6 +124,24 @@ def test_callers_that_leave_do_no_harm(warm: Path) -> None:
             caller.connect(str(warm / socket_name()))
             caller.sendall(said)
     assert served(str(warm), "sinfo", ["-h"]) == 0
+
+
+def test_a_silent_caller_keeps_no_other_waiting(warm: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as caller:
+        caller.connect(str(warm / socket_name()))
+        assert served(str(warm), "sinfo", ["-h"]) == 0
+
+
+def test_the_child_that_waits_ends_with_the_process(folder: Path) -> None:
+    process = leave_behind(str(folder))
+    assert process is not None
+    children = psutil.Process(process.pid).children
+    until((folder / socket_name()).exists, "it listens", pause=0.05)
+    until(children, "a child waits", pause=0.05)
+    (child,) = children()
+    process.kill()
+    process.wait()
+    until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, "it ends", pause=0.05)
 
 
 @pytest.mark.parametrize(
