@@ -113,7 +113,7 @@ def main() -> None:
             for side in sides:
                 side.run(SUBMIT)  # starts a daemon
                 _filled(side, options.there)
-            until(lambda: len(sides[1].processes()) > len(SERVERS["shims"]), "a child of the shims' process waits")
+            until(lambda: len(sides[1].processes()) > len(SERVERS["shims"]), "a child waits")
             began = time.monotonic()
             while sides[1].jobs < options.jobs and time.monotonic() - began < options.seconds:
                 for side in sides:
