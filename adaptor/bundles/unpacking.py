@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING
 
 from adaptor.bag_spec import Bundle
 from adaptor.bundles.environments import Relocation
@@ -13,7 +13,8 @@ from adaptor.bundles.environments import Relocation
 if TYPE_CHECKING:
     import tarfile
 
-_PART = 1 << 20
+_PART = 1 << 20  # bytes, whole blocks
+_BLOCK = 512  # bytes of a header; the data of a member fill whole blocks
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -26,43 +27,65 @@ class DamagedBundleError(Exception):
 
 
 class _Verified:
-    """The archive as it is read."""
+    """The archive as it is read: all of it, in order."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._hash = hashlib.sha256()
 
     def read(self, size: int) -> bytes:
+        """Raises DamagedBundleError: it ends before."""
         data = self._file.read(size)
+        if len(data) < size:
+            raise DamagedBundleError("it is too short")
         self._hash.update(data)
         return data
 
+    def member(self) -> tarfile.TarInfo | None:
+        """The next header, as `packing` writes them; None: there is none. Raises DamagedBundleError."""
+        import tarfile  # only where a bag stages something: a worker starts fast
+
+        longer: dict[bytes, str] = {}
+        while (header := self.read(_BLOCK)).strip(b"\0"):
+            try:
+                found = tarfile.TarInfo.frombuf(header, "utf-8", "surrogateescape")
+            except tarfile.TarError as error:
+                raise DamagedBundleError(str(error)) from error
+            if found.type not in (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK):
+                found.name = longer.get(tarfile.GNUTYPE_LONGNAME, found.name).removesuffix("/")
+                found.linkname = longer.get(tarfile.GNUTYPE_LONGLINK, found.linkname)
+                return found
+            if found.size > _PART:
+                raise DamagedBundleError("a name is too long")
+            text = self.read(_padded(found.size))[: found.size]
+            longer[found.type] = text.rstrip(b"\0").decode("utf-8", "surrogateescape")
+        return None
+
     def digest(self) -> str:
         """The digest of the whole file, the rest of which is read."""
-        while self.read(_PART):
-            pass
+        while part := self._file.read(_PART):
+            self._hash.update(part)
         return self._hash.hexdigest()
+
+
+def _padded(size: int) -> int:
+    return size + -size % _BLOCK
 
 
 def unpack(archive: IO[bytes], bundle: Bundle, folder: str, relocation: Relocation) -> None:
     """Unpack into a new folder; text of Python environments gets the paths of `relocation`.
 
-    Nothing is written outside of the folder, whatever the archive holds.
+    Nothing is written outside of the folder, whatever the archive holds. It is read as `packing` has written
+    it: `tarfile`, which reads any archive, takes twice the time.
 
     Raises:
         DamagedBundleError: it is not the archive of the bundle.
         OSError: the folder cannot be written, or the archive not be read.
     """
-    import tarfile  # only where a bag stages something: a worker starts fast
-
     verified, tree = _Verified(archive), _Tree(bundle, folder, relocation)
     try:
-        with tarfile.open(fileobj=cast("IO[bytes]", verified), mode="r|", bufsize=_PART) as members:
-            for member in members:
-                members.members = []  # type: ignore[attr-defined]  # tarfile keeps all of them
-                tree.add(member, members)
-    except tarfile.TarError as error:
-        raise DamagedBundleError(str(error)) from error
+        while (member := verified.member()) is not None:
+            tree.add(member, verified)
     except FileExistsError as error:
         raise DamagedBundleError(f"{error.filename!r} is in it twice") from error
     tree.add_links()
@@ -81,40 +104,42 @@ class _Tree:
         self._made = {""}
         self._links: list[tuple[str, str]] = []
 
-    def add(self, member: tarfile.TarInfo, members: tarfile.TarFile) -> None:
+    def add(self, member: tarfile.TarInfo, archive: _Verified) -> None:
         """Raises DamagedBundleError, OSError."""
-        above, _, last = member.name.rpartition("/")
-        if above not in self._made or last in ("", ".", "..") or member.name.startswith("/"):
-            raise DamagedBundleError(f"{member.name!r} has no place in it")
-        target = f"{self._folder}/{member.name}"
-        if member.isdir():
+        name = member.name
+        above, _, last = name.rpartition("/")
+        if above not in self._made or last in ("", ".", "..") or name.startswith("/"):
+            raise DamagedBundleError(f"{name!r} has no place in it")
+        target = f"{self._folder}/{name}"
+        if member.isreg():
+            self._left -= member.size
+            if self._left < 0:
+                raise DamagedBundleError("it has more data")
+            self._write(target, member, archive)
+        elif member.isdir():
             os.mkdir(target, 0o700)  # noqa: PTH102
-            self._made.add(member.name)
+            self._made.add(name)
         elif member.issym():
             self._links.append((self._relocation.path(member.linkname), target))
-        elif member.isreg():
-            self._left -= member.size
-            content = members.extractfile(member)
-            if self._left < 0 or content is None:
-                raise DamagedBundleError("it has more data")
-            self._write(target, member, content)
         else:
-            raise DamagedBundleError(f"{member.name!r} is of an unknown kind")
+            raise DamagedBundleError(f"{name!r} is of an unknown kind")
 
     def add_links(self) -> None:
         """Last, so that no file is written through one."""
         for to, target in self._links:
             os.symlink(to, target)  # noqa: PTH211
 
-    def _write(self, target: str, member: tarfile.TarInfo, content: IO[bytes]) -> None:
+    def _write(self, target: str, member: tarfile.TarInfo, archive: _Verified) -> None:
         """A file for reading alone, and with the time that compiled Python code is compared with."""
         handle = os.open(target, _NEW, 0o500 if member.mode & stat.S_IXUSR else 0o400)
         try:
             if member.size <= _PART:
-                _write_all(handle, self._relocation.content(member.name, content.read()))
+                data = archive.read(_padded(member.size))[: member.size]
+                _write_all(handle, self._relocation.content(member.name, data))
             else:
-                while part := content.read(_PART):
-                    _write_all(handle, part)
+                for begin in range(0, member.size, _PART):
+                    size = min(_PART, member.size - begin)
+                    _write_all(handle, archive.read(_padded(size))[:size])
             os.utime(handle, (member.mtime, member.mtime))
         finally:
             os.close(handle)

@@ -27,6 +27,9 @@ def test_a_copy_has_the_files_links_and_times(tmp_path: Path) -> None:
     data = tmp_path / "data"
     (data / "deep").mkdir(parents=True)
     (data / "deep" / ("long" * 40)).write_bytes(os.urandom(3 << 20))
+    (data / ("folder" * 40) / "é").mkdir(parents=True)
+    (data / ("folder" * 40) / "é" / "file").write_text("far down")
+    (data / "far").symlink_to(f"{'folder' * 40}/é/file")
     (data / "run").write_text("#!/bin/sh\n")
     (data / "run").chmod(0o755)
     (data / "beside").symlink_to("run")
@@ -35,6 +38,7 @@ def test_a_copy_has_the_files_links_and_times(tmp_path: Path) -> None:
     os.utime(data / "run", (1e9, 1e9))
     copy = unpacked(tmp_path / "state", packed(tmp_path / "state", data), tmp_path / "copy") / "data"
     assert (copy / "deep" / ("long" * 40)).read_bytes() == (data / "deep" / ("long" * 40)).read_bytes()
+    assert (copy / "far").read_text() == "far down"
     assert (copy / "run").stat().st_mtime == 1e9
     assert stat.S_IMODE((copy / "run").stat().st_mode) == 0o500
     links = {name: os.readlink(copy / name) for name in ("beside", "inside", "outside")}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # only workers of bags that stage something need them
     from adaptor.bundles.copies import Copy
     from adaptor.bundles.environments import Relocation
 
+_LEAVING = 5.0  # seconds for which a worker that leaves waits for a thread that makes or removes a copy
 _MOUNTS = Path("/proc/self/mountinfo")
 
 
@@ -98,10 +99,16 @@ class NodeBundles:
                     self._release(self._placed.pop(digest, None))
 
     def remove(self) -> None:
-        """The worker leaves, and no task runs."""
-        with self._lock:
-            for digest in list(self._placed):
-                self._release(self._placed.pop(digest))
+        """Remove the copies that no other worker uses; this worker leaves, and no task runs.
+
+        What a thread is still making or removing then, the next worker of the node removes.
+        """
+        if self._lock.acquire(timeout=_LEAVING):
+            try:
+                for digest in list(self._placed):
+                    self._release(self._placed.pop(digest))
+            finally:
+                self._lock.release()
 
     @staticmethod
     def _release(placed: _Placed | None) -> None:

@@ -12,6 +12,7 @@ from adaptor.bag_spec import BUNDLES, Interpreter
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
 from adaptor.worker.output import CannotStartError
 from adaptor.worker.slots import HeldTask
+from adaptor.worker.staged import node_bundles
 from adaptor.worker.staged.node_bundles import NodeBundles
 from tests.bundles.staged import archive_of, environment, packed
 
@@ -137,6 +138,18 @@ def test_without_a_copy_and_without_the_folders_a_task_cannot_start(node: Node) 
         CannotStartError, match=r"data: is not on n1, and no copy of what the bag stages: .*No such"
     ):
         node.bundles.prepare(node.bag)
+
+
+def test_a_worker_that_leaves_does_not_wait_for_a_copy_that_is_being_made(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_bundles, "_LEAVING", 0.01)
+    node.bundles.prepare(node.bag)
+    with node.bundles._lock:
+        node.bundles.remove()
+    assert Path(node.copy).is_dir()
+    node.bundles.remove()
+    assert not Path(node.copy).exists()
 
 
 def test_a_bag_that_stages_nothing_costs_nothing(node: Node) -> None:
