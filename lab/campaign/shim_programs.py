@@ -21,7 +21,8 @@ class Foreign(NamedTuple):
     file: str
     text: str
     """`JOBS` stands for their number, `SECONDS` for the runtime of each, `LIMIT` for minutes of a job that
-    keeps its workers, `AT_ONCE` for the jobs in the system."""
+    keeps its workers, `AT_ONCE` for the jobs in the system, `BELOW` for two fewer: a job may
+    have ended for its client, and not yet for Slurm."""
     words: tuple[str, ...]
     """`PYTHON`: one that has the package."""
 
@@ -37,6 +38,7 @@ class Foreign(NamedTuple):
     ) -> list[str]:
         """Put the program into the folder; its command line."""
         values = {"JOBS": jobs, "SECONDS": seconds, "LIMIT": minutes, "AT_ONCE": at_once or jobs}
+        values["BELOW"] = max(1, values["AT_ONCE"] - 2)
         text = self.text
         for name, value in values.items():
             text = re.sub(rf"\b{name}\b", f"{value:g}", text)
@@ -229,7 +231,7 @@ CLIENTS = {
         "",
         "nextflow_calls.py",
         Path(nextflow_calls.__file__).read_text(),
-        ("PYTHON", "nextflow_calls.py", "JOBS", "SECONDS", "AT_ONCE"),
+        ("PYTHON", "nextflow_calls.py", "JOBS", "SECONDS", "BELOW"),
     ),
     "qtoolkit": Foreign("qtoolkit", "program.py", QTOOLKIT, ("PYTHON", "program.py")),
     "aiida": Foreign(
