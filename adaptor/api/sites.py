@@ -105,6 +105,7 @@ class SlotsView(msgspec.Struct, frozen=True, kw_only=True):
     task: TaskSize | None = None  # for tasks of which size the slots are; None: of one processor
     in_system: int | None = None
     """Jobs of the user that the scheduler allows in the system, queued and running; None: any number."""
+    waiting: int = 0  # jobs of all users that wait
     no_room: str = ""  # empty, or why no node of the site can ever run such a task
     free: list[FreeStep]
     """Free processors over time, next to all running and planned jobs; the last step has no end."""

@@ -56,6 +56,7 @@ def slots_view(site: str, queue: QueueState, rules: SiteRules, task: TaskSize | 
         gpus=gpu_counts(queue),
         task=task,
         in_system=_allowed(queue),
+        waiting=len(queue.pending),
         no_room=why_no_node_holds(queue, size),
         free=[FreeStep(time, processors) for time, processors in found.profile().steps()],
         slots=[_slot(slot, fitting, shape, counted=task is not None) for slot in _lasting(fitting)],

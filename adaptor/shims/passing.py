@@ -1,7 +1,8 @@
 """Small jobs that the scheduler would start now: they go to it at once.
 
-The rule: a free slot takes the job (all elements of an array), no job of the user's of the same size waits
-there, and the jobs of the user there are at most half of what the scheduler allows: pilots get the others.
+The rule: a free slot takes the job (all elements of an array) and no job of the user's of the same size waits
+there, or only jobs of the user wait, and few; and the jobs of the user there are at most half of what the
+scheduler allows: pilots get the others.
 """
 
 from __future__ import annotations
@@ -31,8 +32,12 @@ SETTLED = 5.0
 """Seconds after its submission until a job counts as one that waits: Slurm starts jobs some seconds later."""
 SHARE = 0.5
 """Share of the jobs that the scheduler allows in the system which may be passed on at once."""
+QUEUED = 100
+"""Jobs of the user that may wait there if no other user's job waits: they wait for each other alone."""
+_NOT_READY = ("BeginTime", "Dependency", "JobHeld")
+"""Beginnings of reasons of jobs that are not in the queue yet."""
 _PARTITIONS = ("sinfo", ("--noheader", "--format=%P"))
-_OWN = ("squeue", "--me", "--noheader", "--array", "--format=%T|%V|%C|%l")
+_OWN = ("squeue", "--me", "--noheader", "--array", "--format=%T|%V|%C|%l|%r")
 
 
 class Free(msgspec.Struct, frozen=True):
@@ -67,6 +72,7 @@ class OwnJob(msgspec.Struct, frozen=True):
     submitted: float
     processors: int
     limit: float | None  # seconds
+    reason: str = ""
 
 
 def starts_at_once(client: Client, small: SmallJob) -> bool:
@@ -141,8 +147,22 @@ def look_of(
         if slot.tasks and slot.start <= (view.observed or 0.0)
     ]
     jobs = None if allowed is None else max(0, math.floor(SHARE * allowed) - len(own))
-    nothing = waits or not slots or jobs == 0
-    return Look(now + (LATER if nothing else AGAIN), observed, [] if waits else slots, jobs)
+    if waits:
+        slots = []
+    slots += [Free(None, QUEUED - _waiting(own))] if _alone(read, own) else []
+    nothing = not slots or jobs == 0
+    return Look(now + (LATER if nothing else AGAIN), observed, slots, jobs)
+
+
+def _waiting(own: Sequence[OwnJob]) -> int:
+    return sum(job.waits for job in own)
+
+
+def _alone(read: Sequence[api.SlotsView], own: Sequence[OwnJob]) -> bool:
+    """Whether jobs of the user's alone wait in these queues, and none of them for a limit."""
+    waiting = sum(view.waiting for view in read if not view.no_room)
+    limited = any(job.waits and "Limit" in job.reason for job in own)
+    return bool(read) and not any(view.no_room for view in read) and not limited and waiting <= _waiting(own)
 
 
 def _own_jobs() -> list[OwnJob] | None:
@@ -157,8 +177,9 @@ def own_jobs(text: str) -> list[OwnJob]:
     """Jobs of an answer of squeue; times are epoch seconds. Pure."""
     found = []
     for line in text.splitlines():
-        state, submitted, processors, limit = line.split("|")
-        found.append(OwnJob(state == "PENDING", float(submitted), int(processors), _seconds(limit)))
+        state, submitted, processors, limit, reason = line.split("|", 4)
+        waits = state == "PENDING" and not reason.startswith(_NOT_READY)
+        found.append(OwnJob(waits, float(submitted), int(processors), _seconds(limit), reason))
     return found
 
 

@@ -90,10 +90,12 @@ def main() -> None:
 
 def _listening(path: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    Path(path).unlink(missing_ok=True)
+    early = Path(f"{path}.new")  # under its name, the socket takes connections
+    early.unlink(missing_ok=True)
     os.umask(0o177)
-    listener.bind(path)
+    listener.bind(str(early))
     listener.listen(_WAITING)
+    early.replace(path)
     return listener
 
 

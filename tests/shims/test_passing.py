@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from adaptor.api import SlotsView, SlotView
@@ -24,12 +25,15 @@ def slot(tasks: int | None = 4, start: float = NOW, end: float | None = None) ->
     return SlotView(start=start, end=end, processors=4, p=4, tr=600, tasks=tasks)
 
 
-def view(*slots: SlotView, observed: float | None = NOW, in_system: int | None = None) -> SlotsView:
+def view(
+    *slots: SlotView, observed: float | None = NOW, in_system: int | None = None, waiting: int = 9
+) -> SlotsView:
     return SlotsView(
         site="hpc",
         observed=observed,
         processors=8,
         in_system=in_system,
+        waiting=waiting,
         free=[],
         slots=list(slots),
         problem="" if observed else "squeue hangs",
@@ -104,11 +108,36 @@ def test_a_queue_that_was_not_read_again_has_not_become_emptier() -> None:
 
 
 def test_what_squeue_says_of_own_jobs() -> None:
-    said = "PENDING|1795983589|2|1:00:00\nRUNNING|1795983590|1|UNLIMITED\n"
+    said = (
+        "PENDING|1795983589|2|1:00:00|Priority\n"
+        "RUNNING|1795983590|1|UNLIMITED|None\n"
+        "PENDING|1795983590|1|5:00|Dependency\n"
+    )
     assert own_jobs(said) == [
-        OwnJob(True, 1795983589.0, 2, 3600.0),
-        OwnJob(False, 1795983590.0, 1, None),
+        OwnJob(True, 1795983589.0, 2, 3600.0, "Priority"),
+        OwnJob(False, 1795983590.0, 1, None, "None"),
+        OwnJob(False, 1795983590.0, 1, 300.0, "Dependency"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("waiting", "own", "takes"),
+    [
+        (0, [], True),
+        (2, [job(), job()], True),
+        (3, [job(), job()], False),
+        (100, [job()] * 100, False),
+        (1, [msgspec.structs.replace(job(), reason="AssocMaxJobsLimit")], False),
+    ],
+    ids=["empty", "own jobs", "another user's", "too many", "a limit"],
+)
+def test_jobs_may_wait_for_jobs_of_the_same_user(waiting: int, own: list[OwnJob], takes: bool) -> None:
+    assert look(view(waiting=waiting), own=own).takes(1, NOW + 300) is takes
+
+
+def test_nothing_waits_for_what_never_starts() -> None:
+    never = msgspec.structs.replace(view(waiting=0), no_room="no node has 99 processors")
+    assert not look(never).takes(1, NOW + 300)
 
 
 class Asked:
