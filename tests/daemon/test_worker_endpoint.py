@@ -21,6 +21,7 @@ from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.protocol.maildir import LATENCY, Seal
 from adaptor.protocol.messages import (
     AttemptKey,
+    BagRemark,
     Ending,
     FromWorker,
     Goodbye,
@@ -36,7 +37,7 @@ from adaptor.protocol.messages import (
 )
 from adaptor.protocol.spool import Spool
 from adaptor.scheduling.broker import NO_TIME, NO_WORK
-from tests.daemon.fake_site import LIMITS, FakeSite
+from tests.daemon.fake_site import LIMITS, FakeSite, told
 from tests.daemon.lived_bags import endpoint_of
 
 TIMEOUT = 30.0
@@ -344,3 +345,19 @@ def test_the_site_is_woken_when_the_estimated_runtime_changes(site: FakeSite) ->
     assert wakes_for(bag, 0, 20.0)
     assert not wakes_for(bag, 1, 20.1), "about as long"
     assert wakes_for(bag, 2, 30.0)
+
+
+def test_what_a_worker_says_of_a_bag_is_kept_once_and_within_bounds(site: FakeSite) -> None:
+    def endpoint_says(remarks: list[BagRemark]) -> None:
+        asyncio.run(endpoint.hear([(WORKER.encode(), encode(Report(remarks=remarks)))]))
+
+    greet(site)
+    endpoint = endpoint_of(site)
+    remark = BagRemark(1, "node n1 reads the staged folders themselves")
+    endpoint_says([remark, remark, BagRemark(7, "there is no such bag")])
+    endpoint_says([remark])
+    assert told(site.journal, "problem") == [remark.text]
+    endpoint_says([BagRemark(1, f"{number} {'x' * 5000}") for number in range(100)])
+    kept = told(site.journal, "problem")[1:]
+    assert len(kept) == 10
+    assert max(map(len, kept)) < 1000

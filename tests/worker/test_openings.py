@@ -13,11 +13,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from adaptor.bag_spec import Bundle
 from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Lease
 from adaptor.worker import openings
 from adaptor.worker import tasks as tasks_module
 from adaptor.worker.openings import AHEAD
-from adaptor.worker.output import LONGEST, OutputFolder, TaskFiles
+from adaptor.worker.output import LONGEST, CannotStartError, OutputFolder, TaskFiles
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.tasks import WorkerTasks
 from adaptor.worker.timers import Timers
@@ -88,6 +89,23 @@ def test_it_fails_after_a_while_and_says_where(two_bags: WorkerTasks, bag: BagCo
     assert f"{bag.output}: the task's folder or its output folder could not be opened" in (result.error or "")
     hang.over.set()
     tend_until(two_bags, lambda: len(hang.closed) == 2)  # what was opened too late is closed
+
+
+def test_a_copy_of_what_a_bag_stages_is_waited_for_longer(bag: BagContext, hang: Hang) -> None:
+    timers = Timers()
+    many = openings.Openings(timers)
+    staging = msgspec.structs.replace(bag, bundle=Bundle("digest", (), 0, 0))
+    held = HeldTask(Lease(HUNG, "true", 0.0), staging)
+    now = time.monotonic()
+    assert many.open(held, {}, now) is None
+    timers.run(now + LONGEST)
+    assert not many.take_over()
+    timers.run(now + openings.LONGEST_STAGING)
+    (opening,) = many.take_over()
+    with pytest.raises(
+        CannotStartError, match="or what it stages was not copied: the file system has not answered"
+    ):
+        opening.files()
 
 
 @pytest.mark.parametrize("leaving", [True, False])

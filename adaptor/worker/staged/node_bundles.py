@@ -121,10 +121,10 @@ class NodeBundles:
 
     # --- how tasks see them: all of it after `prepare` -------------------------------------------
 
-    def environment(self, bag: BagContext, given: Mapping[str, str]) -> dict[str, str]:
+    def environment(self, bag: BagContext, given: dict[str, str]) -> dict[str, str]:
         """The variables of a task of this bag."""
         placed = self._of(bag)
-        return dict(given) if placed is None else placed.relocation.variables(given)
+        return given if placed is None else placed.relocation.variables(given)
 
     def starting(self, held: HeldTask, environment: Mapping[str, str]) -> HeldTask:
         """An attempt whose program, or whose Python, is that of the copy, and runs in the bag's container.
