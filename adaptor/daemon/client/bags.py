@@ -37,6 +37,9 @@ from adaptor.model import QueueState, TaskState
 from adaptor.resources import OwnNeeds
 from adaptor.scheduling.bag import Bag
 
+OVER_SSH = (
+    "over ssh nodes get no copy of what a bag stages: they need folders of the same paths, and read these"
+)
 ONE_NODE = "each donated node has a pilot of its own: a bag with allocation transparent has --nodes 1"
 
 
@@ -121,6 +124,9 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
     core.broker.refuse(bag, refused)
     core.broker.add_bag(bag, now, watched=True)
     await core.commit()
+    for name in _sites_of(running, spec) if spec.staged else ():
+        if running.sites[name].remote_folder is not None:
+            core.journal.explain(core.now(), name, "problem", OVER_SSH, bags=[id])
     for text in earlier.texts(asked, spec):
         core.journal.explain(core.now(), "", "earlier", text, bags=[id])
     if new.own.total:  # else its first tasks do: a look at the queue now would only put that one off

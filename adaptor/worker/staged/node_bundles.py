@@ -196,8 +196,8 @@ class NodeBundles:
                         return None, f"{archive}: {error}"
                     except NotOursError as error:
                         problem = f"{disk}/adaptor-{os.geteuid()}: {error.strerror}"
-                    except OSError as error:
-                        problem = f"{disk}: {error.strerror}"
+                    except (OSError, ValueError) as error:
+                        problem = f"{disk}: {getattr(error, 'strerror', None) or error}"
                     else:
                         self._say(f"{copy.relocation.root}: {'made' if made else 'used, as it is there'}")
                         return copy, ""

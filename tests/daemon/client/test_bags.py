@@ -12,12 +12,14 @@ import pytest
 from adaptor import api
 from adaptor.api import BagInput, TaskInput
 from adaptor.bag_spec import BagSpec
+from adaptor.daemon.client.bags import OVER_SSH
 from adaptor.errors import JournalError
 from adaptor.guard_rails import TimeLimit
 from adaptor.protocol.messages import Report
 from adaptor.resources import OwnNeeds, TaskSize
 from tests.bundles.staged import archive_of, packed
 from tests.daemon.client.asked_daemon import SPEC, TRUE, Daemon
+from tests.daemon.fake_site import told
 from tests.daemon.lived_bags import hello
 
 
@@ -292,3 +294,14 @@ async def test_what_a_bag_stages_must_be_there_and_is_for_tasks_on_one_node(
     assert gone in await refusal(msgspec.structs.replace(spec, bundle=None))
     archive_of(daemon.core.directory, bundle).unlink()
     assert gone in await refusal(spec)
+
+
+async def test_a_bag_that_stages_is_warned_of_sites_over_ssh(daemon: Daemon, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("content")
+    bundle = packed(daemon.core.directory, tmp_path / "data")
+    spec = BagSpec(name="b", cwd="/", output="/o", environment={}, stage=("/data",), bundle=bundle)
+    await daemon.ask(api.Submit(api.BagInput(spec=spec, tasks=[TRUE])))
+    assert OVER_SSH not in told(daemon.core.journal, "problem")
+    daemon.fake.state.remote_folder = Mock()
+    await daemon.ask(api.Submit(api.BagInput(spec=spec, tasks=[TRUE])))
+    assert told(daemon.core.journal, "problem").count(OVER_SSH) == 1
