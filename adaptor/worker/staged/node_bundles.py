@@ -35,6 +35,8 @@ class _Placed(msgspec.Struct):
     relocation: Relocation
     copy: Copy | None = None
     """The copy; None: no disk takes it, and the relocation leads to the folders themselves."""
+    problem: str = ""
+    """The reason why there is no copy, as a sentence for `adaptor why`."""
 
 
 class NodeBundles:
@@ -81,9 +83,12 @@ class NodeBundles:
         if bundle is None:
             return
         with self._lock:
-            self._users.setdefault(bundle.digest, set()).add(bag.bag)
             if bundle.digest not in self._placed:
-                self._placed[bundle.digest] = self._place(bundle, bag.bag)
+                self._placed[bundle.digest] = self._place(bundle)
+            placed, users = self._placed[bundle.digest], self._users.setdefault(bundle.digest, set())
+            if placed.problem and bag.bag not in users:
+                self._remarks.append(BagRemark(bag.bag, placed.problem))
+            users.add(bag.bag)
 
     def forget(self, bag: int) -> None:
         """A bag has ended; copies that no other needs are removed, in a thread."""
@@ -148,7 +153,7 @@ class NodeBundles:
 
     # --- making them -----------------------------------------------------------------------------
 
-    def _place(self, bundle: Bundle, bag: int) -> _Placed:
+    def _place(self, bundle: Bundle) -> _Placed:
         """Raises CannotStartError."""
         from adaptor.bundles.environments import relocation_of
 
@@ -160,8 +165,7 @@ class NodeBundles:
                 f"{missing[0]}: is not on {self._node}, and no copy of what the bag stages: {problem}"
             )
         text = f"node {self._node} reads the staged folders themselves, as it has no copy: {problem}"
-        self._say(f"bag {bag}: {text}")
-        self._remarks.append(BagRemark(bag, text))
+        self._say(text)
         root = self._links / f"stage-{bundle.digest[:24]}"
         try:
             remove_folder(root)
@@ -170,7 +174,7 @@ class NodeBundles:
                 (root / item.name).symlink_to(item.path)
         except OSError as error:
             raise CannotStartError(f"{root}: cannot be made: {error.strerror}") from error
-        return _Placed(relocation_of(bundle, str(root)))
+        return _Placed(relocation_of(bundle, str(root)), problem=text)
 
     def _copied(self, bundle: Bundle) -> tuple[Copy | None, str]:
         """The copy, or why there is none."""
