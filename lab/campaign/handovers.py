@@ -103,12 +103,12 @@ class Campaign:
     def answers(self, what: str) -> None:
         until(lambda: self.lab.daemon_answers(), f"{what}: a daemon answers", timeout=PATIENCE)
 
-    def run(self, handovers: int, walltime: str) -> None:
+    def run(self, handovers: int, walltime: str, seconds: float) -> None:
         self.lab.run("daemon", "submit", "-t", walltime)
         # The middle of a bag is met by all kills: its last tasks wait until the last of them.
         held = self.tasks // 10
         self.lab.bag(
-            [f"sleep 0.5; echo $ADAPTOR_TASK_ID >> {self.lab.work}/ran"] * (self.tasks - held)
+            [f"sleep {seconds:g}; echo $ADAPTOR_TASK_ID >> {self.lab.work}/ran"] * (self.tasks - held)
             + [f"{self.lab.hold()}; echo $ADAPTOR_TASK_ID >> {self.lab.work}/ran"] * held
         )
         self.lab.submit("tasks.bag")
@@ -162,6 +162,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scheduler", choices=SCENES, default="slurm")
     parser.add_argument("--tasks", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=0.5, help="of a task")
     parser.add_argument("--handovers", type=int, default=3)
     parser.add_argument("--walltime", default="2m", help="of each job of the daemon")
     chosen = parser.parse_args()
@@ -171,7 +172,7 @@ def main() -> None:
             lab = Lab(Path(folder))
             campaign = Campaign(scene, lab, chosen.tasks)
             try:
-                campaign.run(chosen.handovers, chosen.walltime)
+                campaign.run(chosen.handovers, chosen.walltime, chosen.seconds)
                 print(campaign.verdict(), flush=True)
             finally:
                 lab.close()
