@@ -117,7 +117,7 @@ class Campaign:
             print(f"hand-over {number + 1} is done, {self.lab.status()['done']} tasks are done", flush=True)
             kill()
         self.lab.release()
-        self.lab.wait(timeout=PATIENCE)
+        self.lab.wait(timeout=PATIENCE + seconds * self.tasks)
 
     def kills(self) -> Iterator[Callable[[], None]]:
         yield self.kill_daemon
