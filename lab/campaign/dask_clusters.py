@@ -40,27 +40,25 @@ PROGRAM = """
 WAYS = {
     "dask-jobqueue": (
         "from dask_jobqueue import SLURMCluster",
-        'SLURMCluster(cores=1, memory="200MB", walltime="{minutes}", queue="batch", interface="lo",'
+        'SLURMCluster(cores=1, memory="200MB", walltime="00:{minutes:02}:00", queue="batch", interface="lo",'
         ' python=sys.executable, log_directory="logs", local_directory="/tmp")',
         "cluster.scale(jobs={workers})",
     ),
     "adaptor": (
         "from adaptor.dask import AdaptorCluster",
-        'AdaptorCluster({workers}, lifetime="{lifetime}")',
+        'AdaptorCluster({workers}, lifetime="{minutes}m")',
         "",
     ),
 }
 
 
-def program(way: str, *, calls: int, seconds: float, workers: int, minutes: int) -> str:
+def program(way: str, chosen: argparse.Namespace) -> str:
     module, cluster, scale = WAYS[way]
-    chosen = {"workers": workers, "minutes": f"00:{minutes:02}:00", "lifetime": f"{minutes}m"}
     return PROGRAM.format(
         module=module,
-        cluster=cluster.format(**chosen),
-        scale=scale.format(**chosen) or "pass",
-        calls=calls,
-        seconds=seconds,
+        cluster=cluster.format(**vars(chosen)),
+        scale=scale.format(**vars(chosen)) or "pass",
+        **vars(chosen),
     )
 
 
@@ -71,14 +69,14 @@ def played(scene: str, way: str, text: str) -> tuple[float, int]:
         lab = Lab(Path(folder))
         lab.configure(site("slurm", initial_tr="2m", idle_timeout=10))
         try:
-            with Others(cluster, SCENES[scene]).running() as others:
+            with Others(cluster, SCENES[scene]).running():
                 time.sleep(5)  # the queue is full
                 process = lab.program(textwrap.dedent(text))
                 out, err = process.communicate(timeout=LONG)
                 if process.returncode:
                     raise SystemExit(err)
-                ours = cluster.run(["squeue", "-h", "-r", "-t", "all", "-o", "%j"]).split()
-                return float(out.split()[-1]), sum(name != "others" for name in ours) * bool(others)
+                seen = cluster.run(["squeue", "-h", "-r", "-t", "all", "-o", "%j"]).split()
+                return float(out.split()[-1]), sum(name != "others" for name in seen)
         finally:
             lab.close()
 
@@ -97,7 +95,11 @@ def main() -> None:
     for scene in chosen.scene or ["empty", "busy"]:
         for way in chosen.way or WAYS:
             text = program(
-                way, calls=chosen.calls, seconds=chosen.seconds, workers=chosen.workers, minutes=chosen.minutes
+                way,
+                calls=chosen.calls,
+                seconds=chosen.seconds,
+                workers=chosen.workers,
+                minutes=chosen.minutes,
             )
             took, jobs = played(scene, way, text)
             print(f"{scene}, {way}: {took:.0f} s, {jobs} jobs", flush=True)
