@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 
 import click
@@ -14,6 +13,7 @@ from adaptor.cli.printing import printable
 from adaptor.errors import UsageError
 from adaptor.option_kinds import DURATION
 from adaptor.private_files import write_atomically
+from adaptor.processes.commands import bare_command
 from adaptor.protocol.state_directory import private_directory
 from adaptor.shims import start
 from adaptor.shims.commands import MODULES
@@ -23,10 +23,7 @@ from adaptor.shims.rules import USUAL_TIME, Rules
 
 def script(folder: Path, command: str) -> str:
     """Content of the file under the command's name in the folder."""
-    root = str(Path(start.__file__).parents[2])
-    # As a module, `start` is compiled already; -I and -S leave out what it does not need.
-    code = f"import sys; sys.path.insert(0, {root!r}); from {start.__name__} import main; main()"
-    words = shlex.join((sys.executable, "-I", "-S", "-c", code, str(folder), command))
+    words = shlex.join(bare_command(start.__name__, str(folder), command))
     return f'#!/bin/sh\nexec {words} "$@"\n'
 
 

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from adaptor.defaults import FIRST_JOB, SHIM_RULES
 from adaptor.private_files import write_atomically
+from adaptor.processes.commands import bare_command
 from adaptor.worker.output import CannotStartError
 
 EXECUTABLE = 0o700
 _LONGEST_FIRST = 127  # bytes of a `#!` line that every Linux takes
 _ASKING = ("squeue", "scancel", "sacct", "scontrol")
-_SHIM = Path(__file__).parents[2] / "shims" / "start.py"
+_SHIM = "adaptor.shims.start"  # by its name: the worker imports nothing of it
 
 
 class NodeCommands:
@@ -74,7 +75,7 @@ class NodeCommands:
         )  # loses functions that bash has exported
 
     def _asking(self, name: str) -> str:
-        words = shlex.join([sys.executable, "-I", "-S", str(_SHIM), str(self._folder), name])
+        words = shlex.join(bare_command(_SHIM, str(self._folder), name))
         return f'#!/bin/sh\nADAPTOR_DIR={shlex.quote(str(self._state))} exec {words} "$@"\n'
 
     def remove(self) -> None:
