@@ -94,14 +94,7 @@ def main() -> None:
         raise SystemExit("dask-jobqueue is not installed: pip install dask-jobqueue")
     for scene in chosen.scene or ["empty", "busy"]:
         for way in chosen.way or WAYS:
-            text = program(
-                way,
-                calls=chosen.calls,
-                seconds=chosen.seconds,
-                workers=chosen.workers,
-                minutes=chosen.minutes,
-            )
-            took, jobs = played(scene, way, text)
+            took, jobs = played(scene, way, program(way, chosen))
             print(f"{scene}, {way}: {took:.0f} s, {jobs} jobs", flush=True)
 
 
