@@ -20,13 +20,14 @@ from concurrent.futures import CancelledError, Future
 from functools import partial
 from typing import Any
 
+from adaptor.errors import UsageError
 from adaptor.executor.executor import Executor
 from adaptor.executor.session import CallFuture
 from adaptor.extras import require_extra
-from adaptor.option_kinds import DURATION
+from adaptor.option_kinds import DURATION, MEMORY
 
 require_extra("dask", "distributed")
-from distributed import Scheduler, Worker  # noqa: E402 (said what is missing)
+from distributed import Scheduler, Status, Worker  # noqa: E402 (said what is missing)
 from distributed.deploy.spec import ProcessInterface, SpecCluster  # noqa: E402
 from distributed.security import Security  # noqa: E402
 
@@ -68,7 +69,7 @@ class AdaptorCluster(SpecCluster):  # type: ignore[misc]
             n_workers: workers to begin with.
             lifetime: how long a worker lives, such as "30m", or seconds: the shorter, the more holes of the
                 queue it fits in. A task of Dask that takes longer never ends.
-            worker_options: of `distributed.Worker`; its threads are `cpus`.
+            worker_options: of `distributed.Worker`; its threads are `cpus`, its `memory_limit` is `mem`.
             scheduler_options: of `distributed.Scheduler`, such as `{"interface": "ib0"}`, by which the nodes
                 reach it. `{"dashboard": True}` shows a page that all users of this machine can read.
             security: None: certificates that are made for this cluster alone.
@@ -78,8 +79,13 @@ class AdaptorCluster(SpecCluster):  # type: ignore[misc]
         """
         seconds = float(DURATION.parse(str(lifetime), 0.0))
         security = security or Security.temporary()
-        self._executor = Executor(time=seconds + LEAVING, **{"name": "dask", **options})
+        try:
+            self._executor = Executor(time=seconds + LEAVING, **{"name": "dask", **options})
+        except UsageError as error:
+            raise UsageError(f"lifetime {lifetime}, and a minute to leave: {error}") from None
         settings = {"nthreads": options.get("cpus", 1), **(worker_options or {})}
+        if options.get("mem") is not None:
+            settings = {"memory_limit": MEMORY.parse(str(options["mem"]), 0.0), **settings}
         start = partial(live, lifetime=seconds, tls=_settings(security), options=settings)
         worker = {"cls": _Call, "options": {"executor": self._executor, "start": start}}
         terms = {"protocol": "tls" if security.require_encryption else "tcp", "security": security}
@@ -119,6 +125,7 @@ class _Call(ProcessInterface):  # type: ignore[misc]
     def __init__(self, scheduler: str, name: object, executor: Executor, start: partial[None]) -> None:
         super().__init__(scheduler, name)
         self._executor = executor
+        self._name = name
         self._start = partial(start, scheduler, name)
         self._future: CallFuture[None] | None = None
         self._failures = 0
@@ -133,18 +140,34 @@ class _Call(ProcessInterface):  # type: ignore[misc]
         self._future.add_done_callback(lambda future: loop.call_soon_threadsafe(self._ended, future))
 
     def _ended(self, future: Future[None]) -> None:
-        if self.status.name != "running":
+        if self.status != Status.running:
             return
         try:
             future.result()
             self._failures = 0
         except (CancelledError, ShortLife):
-            return  # by `adaptor cancel`, or by Dask
+            self._give_up()  # ended by `adaptor cancel`, or by Dask
+            return
         except Exception:
             self._failures += 1
-            _log.exception("a worker of the cluster failed")
-        if self._failures <= RETRIES:
+            _log.exception("worker %s of the cluster failed", self._name)
+        if self._failures > RETRIES:
+            _log.error("worker %s failed %d times in a row and stays away", self._name, self._failures)
+            self._give_up()
+        else:
+            asyncio.get_running_loop().call_later(AGAIN * self._failures, self._again)
+
+    def _again(self) -> None:
+        if self.status == Status.running:
             self._submit()
+
+    def _give_up(self) -> None:
+        """Leave the cluster, which asks for another one in its place when it is scaled or adapts."""
+        self.status = Status.failed
+        cluster = getattr(self, "_cluster", lambda: None)()  # what SpecCluster sets once it has started
+        if cluster is not None:
+            cluster.workers.pop(self._name, None)
+            cluster.worker_spec.pop(self._name, None)
 
     async def close(self) -> None:
         await super().close()

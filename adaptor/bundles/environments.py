@@ -38,7 +38,8 @@ class Relocation:
         self._items = items
         self._to = {old: f"{root}/{item.name}" for item in items for old in (item.path, item.real)}
         self._texts = [os.fsencode(old) for old in sorted(self._to, key=len, reverse=True)]
-        self._old = re.compile(b"(?:%s)(?![\\w.-])" % b"|".join(map(re.escape, self._texts)))
+        # Neither the end of another path, as the /env of /usr/bin/env, nor its beginning.
+        self._old = re.compile(b"(?<![\\w./-])(?:%s)(?![\\w.-])" % b"|".join(map(re.escape, self._texts)))
 
     def path(self, path: str) -> str:
         """The copy of a path; the same path if it is in no staged item."""

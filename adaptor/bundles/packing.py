@@ -96,11 +96,14 @@ def items_of(paths: Sequence[str]) -> tuple[StagedItem, ...]:
         name = os.path.basename(path)  # noqa: PTH119
         if not name:
             raise UsageError(f"--stage: {path}: cannot be staged; name a folder below it")
-        if (same := items.get(name)) is not None:
+        same, real = items.get(name), os.path.realpath(path)
+        if same is not None and same.real == real:
+            continue
+        if same is not None:
             raise UsageError(
                 f"--stage: {same.path} and {path} have the same name, under which tasks find them; rename one"
             )
-        items[name] = StagedItem(path, name, os.path.realpath(path), environment_at(path))
+        items[name] = StagedItem(path, name, real, environment_at(path))
     return tuple(items.values())
 
 
@@ -117,6 +120,7 @@ class _Packer:
         self.executable = False
         self._archive = archive
         self._folder = folder
+        self._state = folder.parent.stat()
         self._say = say
         self._entries = 0
         self._told = time.monotonic()
@@ -142,6 +146,10 @@ class _Packer:
         except OSError as error:
             raise _unreadable(path, error) from error
         for each in inner:
+            if each.inode() == self._state.st_ino and os.path.samestat(
+                each.stat(follow_symlinks=False), self._state
+            ):
+                continue  # the state directory: archives, and the keys of workers
             _check_name(each.path)
             if each.is_symlink():
                 self._add_link(each.path, f"{name}/{each.name}")

@@ -93,4 +93,9 @@ def test_text_of_an_environment_names_the_copies() -> None:
     moved = f"{ROOT}/src\n{ROOT}/.venv/bin:/home/me/.venv-old".encode()
     assert MOVED.content(".venv/lib/x.pth", text) == moved
     assert MOVED.content("src/x.txt", text) == text, "no installer has written it"
+    longer = b"/scratch/home/me/.venv/lib"
+    assert MOVED.content(".venv/x.txt", longer) == longer, "the end of another path"
+    own = Relocation([StagedItem("/env", "env", "/env", "venv")], ROOT)
+    lines = b"#!/usr/bin/env python\n#!/env/bin/python"
+    assert own.content("env/bin/tool", lines) == f"#!/usr/bin/env python\n#!{ROOT}/env/bin/python".encode()
     assert MOVED.content(".venv/lib/x.so", b"\0" + text) == b"\0" + text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tarfile
 import time
 from pathlib import Path
 from typing import IO
@@ -48,6 +49,22 @@ def test_a_link_that_is_staged_is_followed_and_known_by_both_paths(tmp_path: Pat
     (tmp_path / "data").symlink_to("large")
     (item,) = items_of([str(tmp_path / "data")])
     assert (item.name, item.real) == ("data", str(tmp_path.resolve() / "large"))
+
+
+def test_a_folder_that_is_named_twice_is_staged_once(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    assert len(items_of([str(tmp_path / "data"), f"{tmp_path}/./data"])) == 1
+
+
+def test_the_state_directory_is_left_out(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "a").write_text("a")
+    state = home / "state"
+    bundle = packed(state, home)
+    assert bundle.files == 1
+    with tarfile.open(archive_of(state, bundle)) as archive:
+        assert archive.getnames() == ["home", "home/a"]
 
 
 def test_what_cannot_be_staged_is_refused_with_its_path(

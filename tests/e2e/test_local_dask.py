@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from tests.e2e.lab import Lab
+from tests.e2e.lab import LONG, Lab
 from tests.e2e.test_local_crashes import LOCAL, workers_of
 from tests.e2e.test_local_executor import said
 from tests.living import until
@@ -34,14 +34,15 @@ def test_a_cluster_computes_and_leaves_nothing_behind(lab: Lab) -> None:
         HEAD
         + """
 if __name__ == "__main__":
-    with AdaptorCluster(2, lifetime="10m", name="mine") as cluster, Client(cluster) as client:
+    with AdaptorCluster(2, mem="300M", lifetime="10m", name="mine") as cluster, Client(cluster) as client:
         client.wait_for_workers(2)
+        print({worker["memory_limit"] for worker in client.scheduler_info()["workers"].values()})
         print(computed(client, 100), cluster.scheduler_address.split(":")[0])
         cluster.scale(1)
         print(computed(client, 100, 150))
 """
     )
-    assert said(program).splitlines() == ["(328350, 2) tls", "(785425, 1)"]
+    assert said(program).splitlines() == ["{314572800}", "(328350, 2) tls", "(785425, 1)"]
     (bag,) = lab.ask("status", "all")["bags"]
     assert (bag["name"], bag["running"], bag["waiting"], bag["failed"]) == ("mine", 0, 0, 0)
 
@@ -69,6 +70,32 @@ if __name__ == "__main__":
     assert said(program).split() == ["True", "285"]
     (bag,) = lab.ask("status", "all")["bags"]
     assert bag["done"] >= 1, "those that lived to their end are what is learned from"
+
+
+@pytest.mark.nightly
+def test_a_worker_that_fails_again_and_again_leaves_the_cluster(lab: Lab) -> None:
+    lab.configure(LOCAL)
+    program = lab.program(
+        HEAD
+        + """
+if __name__ == "__main__":
+    with AdaptorCluster(1, lifetime="5m", worker_options={"interface": "none9"}) as cluster:
+        while cluster.worker_spec:
+            time.sleep(0.2)
+        cluster.scale(1)
+        print(list(cluster.worker_spec))
+"""
+    )
+    out, err = program.communicate(timeout=LONG)
+    assert (program.returncode, out) == (0, "[0]\n"), err
+    assert "worker 0 failed 4 times in a row and stays away" in err
+
+
+@pytest.mark.nightly
+def test_a_lifetime_that_no_pilot_has_is_refused(lab: Lab) -> None:
+    lab.configure(LOCAL)
+    program = lab.program(HEAD + 'if __name__ == "__main__":\n    AdaptorCluster(1, lifetime="300h")')
+    assert "lifetime 300h, and a minute to leave: " in program.communicate(timeout=LONG)[1]
 
 
 @pytest.mark.nightly
