@@ -20,6 +20,7 @@ from concurrent.futures import CancelledError, Future
 from functools import partial
 from typing import Any
 
+from adaptor.bundles.local_disks import own_folder
 from adaptor.errors import UsageError
 from adaptor.executor.executor import Executor
 from adaptor.executor.session import CallFuture
@@ -186,6 +187,14 @@ def _settings(security: Security) -> dict[str, Any]:
     }
 
 
+def _scratch() -> str:
+    """A private folder of the node for spilled data; Dask removes there what killed workers have left."""
+    try:
+        return own_folder(tempfile.gettempdir())
+    except OSError:  # another user has taken its name
+        return tempfile.mkdtemp(prefix="adaptor-dask-")
+
+
 def live(
     scheduler: str, name: object, *, lifetime: float, tls: Mapping[str, Any], options: Mapping[str, Any]
 ) -> None:
@@ -195,10 +204,10 @@ def live(
         ShortLife: it ended long before, so that its runtime says nothing of others.
     """
 
-    terms = {"local_directory": tempfile.gettempdir(), "death_timeout": LONELY, **options}
     begun = clock.monotonic()
 
     async def serve() -> None:
+        terms = {"local_directory": _scratch(), "death_timeout": LONELY, **options}
         security = Security(**{key: value for key, value in tls.items() if value is not None})
         async with Worker(scheduler, name=name, lifetime=lifetime, security=security, **terms) as worker:
             await worker.finished()

@@ -14,12 +14,16 @@ from tests.living import until
 
 HEAD = """
 import os, time
+from pathlib import Path
 from adaptor.dask import AdaptorCluster
 from distributed import Client, get_worker
 
 def square(n):
     time.sleep(0.02)
     return n * n, os.getpid()
+
+def who_may_read_spilled_data(dask_worker):
+    return Path(dask_worker.local_directory).parents[1].stat().st_mode & 0o77
 
 def computed(client, *range_):
     results = client.gather(client.map(square, range(*range_)))
@@ -37,12 +41,13 @@ if __name__ == "__main__":
     with AdaptorCluster(2, mem="300M", lifetime="10m", name="mine") as cluster, Client(cluster) as client:
         client.wait_for_workers(2)
         print({worker["memory_limit"] for worker in client.scheduler_info()["workers"].values()})
+        print({*client.run(who_may_read_spilled_data).values()})
         print(computed(client, 100), cluster.scheduler_address.split(":")[0])
         cluster.scale(1)
         print(computed(client, 100, 150))
 """
     )
-    assert said(program).splitlines() == ["{314572800}", "(328350, 2) tls", "(785425, 1)"]
+    assert said(program).splitlines() == ["{314572800}", "{0}", "(328350, 2) tls", "(785425, 1)"]
     (bag,) = lab.ask("status", "all")["bags"]
     assert (bag["name"], bag["running"], bag["waiting"], bag["failed"]) == ("mine", 0, 0, 0)
 
