@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import IO, cast
 
 from adaptor.bag_spec import BUNDLES, Bundle, StagedItem
+from adaptor.bundles.archives import archive_name
 from adaptor.bundles.environments import environment_at
 from adaptor.errors import UsageError
-from adaptor.private_files import NotOursError, open_ours
 from adaptor.protocol.state_directory import private_directory
 from adaptor.units import counted, format_size
 
@@ -33,13 +33,6 @@ _FORMAT = tarfile.GNU_FORMAT
 _RESERVE = 2 * _CHECK_EVERY
 """Bytes of the state directory's disk that an archive leaves free."""
 _PROGRAM = 0o111
-_SUFFIX = ".tar"
-_SUBMITTING = 3600.0  # seconds for which an archive waits for its bag
-
-
-def archive_name(digest: str) -> str:
-    """The name of an archive in `BUNDLES`."""
-    return f"{digest}{_SUFFIX}"
 
 
 class _Hashed:
@@ -241,25 +234,3 @@ def _check_name(path: str) -> None:
 
 def _changed(before: os.stat_result, now: os.stat_result) -> bool:
     return (before.st_size, before.st_mtime_ns) != (now.st_size, now.st_mtime_ns)
-
-
-def old_archives(state: Path, now: float) -> dict[str, Path]:
-    """By digest, the archives that belong to no bag that is being submitted, and half-written ones.
-
-    `now`: epoch seconds.
-    """
-    found: dict[str, Path] = {}
-    with contextlib.suppress(OSError), os.scandir(state / BUNDLES) as entries:
-        for entry in entries:
-            if entry.stat(follow_symlinks=False).st_mtime < now - _SUBMITTING:
-                found[entry.name.removesuffix(_SUFFIX)] = Path(entry.path)
-    return found
-
-
-def is_there(state: Path, digest: str) -> bool:
-    """Whether the archive of a bundle is in the state directory, as a file of this user's alone."""
-    try:
-        os.close(open_ours(state / BUNDLES / archive_name(digest), closed=True))
-    except (NotOursError, OSError):
-        return False
-    return True

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from adaptor.bag_spec import BUNDLES, Bundle
-from adaptor.bundles.packing import archive_name, pack
+from adaptor.bundles.archives import archive_name
+from adaptor.bundles.packing import pack
 
 
 def environment(path: Path) -> Path:

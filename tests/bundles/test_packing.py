@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import tarfile
-import time
 from pathlib import Path
 from typing import IO
 
@@ -13,7 +12,8 @@ import pytest
 
 from adaptor.bag_spec import BUNDLES
 from adaptor.bundles import packing
-from adaptor.bundles.packing import is_there, items_of, old_archives
+from adaptor.bundles.archives import is_there
+from adaptor.bundles.packing import items_of
 from adaptor.errors import UsageError
 from tests.bundles.staged import archive_of, environment, packed
 
@@ -139,15 +139,3 @@ def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (tmp_path / "state").mkdir(mode=0o700)
     packing.pack([str(tmp_path / "data")], tmp_path / "state", told.append)
     assert told == [f"staging {tmp_path}/data: 1 file, 5B so far"]
-
-
-def test_archives_are_old_once_no_submission_can_wait_for_them(tmp_path: Path) -> None:
-    (tmp_path / "data").write_text("hello")
-    bundle = packed(tmp_path / "state", tmp_path / "data")
-    now = time.time()
-    assert not old_archives(tmp_path / "state", now)
-    path = archive_of(tmp_path / "state", bundle)
-    assert old_archives(tmp_path / "state", now + 7200) == {bundle.digest: path}
-    assert not old_archives(tmp_path / "nowhere", now)
-    path.chmod(0o644)
-    assert not is_there(tmp_path / "state", bundle.digest), "others may have changed it"

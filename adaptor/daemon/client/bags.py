@@ -12,7 +12,7 @@ import msgspec
 from adaptor import api
 from adaptor.api import TaskInput
 from adaptor.bag_spec import BUNDLES, BagSpec
-from adaptor.bundles.packing import is_there
+from adaptor.bundles.archives import is_there
 from adaptor.daemon.client.admission import told_of
 from adaptor.daemon.client.credits import budget_writer, check_begin, check_deadline
 from adaptor.daemon.client.new_tasks import (

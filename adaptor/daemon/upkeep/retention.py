@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from adaptor.bundles.packing import old_archives
+from adaptor.bundles.archives import old_archives
 from adaptor.daemon.core import Core
 from adaptor.errors import JournalError, UsageError
 from adaptor.journal import forgetting

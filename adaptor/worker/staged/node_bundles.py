@@ -178,9 +178,9 @@ class NodeBundles:
 
     def _copied(self, bundle: Bundle) -> tuple[Copy | None, str]:
         """The copy, or why there is none."""
+        from adaptor.bundles.archives import archive_name
         from adaptor.bundles.copies import copy_of
         from adaptor.bundles.local_disks import disks_for, own_folder, problem_with
-        from adaptor.bundles.packing import archive_name
         from adaptor.bundles.unpacking import DamagedBundleError
 
         archive = self._archives / archive_name(bundle.digest)
