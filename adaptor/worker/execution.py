@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from adaptor.worker import umask
 from adaptor.worker.binding import bound
 from adaptor.worker.output import SHORTAGES, CannotStartError, ShortageError, TaskFiles
-from adaptor.worker.shells import shell_words, with_activation
+from adaptor.worker.shells import line_words, shell_words, with_activation
 from adaptor.worker.slots import HeldTask
 
 if TYPE_CHECKING:
@@ -76,9 +76,8 @@ def execute(
             return _start(held, plain, environment, files)
     with bound(held.cpus):
         if isinstance(command, str):
-            line, wanted = with_activation(command, environment), held.bag.signal
             words = shell_words(shell, environment, program_of)
-            command = [*words, "-c", line if wanted is None else wanted.survived_by(line)]
+            command = line_words(words, with_activation(command, environment), held.bag.signal)
         return _start(held, command, environment, files)
 
 

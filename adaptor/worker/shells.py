@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+
+from adaptor.guard_rails import EarlySignal
 
 _BASH = "bash"
 _EVERYWHERE = "/bin/sh"
@@ -27,6 +29,11 @@ def shell_words(wanted: str, environment: Mapping[str, str], find: Find) -> list
         return [find(_BASH, environment)]
     except FileNotFoundError:
         return [_EVERYWHERE]
+
+
+def line_words(shell: Sequence[str], line: str, signal: EarlySignal | None) -> list[str]:
+    """Words by which a shell runs a line, and outlives the signal of the bag."""
+    return [*shell, "-c", line if signal is None else signal.survived_by(line)]
 
 
 def with_activation(line: str, environment: Mapping[str, str]) -> str:

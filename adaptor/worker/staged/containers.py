@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from adaptor.worker.execution import program_of
 from adaptor.worker.output import CannotStartError
+from adaptor.worker.shells import line_words
 from adaptor.worker.slots import HeldTask
 
 _RUNTIMES = ("apptainer", "singularity")
@@ -40,9 +41,8 @@ def _words(held: HeldTask) -> Sequence[str]:
     command = held.lease.command
     if not isinstance(command, str):
         return command
-    signal = held.bag.signal
     shell = shlex.split(held.bag.shell) if held.bag.shell else ["/bin/sh"]
-    return [*shell, "-c", command if signal is None else signal.survived_by(command)]
+    return line_words(shell, command, held.bag.signal)
 
 
 def _runtime(environment: Mapping[str, str]) -> str:
