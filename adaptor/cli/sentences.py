@@ -167,8 +167,8 @@ def waits_lines(bag: api.BagView) -> list[str]:
 
 def held_off_lines(bags: Iterable[api.BagView]) -> list[str]:
     """Lines on failing requests of bags; empty: none fails. The same reason of several bags is one line."""
-    reasons = shared("bag", ((bag.id, bag.held_off) for bag in bags))
-    return [f"{subject}: {printable(reason)}" for subject, reason in reasons]
+    reasons = shared((bag.id, bag.held_off) for bag in bags)
+    return [f"{numbered('bag', of)}: {printable(reason)}" for of, reason in reasons]
 
 
 def tell_halted(bags: Iterable[api.BagView]) -> None:
@@ -215,15 +215,19 @@ def summary(bag: api.BagView) -> str:
 
 def pilot_notes(pilots: Sequence[api.PilotRecord]) -> list[str]:
     """Remarks on pilots now; the same remark on several is one line."""
-    remarks = shared("pilot", ((pilot.id, pilot.note) for pilot in pilots))
-    return [f"{subject}: {printable(note)}" for subject, note in remarks]
+    notes = shared((pilot.id, pilot.note) for pilot in pilots)
+    return [f"{numbered('pilot', of)}: {printable(note)}" for of, note in notes]
 
 
-def shared(noun: str, remarks: Iterable[tuple[int, str]]) -> list[tuple[str, str]]:
-    """Pairs of the numbers of a remark and its text, each text once: `("bags 3-5", "…")`. Empty texts are
-    left out."""
+def shared(remarks: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]:
+    """Each remark that is not empty, once, after all the numbers that it is of."""
     numbers: dict[str, list[int]] = {}
     for number, remark in remarks:
         if remark:
             numbers.setdefault(remark, []).append(number)
-    return [(f"{noun}{'s' * (len(of) > 1)} {folded(of)}", remark) for remark, of in numbers.items()]
+    return [(of, remark) for remark, of in numbers.items()]
+
+
+def numbered(noun: str, numbers: Sequence[int]) -> str:
+    """`bag 3`, `bags 3-5`."""
+    return f"{noun}{'s' * (len(numbers) > 1)} {folded(numbers)}"

@@ -155,8 +155,9 @@ def _below(snapshot: Overview, explain: Callable[[int], str]) -> Iterator[str]:
     for bag in idle:
         yield from sentences.waits_lines(bag)
     reasons = ((bag.id, bag.held_off or explain(bag.id)) for bag in idle if not bag.awaits)
-    for subject, reason in sentences.shared("bag", reasons):
-        yield f"{subject} {'wait' if subject.startswith('bags') else 'waits'}: {printable(reason)}"
+    for of, reason in sentences.shared(reasons):
+        verb = "waits" if len(of) == 1 else "wait"
+        yield f"{sentences.numbered('bag', of)} {verb}: {printable(reason)}"
 
 
 def _newest_reason(bag: int) -> str:
