@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -10,6 +10,7 @@ from adaptor.api.question import Bytes, KeyAccess, Question, Seconds, Time, Time
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.provisioning.menu import Line
 from adaptor.forecast.asked import AskedRequest
+from adaptor.forecast.starts_seen import KeptStarts
 from adaptor.model import Estimate
 
 
@@ -152,3 +153,17 @@ class GetStart(Question[list[StartView]], frozen=True, kw_only=True):
     partition: str = ""  # empty: all of the site
     at: Time | None = None  # time of the request; None: now
     map: bool = False  # instead of a request or a job: all sizes and walltimes
+
+
+class SiteStarts(msgspec.Struct, frozen=True):
+    """Starts of jobs of anyone that the daemon saw at a site."""
+
+    site: str
+    seen: KeptStarts
+
+
+class GetSeenStarts(Question[list[SiteStarts]], frozen=True):
+    """Ask for the judged forecasts of starts and the past waits of each site."""
+
+    kept = True
+    nothing: ClassVar[list[SiteStarts]] = []

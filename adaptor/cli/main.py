@@ -37,6 +37,7 @@ SECTIONS = {
         "daemon": "adaptor.cli.operating.daemon:daemon",
         "when": "adaptor.cli.operating.when:when",
         "site": "adaptor.cli.operating.sites:site",
+        "evidence": "adaptor.cli.operating.evidence:evidence",
         "dashboard": "adaptor.cli.operating.dashboard:dashboard",
         "shims": "adaptor.shims.installing:shims",
         "mcp": "adaptor.mcp.command:mcp",

@@ -24,15 +24,16 @@ class PastByShape:
         )
 
     def started(self, processors: int, limit: float, gpus: int = 0, *, wait: float) -> None:
-        self._newest[_shape(processors, limit, gpus)].append(wait)
+        self._newest[shape_of(processors, limit, gpus)].append(wait)
         self._newest[None].append(wait)
 
     def like(self, processors: int, limit: float, gpus: int = 0) -> Estimate | None:
         """The wait of such a job, with the middle 90 % of those of its shape. None: no job has started."""
-        shape = _shape(processors, limit, gpus)
+        shape = shape_of(processors, limit, gpus)
         known = self._newest[shape if shape in self._newest else None]
         return estimate(known) if known else None
 
 
-def _shape(processors: int, limit: float, gpus: int) -> tuple[int, int, bool]:
+def shape_of(processors: int, limit: float, gpus: int) -> tuple[int, int, bool]:
+    """The powers of two of its processors and of its limit in seconds, and whether it asks for GPUs."""
     return round(math.log2(max(1, processors))), round(math.log2(min(max(1.0, limit), 1e9))), gpus > 0

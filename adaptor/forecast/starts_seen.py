@@ -25,7 +25,7 @@ from adaptor.forecast.estimate import CONFIDENCE
 from adaptor.forecast.past_waits import KEPT, PastWait, PastWaits, Waiting, Weights, ratio, weights_of
 from adaptor.forecast.record import wilson
 from adaptor.forecast.start import StartForecast
-from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.model import Estimate, PendingJob, QueueState, RunningJob
 
 MOST_FOLLOWED = 300  # jobs whose forecasts are followed at the same time, at most
 _MOST_WAITING = 5000  # jobs whose waits are followed at the same time, at most
@@ -44,6 +44,10 @@ class JudgedStart(msgspec.Struct, frozen=True):
     score: float
     ratios: Weights | None = None
     """`past_waits.ratio` of each of the three forecasts alone; None: too few waits were known."""
+    told: Estimate | None = None
+    """Seconds from the forecast to the start, as forecast; None: an earlier version judged it."""
+    came: float | None = None
+    """Seconds from the forecast to the start."""
 
 
 class KeptStarts(msgspec.Struct, frozen=True):
@@ -242,4 +246,12 @@ def _judged(first: StartForecast, at: float) -> JudgedStart:
     if first.alone is not None:
         plan, like, shape = (ratio(told - raw.made, wait) for told in first.alone)
         ratios = plan, like, shape
-    return JudgedStart(start.holds(at), abs(at - start.value), raw.kind, score(raw, at), ratios)
+    return JudgedStart(
+        held=start.holds(at),
+        error=abs(at - start.value),
+        kind=raw.kind,
+        score=score(raw, at),
+        ratios=ratios,
+        told=Estimate(start.low - raw.made, start.value - raw.made, start.high - raw.made),
+        came=wait,
+    )

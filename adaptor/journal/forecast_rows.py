@@ -6,11 +6,12 @@ import sqlite3
 
 import msgspec
 
-from adaptor.api import FirstForecastView
+from adaptor.api import FirstForecastView, SiteStarts
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
 from adaptor.forecast.calibration import Kind, Raw, score
 from adaptor.forecast.record import FirstForecast, Judged, Outcome, Record, Tally, record_of, tally_of
+from adaptor.forecast.starts_seen import KeptStarts
 from adaptor.model import Estimate
 
 _COLUMNS = "bag, made, finished, tasks, cost_low, cost_value, cost_high, end_low, end_value, end_high"
@@ -131,3 +132,9 @@ def first_forecast(db: sqlite3.Connection, books: Statements, bag: int) -> First
         end_held=judged.end_held,
         not_counted=judged.not_counted,
     )
+
+
+def seen_starts(db: sqlite3.Connection) -> list[SiteStarts]:
+    """The starts of jobs of anyone that were seen at each site, by its name."""
+    rows = db.execute("SELECT site, judged FROM starts_seen ORDER BY site")
+    return [SiteStarts(site, msgspec.msgpack.decode(judged, type=KeptStarts)) for site, judged in rows]

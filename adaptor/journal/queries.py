@@ -19,7 +19,7 @@ from adaptor.journal.credits import bag_line, credits_view, entries, gpus_of_pil
 from adaptor.journal.damage import understood
 from adaptor.journal.database import FILE, guarded, open_for_reading
 from adaptor.journal.decision_rows import REQUESTS_OF, decisions, of_bag
-from adaptor.journal.forecast_rows import first_forecast, forecast_record
+from adaptor.journal.forecast_rows import first_forecast, forecast_record, seen_starts
 from adaptor.journal.pilot_rows import held_by_attempts
 from adaptor.journal.views import OFFLINE, Live, bags, count, events, latest, left_out, pilots, tasks
 from adaptor.model import IN_SYSTEM, USEFUL
@@ -184,6 +184,11 @@ def _report(reading: QueryContext, question: api.GetReport | api.GetAdvice) -> a
         first_forecast=forecast,
         forecast_record=forecast_record(db, ledger) if forecast is not None else None,
     )
+
+
+@reads(api.GetSeenStarts)
+def _starts(reading: QueryContext, _question: api.GetSeenStarts) -> list[api.SiteStarts]:
+    return seen_starts(reading.db)
 
 
 @reads(api.GetWhy)

@@ -68,6 +68,7 @@ READING: list[api.Question[Any]] = [
     api.GetEvents({1: 0, 2: 0}),
     api.GetEvents({2: 1}, most=1),
     api.GetEvents({98: 0}),
+    api.GetSeenStarts(),
 ]
 """Questions that the journal answers alone."""
 

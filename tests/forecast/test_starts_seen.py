@@ -43,6 +43,10 @@ def test_the_first_forecast_of_each_job_is_judged_once_when_it_runs() -> None:
     assert (seen.starts, seen.held, seen.error) == (1, 1, 5.0)
     seen.looked(queue(60.0, "", a=25.0, b=55.0))
     assert (seen.starts, seen.held, seen.error) == (2, 1, 20.0)
+    kept = seen.take_new()
+    assert kept is not None
+    assert [start.came for start in kept.judged] == [25.0, 55.0]
+    assert kept.judged[0].told == Estimate(10.0, 20.0, 30.0)
     early, late = seen.scores["start"]
     assert 0 < early < late
     seen.looked(queue(70.0, "", c=65.0))
