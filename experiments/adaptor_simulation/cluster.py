@@ -9,9 +9,11 @@ import numpy as np
 
 from adaptor.resources import Need, Part
 from adaptor_simulation import kernels as k
+from adaptor_simulation.files import TraceError
 from adaptor_simulation.jobs import Jobs, check_jobs
 from adaptor_simulation.kernels import Array
 from adaptor_simulation.machine import LaidOut, on_one_node
+from adaptor_simulation.queue_rules import BY_SUBMISSION, QueueRules
 
 Policy = Literal["conservative", "easy"]
 
@@ -42,11 +44,11 @@ class Cluster:
     to an instant is simulated once, whatever is tried there.
 
     Raises:
-        TraceError: the jobs do not fit the machine (see `check_jobs`).
+        TraceError: the jobs do not fit the machine (see `check_jobs`), or have no users for a fair share.
         ValueError: the policy is unknown.
     """
 
-    def __init__(self, laid_out: LaidOut, policy: Policy) -> None:
+    def __init__(self, laid_out: LaidOut, policy: Policy, rules: QueueRules = BY_SUBMISSION) -> None:
         if policy not in POLICIES:
             raise ValueError(f"{policy!r} is no scheduling policy; there are {', '.join(POLICIES)}")
         jobs, machine = laid_out.jobs, laid_out.machine
@@ -55,6 +57,7 @@ class Cluster:
         self.machine = machine
         self.processors = machine.processors
         self.policy: Policy = policy
+        self.rules = rules
         self._parent: Cluster | None = None
         self._first_own = 0  # jobs before it had started when this was forked
         self._outside = 0
@@ -63,8 +66,12 @@ class Cluster:
         trace = np.full((len(jobs), k.JOB_COLUMNS), -1, np.int64)
         trace[:, : k.NEED + 1] = jobs.table()
         trace[:, k.CHUNKS], trace[:, k.EACH : k.EACH + dimensions] = laid_out.chunks, laid_out.each
+        of_users, users = _by_user(jobs, rules)
+        trace[:, k.USER] = of_users
+        self._user = users  # of the jobs from outside
         scalars = np.zeros(k.SCALARS, np.int64)
         scalars[[k.POLICY, k.NEXT_START, k.STEPS]] = POLICIES[policy], k.NEVER, 1
+        _take_rules(scalars, rules)
         live = np.zeros((_SMALL, k.LIVE_COLUMNS), np.int64)
         live[:, k.PLACE] = np.arange(_SMALL)
         steps = np.zeros((3, 2 * _SMALL + 8), np.int64)
@@ -80,6 +87,8 @@ class Cluster:
             steps=steps,
             free=np.tile(capacity, (steps.shape[1], 1, 1)),
             counts=np.zeros((2, nodes), np.int64),
+            usage=np.zeros(users + 1),
+            marks=np.zeros(users + 1, np.int64),
         )
 
     def fork(self) -> Cluster:
@@ -88,7 +97,7 @@ class Cluster:
         twin.__dict__.update(self.__dict__)
         ours = self._of_trace(self.waiting_rows()[:, k.JOB])
         entered = int(self._state.s[k.NEXT_JOB])
-        first = int(ours[0]) if len(ours) else entered
+        first = int(ours.min()) if len(ours) else entered
         running = self._of_trace(self.running_rows()[:, k.JOB])
         # Starts of jobs that ended before stay with the parent, where they change no more.
         starts = np.empty_like(self._state.starts)
@@ -235,12 +244,12 @@ class Cluster:
         return self._state.live[self._places(k.RUNS)[::-1]]
 
     def waiting_rows(self) -> Array:
-        """(n, LIVE_COLUMNS): the waiting jobs in the order of submission; columns as in `kernels`."""
+        """(n, LIVE_COLUMNS): the waiting jobs in the order of the queue; columns as in `kernels`."""
         return self._state.live[self._places(k.WAITS)]
 
     def need(self, place: int) -> Need:
         """Need of the job at this place."""
-        chunks, processors, memory = self._state.live[place, k.CHUNKS : k.JOB_COLUMNS].tolist()
+        chunks, processors, memory = self._state.live[place, k.CHUNKS : k.USER].tolist()
         return Need(chunks=chunks, processors=processors, memory=max(0, memory))
 
     def parts(self, place: int) -> tuple[Part, ...]:
@@ -282,7 +291,7 @@ class Cluster:
                 f"{need.chunks} chunks of {need.processors} processors asked of nodes that hold {most}"
             )
         memory = need.memory if self.machine.by_memory else -1
-        row = (submitted, tr, tr, processors, -1, -1, need.chunks, need.processors, memory)
+        row = (submitted, tr, tr, processors, -1, -1, need.chunks, need.processors, memory, self._user)
         return np.array(row, np.int64)
 
     def _from_outside(self, job: int) -> Array:
@@ -332,9 +341,32 @@ class Cluster:
         self._state = t._replace(**grown)
 
 
-def cluster_of_processors(jobs: Jobs, processors: int, policy: Policy) -> Cluster:
+def cluster_of_processors(
+    jobs: Jobs, processors: int, policy: Policy, rules: QueueRules = BY_SUBMISSION
+) -> Cluster:
     """A cluster that counts processors and does not say where jobs run. Raises as `Cluster`."""
-    return Cluster(on_one_node(jobs, processors), policy)
+    return Cluster(on_one_node(jobs, processors), policy, rules)
+
+
+def _by_user(jobs: Jobs, rules: QueueRules) -> tuple[Array, int]:
+    """The number of each job's user, and how many users there are; without users of jobs, one has all.
+
+    Raises:
+        TraceError: the rules need to know the users.
+    """
+    if jobs.user is None:
+        if len(jobs) and (rules.fair_share or rules.per_user):
+            raise TraceError("the trace does not say whose jobs they are, so there is no share of a user")
+        return np.zeros(len(jobs), np.int64), 1
+    known, numbers = np.unique(jobs.user, return_inverse=True)
+    return numbers.astype(np.int64), len(known)
+
+
+def _take_rules(scalars: Array, rules: QueueRules) -> None:
+    scalars[[k.PER_USER, k.DEPTH]] = rules.per_user or k.NEVER, rules.depth or k.NEVER
+    if (share := rules.fair_share) is not None:
+        scalars[[k.HALF_LIFE, k.PERIOD]] = share.half_life, share.period
+        scalars[[k.WEIGHT, k.AGE_WEIGHT, k.LONGEST_AGE]] = share.weight, share.age_weight, share.longest_age
 
 
 def _doubled(table: Array) -> Array:

@@ -26,6 +26,8 @@ class Jobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     processors: Counts
     memory: Counts | None = None
     """Bytes for each processor, 0 where that is not known; None: the trace says nothing of it."""
+    user: Counts | None = None
+    """Number of the user, -1 where that is not known; None: the trace says nothing of it."""
 
     @classmethod
     def none(cls) -> Jobs:
@@ -51,6 +53,7 @@ class Jobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
             estimate=self.estimate[chosen],
             processors=self.processors[chosen],
             memory=None if self.memory is None else self.memory[chosen],
+            user=None if self.user is None else self.user[chosen],
         )
 
     def on_whole_nodes(self, node: int) -> Jobs:

@@ -5,6 +5,9 @@ semantics of the simulator pyss: within a second all submissions come first (in 
 ends of jobs (in the order in which they started), then the starts (in the order in which their reservations
 were made); each event is handled on its own.
 
+The queue is in the order of submission, or of priorities by fair share (see `queue_rules.FairShare`): the
+first event of each period ranks the waiting jobs, and if their order changes, all reservations are made again.
+
 A job is `CHUNKS` equal parts, each on one node, and several may be on the same; it gets the first nodes with
 room for its whole time limit. Under conservative backfilling a waiting job keeps the nodes of its reservation
 until it moves to an earlier time. A cluster that counts processors is one node of all of them.
@@ -15,6 +18,7 @@ it calls in another file.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,6 +28,7 @@ from numba import njit
 
 Array = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.uint64]
+Floats = npt.NDArray[np.float64]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -55,8 +60,8 @@ NEVER = 1 << 60
 
 CONSERVATIVE, EASY = 0, 1
 DONE, FULL = 0, 1  # what `advance` returns: it is there, or an array is full and must grow first
-# events; the driver asks for those behind END_OF_JOB, and for submissions of its own
-NOTHING, SUBMISSION, START_OF_JOB, END_OF_JOB, WITHDRAWAL, RESHAPING, CUT = 0, 1, 2, 3, 4, 5, 6
+# events; the driver asks for those behind RANKING, and for submissions of its own
+NOTHING, SUBMISSION, START_OF_JOB, END_OF_JOB, RANKING, WITHDRAWAL, RESHAPING, CUT = 0, 1, 2, 3, 4, 5, 6, 7
 
 # scalars
 POLICY, NOW, NEXT_JOB, WAITING, RUNNING, STEPS = 0, 1, 2, 3, 4, 5
@@ -66,9 +71,14 @@ LEFT_OVER = 9  # the end of the latest hole that the last compression left to jo
 TOUCHED, CHANGES = 10, 11  # a job from outside started or ended; how often one did
 RELEASED = 12  # EASY: a job passed its limit since the last pass
 ASKED, WHICH = 13, 14  # the event that the driver asks for now; of which new job, or row of a list
+# the rules of the queue, as of `queue_rules`; HALF_LIFE 0: no fair share; PER_USER and DEPTH NEVER: no bound
+HALF_LIFE, PERIOD, WEIGHT, AGE_WEIGHT, LONGEST_AGE, PER_USER, DEPTH = 15, 16, 17, 18, 19, 20, 21
+COUNTED = 22  # until when `usage` is counted
+PLACED = 23  # a job entered before others since all reservations were made
+CONSIDERED = 24  # waiting jobs that backfilling has looked at in this pass
 # from here on one number for each width, the binary logarithm of a need (see `compress`)
 WIDTHS = 24
-HOLE = 15  # the longest stretch around what came free since the waiting jobs were looked at
+HOLE = 25  # the longest stretch around what came free since the waiting jobs were looked at
 HOLE_END = HOLE + WIDTHS  # the latest end of such a stretch
 LEFT = HOLE_END + WIDTHS  # the same of what came free in this compression, for the next one
 LEFT_END = LEFT + WIDTHS
@@ -78,16 +88,17 @@ TIME, TOTAL, ROW = 0, 1, 2
 # jobs; from EACH on by dimension what one chunk takes
 SUBMIT, RUN, LIMIT, NEED, START, END, CHUNKS, EACH = 0, 1, 2, 3, 4, 5, 6, 7
 DIMENSIONS = 2  # at most: processors, and memory where it is counted
-JOB_COLUMNS = EACH + DIMENSIONS
+USER = EACH + DIMENSIONS
+JOB_COLUMNS = USER + 1
 # jobs in the system: the same, where START is the planned one while the job waits, NEVER if undecided
-JOB, ORDER, WIDTH, PLACE = JOB_COLUMNS, JOB_COLUMNS + 1, JOB_COLUMNS + 2, JOB_COLUMNS + 3
-LIVE_COLUMNS = JOB_COLUMNS + 4
+JOB, ORDER, WIDTH, PLACE, PRIORITY = range(JOB_COLUMNS, JOB_COLUMNS + 5)
+LIVE_COLUMNS = JOB_COLUMNS + 5
 # lists of places
 WAITS, RUNS, SPARE = 0, 1, 2
 
 
 class State(NamedTuple):
-    """N nodes of R dimensions; room for A jobs in the system and T >= 2 A + 8 steps."""
+    """N nodes of R dimensions, U users; room for A jobs in the system and T >= 2 A + 8 steps."""
 
     s: Array
     trace: Array
@@ -99,7 +110,7 @@ class State(NamedTuple):
     live: Array
     """(A, LIVE_COLUMNS): the jobs in the system. Such a row, and that of `chunks`, is a job's place."""
     places: Indices
-    """(3, A): of the waiting jobs in the order of submission; of the running jobs, the next to end last, and
+    """(3, A): of the waiting jobs in the order of the queue; of the running jobs, the next to end last, and
     of those that end together the first that started; and those not in use."""
     chunks: Array
     """(A, N): how many a job holds on each node; all 0: it has none yet."""
@@ -110,6 +121,10 @@ class State(NamedTuple):
     """(T, N, R)"""
     counts: Array
     """(2, N): for the kernels' own use."""
+    usage: Floats
+    """(U,): processor-seconds that each user has used, which halve in each half-life."""
+    marks: Array
+    """(U,): for the kernels' own use."""
 
 
 @inlined
@@ -351,6 +366,138 @@ def reserve(t: State, place: np.uint64, start: int) -> None:
     t.s[NEXT_START] = min(t.s[NEXT_START], start)
 
 
+# --- the order of the queue --------------------------------------------------------------------------
+
+
+@inlined
+def count_usage(t: State) -> None:
+    """Bring the usage of each user up to now: it decays, and what has run since then adds to it."""
+    s = t.s
+    if s[HALF_LIFE] == 0 or s[COUNTED] == s[NOW]:
+        return
+    rate = math.log(2.0) / s[HALF_LIFE]
+    lost = -math.expm1(rate * (s[COUNTED] - s[NOW]))
+    for user in range(t.usage.shape[0]):
+        t.usage[user] *= 1 - lost
+    for k in range(s[RUNNING]):
+        place = t.places[RUNS, at(k)]
+        t.usage[at(t.live[place, USER])] += t.live[place, NEED] * lost / rate
+    s[COUNTED] = s[NOW]
+
+
+@inlined
+def standing(t: State, user: int) -> int:
+    """Number of users who have used at least as much as this one, in whole processor-seconds."""
+    used, count = int(t.usage[at(user)] + 0.5), 0
+    for other in range(t.usage.shape[0]):
+        count += int(t.usage[at(other)] + 0.5) >= used
+    return count
+
+
+@inlined
+def priority(t: State, place: np.uint64, standing: int) -> int:
+    s = t.s
+    age = min(1.0, (s[NOW] - t.live[place, SUBMIT]) / s[LONGEST_AGE])
+    return int(s[WEIGHT] * (standing / t.usage.shape[0]) + s[AGE_WEIGHT] * age)
+
+
+@inlined
+def rise(t: State, k: int) -> int:
+    """Row k of the waiting jobs passes those before it that have a lower priority; its new row."""
+    place = t.places[WAITS, at(k)]
+    while k > 0 and t.live[t.places[WAITS, at(k - 1)], PRIORITY] < t.live[place, PRIORITY]:
+        t.places[WAITS, at(k)] = t.places[WAITS, at(k - 1)]
+        k -= 1
+    t.places[WAITS, at(k)] = place
+    return k
+
+
+@merged
+def rank(t: State) -> bool:
+    """Bring the waiting jobs into the order of their priorities now; whether it is another one."""
+    changed = False
+    for user in range(t.marks.shape[0]):
+        t.marks[user] = -1
+    for k in range(t.s[WAITING]):
+        place = t.places[WAITS, at(k)]
+        user = t.live[place, USER]
+        if t.marks[at(user)] < 0:
+            t.marks[at(user)] = standing(t, user)
+        t.live[place, PRIORITY] = priority(t, place, t.marks[at(user)])
+        changed |= rise(t, k) < k
+    return changed
+
+
+@inlined
+def next_ranking(s: Array) -> int:
+    if s[HALF_LIFE] == 0 or s[WAITING] == 0:
+        return NEVER
+    return int((s[NOW] // s[PERIOD] + 1) * s[PERIOD])
+
+
+# --- what backfilling looks at -----------------------------------------------------------------------
+
+
+@inlined
+def bounded(s: Array) -> bool:
+    return bool(s[PER_USER] < NEVER or s[DEPTH] < NEVER)
+
+
+@inlined
+def begin_pass(t: State) -> None:
+    """Backfilling has looked at no waiting job yet."""
+    if bounded(t.s):
+        t.s[CONSIDERED] = 0
+        for user in range(t.marks.shape[0]):
+            t.marks[user] = 0
+
+
+@inlined
+def consider(t: State, place: np.uint64) -> bool:
+    """Whether backfilling looks at the next job of the queue; if so, it counts."""
+    if not bounded(t.s):
+        return True
+    user = t.live[place, USER]
+    if t.s[CONSIDERED] >= t.s[DEPTH] or t.marks[at(user)] >= t.s[PER_USER]:
+        return False
+    t.s[CONSIDERED] += 1
+    t.marks[at(user)] += 1
+    return True
+
+
+@inlined
+def uncount(t: State, place: np.uint64) -> None:
+    """A job that backfilling has looked at does not wait any more."""
+    t.s[CONSIDERED] -= 1
+    t.marks[at(t.live[place, USER])] -= 1
+
+
+@merged
+def plan(t: State) -> None:
+    """Make the reservations that are missing, in the order of the queue."""
+    begin_pass(t)
+    for k in range(t.s[WAITING]):
+        place = t.places[WAITS, at(k)]
+        if consider(t, place) and t.live[place, START] == NEVER:
+            reserve(t, place, earliest(t, place, NEVER))
+
+
+@inlined
+def plan_anew(t: State) -> None:
+    """Make all reservations again, in the order of the queue; then no job could move (see `compress`)."""
+    for k in range(t.s[WAITING]):
+        place = t.places[WAITS, at(k)]
+        start = t.live[place, START]
+        if start < NEVER:
+            hold(t, place, start, start + t.live[place, LIMIT], -1)
+            unsettle(t, place)
+            t.live[place, START] = NEVER
+    for scalar in range(HOLE, SCALARS):
+        t.s[at(scalar)] = 0
+    t.s[LEFT_OVER], t.s[NEXT_START], t.s[PLACED] = 0, NEVER, 0
+    plan(t)
+
+
 # --- the policies ------------------------------------------------------------------------------------
 
 
@@ -379,7 +526,7 @@ def move(t: State, place: np.uint64, step: int) -> bool:
 
 @merged
 def compress(t: State, begin: int, end: int) -> None:
-    """Move each reservation, in the order of submission, to its earliest time; one pass.
+    """Move each reservation, in the order of the queue, to its earliest time; one pass.
 
     Processors came free in [begin, end). A hole that a late job leaves in this pass is offered to the jobs
     before it in the next one only: LEFT_OVER remembers it.
@@ -430,9 +577,13 @@ def easy_pass(t: State, k: int) -> None:
     Row k of the waiting jobs is the first that may fit.
     """
     t.s[RELEASED] = 0
+    begin_pass(t)
     head, beside, begin, end, planned = t.places[WAITS, 0], NEVER, NEVER, NEVER, False
     while k < t.s[WAITING]:
         place = t.places[WAITS, at(k)]
+        if not consider(t, place):
+            k += 1
+            continue
         need = t.live[place, NEED]
         if k > 0 and not planned and t.steps[TOTAL, at(t.s[STEPS] - 1)] >= need:
             head, planned = t.places[WAITS, 0], True
@@ -447,6 +598,7 @@ def easy_pass(t: State, k: int) -> None:
         late = t.live[place, LIMIT] > begin - t.s[NOW]
         if (not late or need <= beside) and fits_now(t, place):
             start_now(t, k)
+            uncount(t, place)
             beside -= need if late else 0
         else:
             k += 1
@@ -469,11 +621,16 @@ def ask(t: State, place: np.uint64) -> None:
 
 @inlined
 def enter(t: State, job: int) -> np.uint64:
-    """A job becomes the last of those that wait; returns its place."""
+    """A job becomes one of those that wait, in the order of the queue; returns its place."""
     k = t.s[WAITING]
     place: np.uint64 = t.places[SPARE, at(t.places.shape[1] - k - t.s[RUNNING] - 1)]
     t.s[WAITING] += 1
-    t.places[WAITS, at(k)], t.live[place, JOB] = place, job
+    t.places[WAITS, at(k)], t.live[place, JOB], t.live[place, PRIORITY] = place, job, 0
+    ask(t, place)
+    if t.s[HALF_LIFE] > 0:
+        t.live[place, PRIORITY] = priority(t, place, standing(t, t.live[place, USER]))
+        if rise(t, k) < k:
+            t.s[PLACED] = 1
     return place
 
 
@@ -567,6 +724,20 @@ def end_first(t: State) -> np.uint64:
 
 
 @inlined
+def answer(t: State, event: int, place: np.uint64, begin: int, end: int) -> None:
+    """Conservative backfilling: make the reservation that an event asks for, and use what came free."""
+    if event in (SUBMISSION, RESHAPING):
+        if bounded(t.s):
+            plan(t)
+        else:
+            reserve(t, place, earliest(t, place, NEVER))
+    if event != SUBMISSION and max(end, t.s[LEFT_OVER]) > t.s[NOW]:
+        compress(t, begin, end)
+    if event == WITHDRAWAL and bounded(t.s):
+        plan(t)
+
+
+@inlined
 def happen(t: State, event: int, which: int) -> None:
     """A job enters, leaves, or asks again for something else, and the policy answers.
 
@@ -577,7 +748,7 @@ def happen(t: State, event: int, which: int) -> None:
     roll(s, t.steps)
     first, begin, end = 0, s[NOW], s[NOW]
     if event == SUBMISSION:
-        first = 0 if s[RELEASED] else s[WAITING]
+        first = 0 if s[RELEASED] or s[HALF_LIFE] > 0 or bounded(s) else s[WAITING]
         place = enter(t, which)
     elif event == END_OF_JOB:
         place = end_first(t)
@@ -589,18 +760,26 @@ def happen(t: State, event: int, which: int) -> None:
         begin, end = max(begin, t.live[place, START]), t.live[place, START] + t.live[place, LIMIT]
     if end > begin:
         hold(t, place, begin, end, -1)
-    stays = event in (SUBMISSION, RESHAPING)
-    if stays:
+    if event == RESHAPING:
         ask(t, place)
-    else:
+    elif event != SUBMISSION:
         clear(t, place)
     if s[POLICY] == EASY:
         easy_pass(t, first)
-        return
-    if stays:
-        reserve(t, place, earliest(t, place, NEVER))
-    if event != SUBMISSION and max(end, s[LEFT_OVER]) > s[NOW]:
-        compress(t, begin, end)
+    else:
+        answer(t, event, place, begin, end)
+
+
+@inlined
+def rank_now(t: State) -> None:
+    """The queue is ranked, and the policy answers."""
+    roll(t.s, t.steps)
+    changed = rank(t)
+    if t.s[POLICY] == EASY:
+        if changed:
+            easy_pass(t, 0)
+    elif changed or t.s[PLACED]:
+        plan_anew(t)
 
 
 @kernel
@@ -616,17 +795,24 @@ def advance(t: State, until: int, watch: bool) -> int:
             which = s[NEXT_JOB]
             submission = t.trace[at(which), SUBMIT] if which < t.trace.shape[0] else NEVER
             end = t.live[t.places[RUNS, at(s[RUNNING] - 1)], END] if s[RUNNING] else NEVER
-            time = min(submission, end, s[NEXT_START])
+            ranking = next_ranking(s)
+            time = min(submission, end, s[NEXT_START], ranking)
             if time > until or time == NEVER or (watch and s[TOUCHED] and time > s[NOW]):
                 return DONE
             event = SUBMISSION if submission == time else END_OF_JOB if end == time else START_OF_JOB
+            event = RANKING if ranking == time else event
         else:
             time = s[NOW]
         if event == SUBMISSION and s[WAITING] + s[RUNNING] == t.places.shape[1]:
             return FULL
         s[NOW] = time
-        if event == START_OF_JOB:
+        count_usage(t)
+        if event == RANKING:
+            rank_now(t)
+        elif event == START_OF_JOB:
             start_due(t)
+            if bounded(s):
+                plan(t)
         elif event == CUT:
             cut(t, which)
         else:

@@ -12,14 +12,14 @@ from adaptor.resources import Need, Part, TaskSize
 from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.files import ReplayError
 from adaptor_simulation.grid_job import GridTerms
-from adaptor_simulation.kernels import JOB, LIMIT, NEED, PLACE, START
+from adaptor_simulation.kernels import JOB, LIMIT, NEED, NEVER, PLACE, START
 
 
 def queue_state(cluster: Cluster, *, shown: bool | None = None) -> QueueState:
     """The jobs of all users, own ones included, as `squeue` would show them at the end of this second.
 
     Identifiers are the simulation's numbers as text. Conservative backfilling plans the start and the nodes
-    of each waiting job, EASY those of the first alone. An end is the one by the time limit.
+    of each waiting job that it looks at, EASY those of the first alone. An end is the one by the time limit.
 
     Args:
         shown: whether jobs are shown on their nodes; None: as the cluster does.
@@ -41,14 +41,16 @@ def queue_state(cluster: Cluster, *, shown: bool | None = None) -> QueueState:
 def planned_queue(cluster: Cluster) -> PlannedQueue:
     """Processors alone, in short, for the planner: what is free next to all that is planned.
 
-    Under EASY only what runs is planned; the planner plans the jobs that wait.
+    The planner plans the jobs that wait and that the policy does not plan: under EASY all of them.
     """
     times, free = cluster.profile()
+    easy = cluster.policy == "easy"
+    pending = _pending(cluster, shown=False) if easy or cluster.rules.bounded else ()
     return PlannedQueue(
         now=float(cluster.now),
         processors=cluster.processors,
         plan=tuple(zip(times.tolist(), free.tolist(), strict=True)),
-        pending=_pending(cluster, shown=False) if cluster.policy == "easy" else (),
+        pending=tuple(job for job in pending if easy or job.planned_start is None),
     )
 
 
@@ -72,6 +74,7 @@ def _planned(cluster: Cluster, *, shown: bool) -> dict[int, tuple[float, tuple[P
     return {
         job: (float(start), cluster.parts(place) if shown else ())
         for job, start, place in cluster.waiting_rows()[:, [JOB, START, PLACE]].tolist()
+        if start < NEVER
     }
 
 

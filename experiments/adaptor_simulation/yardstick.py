@@ -7,6 +7,7 @@ import numpy as np
 from adaptor_simulation import kernels as k
 from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.kernels import Array
+from adaptor_simulation.queue_rules import BY_SUBMISSION
 
 _SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)  # quantiles of the runtimes at which whole tasks are counted
 
@@ -36,7 +37,8 @@ class Yardstick:
     3. *Promises.* Under conservative backfilling a job that waits at T never starts later than its
        reservation R; it may start earlier. So by any t it has used at least
        processors × min(run, max(0, t - R)), and of the P × (t - T) processor-seconds at most the rest
-       is ours. Under EASY nothing is promised that we could not delay, except by what runs: no third.
+       is ours. Under EASY, a fair share or a bounded depth nothing is promised that we could not
+       delay, except by what runs: no third.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -45,7 +47,7 @@ class Yardstick:
         running = cluster.running_rows()
         self._ends, self._needs = running[:, k.END], running[:, k.NEED]
         holds = [(self._ends, np.full_like(self._ends, self.now), self._needs)]
-        if cluster.policy == "conservative":
+        if cluster.policy == "conservative" and cluster.rules == BY_SUBMISSION:
             waiting = cluster.waiting_rows()
             reserved = waiting[:, k.START]
             holds.append((reserved + waiting[:, k.RUN], reserved, waiting[:, k.NEED]))

@@ -16,11 +16,10 @@ from adaptor_experiments.commands.bag_options import (
     PROFILES,
     AskedBag,
     bag_options,
-    duration_option,
     site_options,
     terms_of_bag,
 )
-from adaptor_experiments.commands.running import FILE, count_option
+from adaptor_experiments.commands.running import FILE, count_option, duration_option
 
 if TYPE_CHECKING:
     from adaptor_simulation.what_if import HolesFound, WhatIf

@@ -15,12 +15,12 @@ from adaptor.cli.options import json_option, of_kind
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.errors import UsageError
 from adaptor.option_kinds import MEMORY
-from adaptor.units import parse_duration
 from adaptor_experiments.commands.running import (
     FILE,
     MOST_PROCESSORS,
     PROCESSORS,
     choices_option,
+    duration_option,
     lenient_option,
     list_option,
     processors_option,
@@ -59,16 +59,6 @@ class AskedBag(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     def nodes(self) -> bool:
         """Whether jobs hold parts of nodes; else processors are all that is counted."""
         return self.cluster.machine.shown
-
-
-def duration_option(flag: str, about: str) -> Callable[..., Any]:
-    def seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
-        try:
-            return None if value is None else parse_duration(value)
-        except ValueError as error:
-            raise UsageError(f"{flag}: {error}") from error
-
-    return click.option(flag, metavar="TIME", callback=seconds, help=about)
 
 
 def _chunk(_ctx: click.Context, _param: click.Parameter, text: str) -> int | None:

@@ -10,6 +10,7 @@ import click
 from adaptor_experiments.commands.running import (
     chosen,
     count_option,
+    duration_option,
     experiment_options,
     list_option,
     measure,
@@ -44,6 +45,10 @@ def _ways(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tu
     "--node", 1, 1, "Processors of a node, of which every job has whole ones; 1: jobs have processors."
 )
 @count_option("--start", 0, 0, "Seconds from the start of a job or pilot until its first task begins.")
+@duration_option(
+    "--fair-share", "Serve by fair share and age; usage halves in this time, such as 7d. Else by submission."
+)
+@count_option("--backfill-per-user", 0, 0, "Waiting jobs of a user that backfilling looks at; 0: all.")
 @quick_option("One submission time, log-normal runtimes.")
 @experiment_options("peers")
 def peers(

@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from adaptor.errors import UsageError
+from adaptor.units import parse_duration
 
 if TYPE_CHECKING:
     from adaptor_experiments.derose.design import Workload
@@ -36,6 +37,18 @@ def count_option(flag: str, least: int, default: int, about: str) -> Decorator:
     return click.option(
         flag, type=click.IntRange(least), metavar="N", default=default, show_default=True, help=about
     )
+
+
+def duration_option(flag: str, about: str) -> Decorator:
+    """An option that takes seconds, as `parse_duration` reads them."""
+
+    def seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+        try:
+            return None if value is None else parse_duration(value)
+        except ValueError as error:
+            raise UsageError(f"{flag}: {error}") from error
+
+    return click.option(flag, metavar="TIME", callback=seconds, help=about)
 
 
 def choice_option(flag: str, choices: Sequence[str], about: str, name: str | None = None) -> Decorator:

@@ -19,6 +19,7 @@ from adaptor_simulation.cluster import Cluster, Policy, cluster_of_processors
 from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor_simulation.grid_run import run_grid_job
 from adaptor_simulation.jobs import Jobs
+from adaptor_simulation.queue_rules import BY_SUBMISSION, QueueRules
 from adaptor_simulation.tasks.kernel_tasks import tasks_of
 from adaptor_simulation.tasks.protocol import MakeTasks
 from adaptor_simulation.traces.normalise import normalise
@@ -135,9 +136,16 @@ def followed(local: LocalJobs, cluster: Cluster, end: int, afterwards: int = AFT
     return local.followed(cluster, until, came=until)
 
 
-def cluster_at(workload: Workload, jobs: Jobs, scheduler: Policy, seed: int, sample: int) -> Cluster:
+def cluster_at(
+    workload: Workload,
+    jobs: Jobs,
+    scheduler: Policy,
+    seed: int,
+    sample: int,
+    rules: QueueRules = BY_SUBMISSION,
+) -> Cluster:
     """The cluster at the submission time of a sample."""
-    base = cluster_of_processors(jobs, workload.processors, scheduler)
+    base = cluster_of_processors(jobs, workload.processors, scheduler, rules)
     base.advance(submission(workload, int(jobs.submit[0]), int(jobs.submit[-1]), seed, sample))
     return base
 

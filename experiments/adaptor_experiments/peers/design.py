@@ -20,6 +20,7 @@ from adaptor_experiments.peers.pools import POOLS, Pool
 from adaptor_simulation.cluster import Policy as Scheduler
 from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor_simulation.kernels import Array
+from adaptor_simulation.queue_rules import FairShare, QueueRules
 
 Shape = Literal["equal", "log-normal", "heavy"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
@@ -59,7 +60,7 @@ class Ours(msgspec.Struct, frozen=True):
 
 
 OURS = (
-    *(Ours("elastic", most) for most in (1000, 100, 50)),
+    *(Ours("elastic", most) for most in (1000, 100, 50, 20)),
     Ours("completion", 6),
     Ours("adaptive", 6),
     Ours("static", 6),
@@ -84,6 +85,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Processors of a node, of which every job, local ones too, has whole ones."""
     start: int = 0
     """Seconds from the start of a job of ours until its first task begins."""
+    fair_share: float = 0
+    """Seconds in which the usage of a user halves; 0: jobs are served by submission."""
+    backfill_per_user: int = 0
+    """Waiting jobs of a user that backfilling looks at; 0: all."""
+
+    @property
+    def queue(self) -> QueueRules:
+        share = FairShare(half_life=max(1, round(self.fair_share))) if self.fair_share else None
+        return QueueRules(fair_share=share, per_user=self.backfill_per_user)
 
     @property
     def site(self) -> Site:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from adaptor.units import format_duration
 from adaptor_experiments.bootstrap import Interval, drawn_means, weights
 from adaptor_experiments.figures.exhibits import Report
 from adaptor_experiments.peers.design import OURS, REFERENCE, Settings
@@ -32,6 +33,13 @@ def report_of(rows: Runs[Outcome], settings: Settings, folder: Path) -> Report: 
         settings=settings,
         nodes=page.say("processors" if settings.node == 1 else "nodes", node=settings.node),
         start=page.say("costs" if settings.start else "free", start=settings.start),
+        order=page.say(
+            "by_share" if settings.fair_share else "by_submission",
+            half_life=format_duration(settings.fair_share),
+        ),
+        depth=page.say(
+            "bounded" if settings.backfill_per_user else "unbounded", per_user=settings.backfill_per_user
+        ),
         samples=samples,
         traces=", ".join(rows.by("trace")),
     )

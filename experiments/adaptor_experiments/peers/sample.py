@@ -51,7 +51,11 @@ def run_piece(piece: Piece) -> list[Outcome]:
     """Raises TraceError: the trace cannot be read or leaves no job."""
     workload, settings = piece.workload, piece.settings
     base = cluster_at(
-        *on_nodes(workload, piece.path, settings.node), piece.scheduler, settings.seed, piece.sample
+        *on_nodes(workload, piece.path, settings.node),
+        piece.scheduler,
+        settings.seed,
+        piece.sample,
+        settings.queue,
     )
     local, outcomes = LocalJobs(base), list[Outcome]()
     for bag in settings.bags:

@@ -167,6 +167,7 @@ class _Normaliser:
             estimate=_whole(self.estimate, rows),
             processors=_whole(self.processors, rows),
             memory=self._memory(rows),
+            user=self._user(rows),
         )
 
     def _memory(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.int64] | None:
@@ -176,6 +177,11 @@ class _Normaliser:
         if not kilobytes.any():
             return None
         return _whole(np.minimum(np.ceil(kilobytes * 1024), float(LARGEST)), rows)
+
+    def _user(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.int64] | None:
+        """Numbers of the users; None: no job has one."""
+        user = self.trace.column(Field.USER)
+        return _whole(np.maximum(-1, user), rows) if (user >= 0).any() else None
 
     def _repairs(self) -> Repairs:
         return Repairs(

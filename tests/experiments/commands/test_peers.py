@@ -41,6 +41,18 @@ def test_whole_nodes_and_jobs_that_start_slowly(tmp_path: Path) -> None:
     assert "begins 30 s after its start" in (tmp_path / "slow" / "report.html").read_text()
 
 
+def test_fair_share_and_the_depth_of_backfilling(tmp_path: Path) -> None:
+    """The same bags on a queue with other rules; the page says which."""
+    options = ("--fair-share", "7d", "--backfill-per-user", "2", "--ways", "array-3")
+    run(replay, *QUICK, "--trace", SMALL, *options, "--output", tmp_path / "bounded")
+    run(replay, *QUICK, "--trace", SMALL, *options[-2:], "--output", tmp_path / "plain")
+    bounded, plain = ((tmp_path / name / "runs.csv").read_text() for name in ("bounded", "plain"))
+    assert bounded != plain
+    page = (tmp_path / "bounded" / "report.html").read_text()
+    assert "usage halves in 7d" in page
+    assert "the first 2 waiting jobs of each user" in page
+
+
 def test_an_unknown_way(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'elastc-100' is none of array"):
         run(replay, *QUICK, "--ways", "elastc-100", "--output", tmp_path)

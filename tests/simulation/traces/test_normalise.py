@@ -219,3 +219,16 @@ def test_memory_for_each_processor_is_that_requested_or_else_used():
     assert absurd.memory.tolist() == [9 * 10**14 * 1024]
     silent, _ = normalise(trace_of(line()), 8)
     assert silent.memory is None
+
+
+def test_the_users_of_jobs_are_those_of_the_trace():
+    def of_user(number: int, user: int) -> str:
+        fields = line(number).split()
+        fields[11] = str(user)
+        return " ".join(fields) + "\n"
+
+    jobs, _ = normalise(trace_of(of_user(1, 7), of_user(2, -1), of_user(3, 0)), 8)
+    assert jobs.user is not None
+    assert jobs.user.tolist() == [7, -1, 0]
+    silent, _ = normalise(trace_of(of_user(1, -1)), 8)
+    assert silent.user is None
