@@ -11,10 +11,12 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor.config.schema import SiteConfig
 from adaptor.crafting.futures.run_shares import MOST
 from adaptor.daemon.evidence import PilotFiles, evidence, own_report, prune
 from adaptor.daemon.site import Site
 from adaptor.daemon.spool import spool_of
+from adaptor.daemon.start_view import SiteSeen, follow_starts, look_of
 from adaptor.decisions.pilot_rules import is_unheard
 from adaptor.decisions.pilots import LEFT_OUT, LOSS_WORDS, Absence, Pilot
 from adaptor.decisions.questions import PilotNews, Reply
@@ -23,6 +25,7 @@ from adaptor.model import PilotState
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.scheduling.workers import Worker
 from backends.base import SchedulerError
+from backends.registry import backend_type
 
 _READ_AT_ONCE = 50  # folders of pilots: hundreds may end at once, and their files must fit into memory
 
@@ -207,3 +210,44 @@ async def read_history(site: Site) -> None:
     site.memory.jobs.recall(ended)
     if ended:
         log.info("%s: learned from %d jobs that have ended", site.name, len(ended))
+
+
+LOOKS_FOR_STARTS = 900.0
+"""Seconds between two looks at a queue that no bag and no question needs: on Slurm 24 commands an hour. Waits
+are known to half of that."""
+
+
+def learns_starts(config: SiteConfig) -> bool:
+    """Whether the queue of a site is looked at for the waits of others where nothing else looks."""
+    return config.read_history and not backend_type(config.backend).on_this_machine
+
+
+async def learn_starts(site: Site) -> None:
+    """Look at the queue of a site, if nothing has looked for `LOOKS_FOR_STARTS`. Raises JournalError.
+
+    The waits of jobs of anyone are learned, and the starts of some that wait are forecast, to be judged
+    later. How long jobs run is not learned: too much happens between two such looks.
+    """
+    now = asyncio.get_running_loop().time()
+    if site.queue_asked is None:
+        site.queue_asked = now
+    if now < site.queue_asked + max(LOOKS_FOR_STARTS, site.memory.settings.poll):
+        return
+    queue = await site.look(patient=False)
+    if queue is None:
+        return
+    memory, backend = site.memory, site.backend
+    shares, own = memory.jobs.copy(), {pilot.job for pilot in site.pilots.values() if pilot.job is not None}
+    shares.looked(queue, own)
+    seen = SiteSeen(
+        name=site.name,
+        queue=queue,
+        shares=shares,
+        look=look_of(backend),
+        slot_margin=float(backend.slot_margin),
+        own=own,
+        wait_shares=memory.waits.shares,
+        starts=site.starts,
+    )
+    await asyncio.to_thread(follow_starts, seen)
+    keep_learned(site)

@@ -27,7 +27,7 @@ from adaptor.daemon.ground.kept_files import KeptFiles
 from adaptor.daemon.ground.threads import NO_THREAD, Threads
 from adaptor.daemon.jobs.record import JOB_VARIABLE, replaced
 from adaptor.daemon.notices import NotableEvents
-from adaptor.daemon.observing import read_history
+from adaptor.daemon.observing import learn_starts, learns_starts, read_history
 from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import make_machine
 from adaptor.daemon.removed_sites import settle_removed
@@ -312,6 +312,8 @@ class Service:
         for state in self.sites.values():
             every = Every(state.memory.settings.poll)
             scheduler.add_job(_poll, every, [state], id=f"look at {state.name}")
+            if learns_starts(state.config):
+                scheduler.add_job(self._learn_starts, Every(60.0), [state], id=f"starts at {state.name}")
         scheduler.add_job(self._every_second, Every(1.0), id="silence and idleness")
         scheduler.add_job(self._try_journal, Every(5.0), id="journal")
         scheduler.add_job(self._measure, Every(60.0), id="rates")
@@ -319,6 +321,16 @@ class Service:
         scheduler.start()
         self.wake_sites()
         return scheduler
+
+    async def _learn_starts(self, state: Site) -> None:
+        if self.stalled or self._stopping:
+            return
+        try:
+            await learn_starts(state)
+        except JournalError as error:
+            self._stall(error)
+        except Exception:
+            log.exception("the queue of site %s taught nothing; it is looked at again", state.name)
 
     async def _run_site(self, state: Site) -> None:
         while True:

@@ -117,6 +117,8 @@ class Site:
         self.polled = False  # whether it was woken by nothing but the time that has passed
         self.looked = self.stirred = -math.inf
         """Seconds of the loop's clock: when it was last stepped, and when something last happened here."""
+        self.queue_asked: float | None = None
+        """Seconds of the loop's clock at which its queue was asked for last; None: it was not."""
         self._one_question = asyncio.Lock()
         self._unanswered_questions = 0
         self._ended_in_arrays: list[Path] = []  # the folders of the pilots that ended last, oldest first
@@ -182,6 +184,7 @@ class Site:
     async def look(self, *, patient: bool = True) -> QueueState | None:
         """The queue as the scheduler shows it; None: it does not answer. `patient`: whether it is asked even
         if it did not answer the question before."""
+        self.queue_asked = asyncio.get_running_loop().time()
         queue = await self.ask(self.backend.queue_state, patient=patient)
         backend = self.backend
         self.memory.know_scheduler(

@@ -116,6 +116,15 @@ def unread(site: str, problem: str, *, partition: str = "") -> StartView:
     return StartView(site=site, partition=partition, observed=None, problem=problem)
 
 
+def follow_starts(seen: SiteSeen) -> None:
+    """Forecast the starts of some jobs that wait, to be judged when they run."""
+    assert seen.starts is not None
+    for queue in seen.places.values():
+        if queue.pending:
+            futures = QueueFutures(_known(seen, queue))
+            seen.starts.forecast(queue, futures.job, futures.jobs_beside)
+
+
 def _of_request(seen: SiteSeen, partition: str, queue: QueueState, asked: GetStart) -> StartView:
     assert asked.request is not None
     at = max(queue.now, asked.at or queue.now)

@@ -4,8 +4,9 @@ Whenever a queue is forecast for a question, some jobs that wait in it are forec
 request comes last. The first forecast of each job is judged, when the job is seen to run, and calibrates
 later ones. A job that starts and ends between two looks is never seen to run, so short jobs count less.
 
-Waits are learned at each look, forecast or not (`past_waits`): from the first sight of a job, and again when
-it has waited for a quarter of an hour, an hour, four hours and so on.
+Waits are learned at each look, forecast or not (`past_waits`), and again when a job has waited for a quarter
+of an hour, an hour, four hours and so on. A job came in the middle of the last look without it and its first
+sight, as far as known; one that starts between two looks has not waited.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ MOST_FOLLOWED = 300  # jobs whose forecasts are followed at the same time, at mo
 _MOST_WAITING = 5000  # jobs whose waits are followed at the same time, at most
 _AGES = (0.0, 900.0, 3600.0, 4 * 3600.0, 16 * 3600.0, 64 * 3600.0)
 """Seconds waited at which a job is noted, to be compared with others that have waited as long."""
+_MOST_BETWEEN = 1200.0
+"""Seconds between two looks beyond which the waits of jobs that came in between are not known."""
 _ENOUGH_NEW = 50  # waits after which they are stored again
 NEWEST = 200  # starts that count, the newest: queues change
 
@@ -61,7 +64,7 @@ class _Followed(msgspec.Struct):
     """A job that waits."""
 
     since: float
-    """Epoch seconds at which it was first seen to wait."""
+    """Epoch seconds at which it came, as far as known."""
     noted: list[Waiting]
 
 
@@ -80,8 +83,8 @@ class StartsSeen:
         self._hashed = hashed
         self._followed: dict[str, _Followed] = {}
         self._looked: float | None = None
-        self._waited_at_first = frozenset[str]()
-        """Jobs that waited at the first look: since when is not known."""
+        self._without_since = frozenset[str]()
+        """Jobs that waited at the last look of which it is not known since when."""
         self._kept, self._new_waits = True, 0
 
     def looked(self, queue: QueueState) -> None:
@@ -109,30 +112,36 @@ class StartsSeen:
 
     def _follow(self, states: Sequence[QueueState], now: float) -> None:
         last, self._looked = self._looked, now
-        if last is None:
-            self._waited_at_first = frozenset(job.id for state in states for job in state.pending)
+        if last is not None and now <= last:
             return
-        if now <= last:
-            return
-        waiting = set[str]()
+        short = last is not None and now - last <= _MOST_BETWEEN
+        since = (last + now) / 2 if last is not None and short else None
+        waiting = {job.id for state in states for job in state.pending}
         running = {job.id: (job, state) for state in states for job in state.running if is_job(job.id)}
         for id, (job, state) in running.items():
             start = job.end - state.limits.get(id, math.inf)
             if id in self._followed:
                 self._learn(self._followed.pop(id), start)
-            elif start > last and id not in self._waited_at_first:  # it came since the last look
+            elif last is not None and short and start > last and id not in self._without_since:
                 self._learn(_Followed(start, [self._started(job, state)]), start)
         for state in states:
             for pending, owner, ahead in self._comparable(state):
-                waiting.add(pending.id)
+                if since is not None and self._is_new(pending):
+                    noted = msgspec.structs.replace(self._as_seen(pending, owner, ahead, now), waited=0.0)
+                    self._followed[pending.id] = _Followed(since, [noted])
                 known = self._followed.get(pending.id)
-                came_since = known is None and pending.id not in self._waited_at_first
-                if came_since and len(self._followed) < _MOST_WAITING:
-                    known = self._followed[pending.id] = _Followed(now, [])
                 if known is not None and len(known.noted) < bisect_right(_AGES, now - known.since):
-                    known.noted.append(self._as_seen(pending, owner, ahead, state.now))
+                    known.noted.append(self._as_seen(pending, owner, ahead, now))
         self._followed = {id: each for id, each in self._followed.items() if id in waiting}
-        self._waited_at_first &= waiting
+        self._without_since = frozenset(waiting - self._followed.keys())
+
+    def _is_new(self, job: PendingJob) -> bool:
+        """Whether a job that waits came since the last look, and may be followed."""
+        return (
+            job.id not in self._followed
+            and job.id not in self._without_since
+            and len(self._followed) < _MOST_WAITING
+        )
 
     def _learn(self, followed: _Followed, start: float) -> None:
         """Learn a wait. `start`: negative infinity if it is not known; nothing is learned then."""

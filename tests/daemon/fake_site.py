@@ -59,6 +59,8 @@ class FakeBackend:
         self.ended_problem: Exception | None = None
         self.ended_waits: threading.Event | None = None
         """Set when its records may be read."""
+        self.clock: Callable[[], float] = lambda: time.time()
+        """Time of its queue, epoch seconds."""
         self.most: Ceilings | None = None
         """Most that a request may have."""
         self.silent: SchedulerError | None = None
@@ -77,7 +79,7 @@ class FakeBackend:
     def queue_state(self) -> QueueState:
         self._speak()
         return QueueState(
-            now=time.time(),
+            now=self.clock(),
             processors=8,
             running=self.running,
             pending=self.pending,

@@ -98,18 +98,32 @@ def test_it_follows_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_waits_are_learned_of_jobs_that_were_not_forecast() -> None:
-    """`o` waits at the first look: since when is not known. `z` starts between two looks."""
+    """`o` waits at the first look: since when is not known. `z` starts between two looks; `a` and `b` came in
+    the middle of two, as far as known."""
     seen = StartsSeen()
     seen.looked(queue(0.0, "o"))
     seen.looked(queue(50.0, "oab"))
     seen.looked(queue(99.0, "b", o=60.0, a=80.0, z=70.0))
     seen.looked(queue(150.0, "", o=60.0, a=80.0, z=70.0, b=140.0))
     kept = seen._waits
-    assert sorted(each.wait for each in kept) == [0.0, 30.0, 90.0]
+    assert sorted(each.wait for each in kept) == [0.0, 55.0, 115.0]
     assert {each.job for each in kept} == {Waiting(1, 100.0)}
     seen.looked(queue(160.0, "c"))
     seen.looked(queue(170.0, ""))
     assert len(seen._waits) == 3, "c was cancelled"
+
+
+def test_after_a_long_time_without_a_look_waits_of_new_jobs_are_not_known() -> None:
+    """`a` was followed before; of `z`, which runs, and of `n`, which waits, nobody saw when they came."""
+    seen = StartsSeen()
+    seen.looked(queue(0.0))
+    seen.looked(queue(100.0, "a"))
+    seen.looked(queue(20_000.0, "n", a=10_050.0, z=19_000.0))
+    assert [each.wait for each in seen._waits] == [10_000.0]
+    seen.looked(queue(20_100.0, "", n=20_050.0))
+    assert len(seen._waits) == 1
+    seen.looked(queue(20_200.0, "", y=20_150.0))
+    assert [each.wait for each in seen._waits] == [10_000.0, 0.0]
 
 
 def test_a_job_is_noted_again_as_it_waits_and_once_whatever_partitions_it_may_use() -> None:
@@ -119,7 +133,7 @@ def test_a_job_is_noted_again_as_it_waits_and_once_whatever_partitions_it_may_us
         seen.looked(together({"one": queue(now, "a"), "two": queue(now, "a")}))
     seen.looked(together({"one": queue(9000.0, "", a=8900.0), "two": queue(9000.0, "", a=8900.0)}))
     assert [(each.job.waited, each.wait) for each in seen._waits] == [
-        (0.0, 8800.0), (900.0, 7900.0), (3600.0, 5200.0)]  # fmt: skip
+        (0.0, 8850.0), (950.0, 7900.0), (3650.0, 5200.0)]  # fmt: skip
 
 
 def test_users_are_known_by_hashes_and_their_jobs_in_front_count() -> None:
