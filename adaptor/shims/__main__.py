@@ -13,13 +13,13 @@ from adaptor.shims.serving import leave_behind
 
 def main() -> None:
     folder, name, *arguments = sys.argv[1:]
-    leave_path()
+    whole = leave_path()
     if not in_task(os.environ):  # processes that a task leaves behind are ended with it
         leave_behind(folder)
     try:
         code = run(name, arguments, Path(folder))
     except RealCommand as real:
-        real.become()
+        real.become(whole)
     sys.exit(code)
 
 

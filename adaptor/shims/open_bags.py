@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,19 +14,27 @@ from adaptor.batch_script import Element
 from adaptor.client.bags import Client
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.private_files import write_private
+from adaptor.protocol.state_directory import state_directory
 from adaptor.resources import OwnNeeds
 from adaptor.shims.connecting import connected
 from adaptor.shims.jobs import ACTIVE, Job, Jobs, Named
 from adaptor.shims.passing import starts_at_once
+from adaptor.shims.real import in_job
 from adaptor.shims.remembering import folder, locked, remembered
 from adaptor.shims.rules import DependencyError, TooLarge
 from adaptor.shims.small_jobs import SmallJob
 
 
 def _start(small: SmallJob) -> None:
-    """Start a daemon where none runs; check where the tasks would run. Raises TooLarge: they cannot."""
-    from adaptor.cli.daemon_process import ensure_daemon, tell_started  # loads click
+    """Start a daemon where none runs; check where the tasks would run.
 
+    Raises TooLarge: they cannot, or this is a job of the scheduler's, with which a daemon would end.
+    """
+    from adaptor.cli.daemon_process import ensure_daemon, find_daemon, tell_started  # loads click
+    from adaptor.daemon.jobs.record import read_jobs
+
+    if in_job(os.environ) and find_daemon() is None and read_jobs(state_directory()) is None:
+        raise TooLarge("no daemon runs, and a job starts none, which would end with it: adaptor daemon start")
     try:
         if ensure_daemon(small.rules.config or None, sites=small.spec.sites):
             tell_started()

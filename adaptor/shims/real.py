@@ -17,22 +17,31 @@ if TYPE_CHECKING:
 
 RULES = SHIM_RULES
 PASSED = "ADAPTOR_SHIM_PASSED"
-"""The variable that says which process of ours became, or asks, a real command: host, number, path."""
+"""The variable that says which process of ours became, or asks, a real command: host, number, path; before it
+the paths of commands that called the shims again."""
 _OF_TASKS = ("squeue", "scancel", "sacct", "scontrol")  # commands that are asked for tasks inside a task, too
 
 
-def leave_path() -> None:
-    """Take folders of shims out of PATH: what runs from here on finds the real commands."""
-    places = os.environ.get("PATH", os.defpath).split(os.pathsep)
+def leave_path() -> str:
+    """Take folders of shims out of PATH, so that what runs from here on finds the real commands; PATH before
+    it."""
+    whole = os.environ.get("PATH", os.defpath)
+    places = whole.split(os.pathsep)
     kept = [place for place in places if place and not os.path.exists(os.path.join(place, RULES))]  # noqa: PTH110, PTH118
     os.environ["PATH"] = os.pathsep.join(kept)
+    return whole
 
 
-def found(name: str) -> str | None:
-    """The path of a real command, not of a link to a shim; None: there is none. After `leave_path`."""
+def found(name: str, but: Sequence[str] = ()) -> str | None:
+    """The path of a real command, not of a link to a shim, nor one of `but`; None: there is none.
+
+    After `leave_path`.
+    """
     for place in os.environ["PATH"].split(os.pathsep):
         path = os.path.join(place, name)  # noqa: PTH118
-        if os.access(path, os.X_OK) and os.path.isfile(path) and not _is_shim(path):  # noqa: PTH113
+        if path in but or not os.access(path, os.X_OK) or not os.path.isfile(path):  # noqa: PTH113
+            continue
+        if not _is_shim(path):
             return path
     return None
 
@@ -42,29 +51,39 @@ def _is_shim(path: str) -> bool:
 
 
 def _passed(path: str) -> str:
-    return f"{os.uname().nodename} {os.getpid()} {path}"
+    """The value of PASSED for a command, behind those that have led to it."""
+    paths = [*callers(os.environ), path]
+    return f"{os.uname().nodename} {os.getpid()} {os.pathsep.join(paths)}"
 
 
-def under_itself(environment: Mapping[str, str]) -> str:
-    """The command that was taken for the real one and has called the shims again; empty: none."""
+def callers(environment: Mapping[str, str]) -> list[str]:
+    """Commands that were taken for the real ones and have called the shims again, as a site's wrapper may.
+
+    Empty: none; this process is no part of them, though its job may have inherited the variable.
+    """
     host, _, rest = environment.get(PASSED, "").partition(" ")
-    number, _, path = rest.partition(" ")
+    number, _, paths = rest.partition(" ")
     if host != os.uname().nodename or not number.isdigit():
-        return ""
+        return []
     process = os.getpid()
     while process > 1:
         if process == int(number):
-            return path
+            return paths.split(os.pathsep)
         try:
             with open(f"/proc/{process}/stat", "rb") as file:  # noqa: PTH123
                 process = int(file.read().rpartition(b")")[2].split()[1])
         except (OSError, ValueError, IndexError):
-            return ""
-    return ""
+            return []
+    return []
 
 
 def in_task(environment: Mapping[str, str]) -> bool:
     return "ADAPTOR_TASK_ID" in environment
+
+
+def in_job(environment: Mapping[str, str]) -> bool:
+    """Whether this is part of a job of the scheduler's."""
+    return "SLURM_JOB_ID" in environment or "PBS_JOBID" in environment
 
 
 def real_is_meant(environment: Mapping[str, str], name: str, arguments: Sequence[str]) -> bool:
@@ -105,7 +124,8 @@ class RealCommand(BaseException):
         self.words = list(words)
         self.stdin = stdin
 
-    def become(self) -> NoReturn:
+    def become(self, whole: str) -> NoReturn:
+        """`whole`: PATH with the shims, which a job that is submitted gets, as its user's shell has it."""
         import _signal  # type: ignore[import-not-found]  # `signal` imports much
 
         sys.stdout.flush()
@@ -113,17 +133,33 @@ class RealCommand(BaseException):
         if self.stdin is not None:
             os.dup2(self.stdin, 0)
         os.environ[PASSED] = _passed(self.path)
+        if self.words[0] == "sbatch" and not in_task(os.environ):
+            os.environ["PATH"] = whole
         os.execv(self.path, self.words)  # noqa: S606 (no shell is wanted)
 
 
-def pass_on(name: str, arguments: Sequence[str], why: str = "", data: bytes | None = None) -> NoReturn:
-    """Become the real command. `why`: said on standard error; `data`: its standard input.
+def pass_on(
+    name: str,
+    arguments: Sequence[str],
+    why: str = "",
+    data: bytes | None = None,
+    but: Sequence[str] = (),
+) -> NoReturn:
+    """Become the real command.
+
+    Args:
+        why: said on standard error.
+        data: its standard input.
+        but: commands that are not the real one: they have called the shims.
 
     Raises:
         RealCommand: always, but
         SystemExit: (1) no scheduler has it.
     """
-    path = found(name)
+    path = found(name, but)
+    if path is None and but:
+        tell(f"{name}: {but[-1]} calls it again, and PATH has no other {name} for the scheduler's")
+        sys.exit(1)
     if path is None:
         tell(f"{why or f'{name} has nothing to do here'}; no {name} of a scheduler is in PATH")
         sys.exit(1)

@@ -15,12 +15,12 @@ import sys
 from adaptor.shims.real import (
     PASSED,
     RealCommand,
+    callers,
     in_task,
     leave_path,
     pass_on,
     real_is_meant,
     tell,
-    under_itself,
     with_own_array,
 )
 
@@ -90,23 +90,19 @@ def main() -> None:
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     folder, name, *arguments = sys.argv[1:]
-    if PASSED in os.environ and (caller := under_itself(os.environ)):
-        tell(
-            f"{name}: {caller}, which PATH has for the scheduler's command, calls the shims in {folder}:"
-            f" write `ADAPTOR_SHIMS=off` before that call, or put the folder of the real {name} before it"
-        )
-        sys.exit(1)
     arguments = with_own_array(os.environ, arguments)
-    leave_path()
+    whole = leave_path()
+    again = callers(os.environ) if PASSED in os.environ else []
     try:
-        if real_is_meant(os.environ, name, arguments):
-            pass_on(name, arguments)
+        if again or real_is_meant(os.environ, name, arguments):
+            pass_on(name, arguments, but=again)
         code = None if in_task(os.environ) else served(folder, name, arguments)
     except RealCommand as real:
-        real.become()
+        real.become(whole)
     if code is not None:
         os._exit(code)  # nothing here has to be flushed
     from adaptor.processes.commands import module_command
 
+    os.environ["PATH"] = whole
     words = module_command(sys.executable, "adaptor.shims", folder, name, *arguments)
     os.execv(sys.executable, words)  # noqa: S606 (no shell is wanted)

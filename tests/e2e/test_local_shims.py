@@ -179,6 +179,35 @@ def test_all_else_goes_to_the_scheduler(shell: Shell) -> None:
     ]
 
 
+def test_a_job_of_the_scheduler_has_the_shims_in_its_path(shell: Shell) -> None:
+    """As its user's shell has them: a job that submits jobs does it through the adaptor, too."""
+    sbatch = shell.lab.root / "real" / "sbatch"
+    job = 'echo "$PATH" > path; sbatch --parsable --time=5 -o /dev/null --wrap true > inner 2> told'
+    # A real job is no child of the command that submits it.
+    runs = f"cd {shell.lab.work}\nunset ADAPTOR_SHIM_PASSED\nSLURM_JOB_ID=7 sh -c '{job}'"
+    sbatch.write_text(f"#!/bin/sh\n[ $1 = --time=5:00:00 ] || {{ echo 8; exit; }}\n{runs}\n")
+    shell.run("sbatch", "--time=5:00:00", "--wrap", "true")
+    assert shell.file("path").strip() == shell.environment["PATH"]
+    inner = shell.file("inner").strip()
+    assert shell.ended(inner) == [f"{inner}|COMPLETED"]
+    shell.lab.run("daemon", "stop")
+    shell.run("sbatch", "--time=5:00:00", "--wrap", "true")
+    assert shell.file("inner") == "8\n", "a daemon would end with the job that starts it"
+    assert "no daemon runs, and a job starts none" in shell.file("told")
+
+
+def test_a_wrapper_in_front_of_the_scheduler_asks_the_scheduler(shell: Shell) -> None:
+    """It has the PATH of the jobs, with the shims, and means the commands behind it."""
+    site = shell.lab.root / "site"
+    site.mkdir()
+    (site / "sbatch").write_text('#!/bin/sh\nsqueue -u nobody > /dev/null\nsbatch "$@"\n')
+    (site / "sbatch").chmod(0o755)
+    first, _, rest = shell.environment["PATH"].partition(":")
+    shell.environment["PATH"] = f"{first}:{site}:{rest}"
+    assert shell.run("sbatch", "--time=5:00:00", "--wrap", "true").stdout == "Submitted batch job 7\n"
+    assert shell.given_on() == ["squeue -u nobody", "sbatch --time=5:00:00 --wrap true"]
+
+
 def test_jobs_are_cancelled_by_number_and_by_name(shell: Shell) -> None:
     jobs = [shell.submit("-J", name, "-o", "/dev/null", "--wrap", "sleep 300") for name in ("a", "b", "c")]
     until(lambda: "RUNNING" in shell.states(jobs[0])[0], "a job runs")

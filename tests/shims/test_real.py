@@ -5,7 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.shims.real import RULES, asked, leave_path, pass_on, real_is_meant, with_own_array
+from adaptor.shims.real import (
+    PASSED,
+    RULES,
+    RealCommand,
+    asked,
+    callers,
+    leave_path,
+    pass_on,
+    real_is_meant,
+    with_own_array,
+)
 
 IN_TASK = {"ADAPTOR_TASK_ID": "0"}
 
@@ -38,6 +48,32 @@ def test_answers_of_a_real_command(place: Path) -> None:
     (place / "real" / "squeue").write_text('#!/bin/sh\necho "$@"; exit 3\n')
     (place / "real" / "squeue").chmod(0o700)
     assert asked("squeue", ["-h", "a b"]) == ("-h a b\n", 3)
+
+
+def test_a_command_that_calls_the_shims_again_is_not_the_real_one(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A site's wrapper in front of Slurm's command: by the variable, and by the process that has set it."""
+    wrapper, behind = place / "real" / "squeue", place / "behind"
+    host = os.uname().nodename
+    passed = {PASSED: f"{host} {os.getppid()} {wrapper}"}
+    assert callers(passed) == [str(wrapper)]
+    assert callers({PASSED: f"{host} {os.getppid()} /first:{wrapper}"}) == ["/first", str(wrapper)]
+    for value in (f"other {os.getppid()} /x", f"{host} 4194304 /x", f"{host} x /x", "", "a"):
+        assert callers({PASSED: value}) == [], "the job of a command that was passed on has it, too"
+    behind.mkdir()
+    monkeypatch.setenv("PATH", f"{place / 'real'}:{behind}")
+    wrapper.write_text("#!/bin/sh\n")
+    wrapper.chmod(0o700)
+    with pytest.raises(SystemExit):
+        pass_on("squeue", ["-h"], but=callers(passed))
+    told = capsys.readouterr().err
+    assert told == f"adaptor: squeue: {wrapper} calls it again, and PATH has no other squeue for the scheduler's\n"
+    (behind / "squeue").write_text("#!/bin/sh\n")
+    (behind / "squeue").chmod(0o700)
+    with pytest.raises(RealCommand) as real:
+        pass_on("squeue", ["-h"], but=callers(passed))
+    assert real.value.path == str(behind / "squeue")
 
 
 @pytest.mark.parametrize(
