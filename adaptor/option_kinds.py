@@ -70,8 +70,13 @@ def _shell(text: str, _now: float) -> str:
     return text
 
 
+def _items(text: str) -> list[str]:
+    """The items of a list with commas; one whose text has a comma writes a backslash before it."""
+    return [item.strip().replace(r"\,", ",") for item in re.split(r"(?<!\\),", text)]
+
+
 def _labels(text: str, _now: float) -> tuple[str, ...]:
-    return tuple(_label(name.strip()) for name in text.split(","))
+    return tuple(map(_label, _items(text)))
 
 
 def _numbers(text: str, _now: float) -> tuple[int, ...]:
@@ -91,7 +96,7 @@ def _path(text: str, _now: float) -> str:
 
 
 def _paths(text: str, now: float) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_path(path.strip(), now) for path in text.split(",")))
+    return tuple(dict.fromkeys(_path(path, now) for path in _items(text)))
 
 
 def _memory(text: str, _now: float) -> int:
@@ -211,8 +216,7 @@ def _canary(text: str, now: float) -> str | int:
 def _listeners(text: str, _now: float) -> tuple[str, ...]:
     """Channels of the configuration, and files of URLs."""
     found = []
-    for each in text.split(","):
-        word = each.strip()
+    for word in _items(text):
         if "://" in word:
             raise ValueError(
                 "a URL on a command line or in a bag file is no secret: name a channel of the configuration, "

@@ -85,18 +85,22 @@ class Relocation:
 
         Its other words stay: they may name what a task writes.
         """
-        found = _FIRST.match(line)
-        if found is None:
-            return line
-        for part in ("script", "first"):  # the last one first, so that the place of the other stays
-            if found[part]:
-                line = f"{line[: found.start(part)]}{self._named(found[part], cwd)}{line[found.end(part) :]}"
+        found = []
+        end = 0
+        while part := _WORD.match(line, end):
+            found.append(part)
+            end = part.end()
+        for place in reversed(_named_by([part["word"] for part in found])):  # the others stay in their place
+            start, end = found[place].span("word")
+            if plain := _PLAIN.fullmatch(line[start:end]):
+                quote, word = plain.groups()
+                line = f"{line[:start]}{quote}{self._named(word, cwd)}{quote}{line[end:]}"
         return line
 
     def words(self, words: Sequence[str], cwd: str) -> list[str]:
         """The same for a program and its arguments."""
-        leading = 2 if len(words) > 1 and _SCRIPT.fullmatch(words[1]) else 1
-        return [*(self._named(word, cwd) for word in words[:leading]), *words[leading:]]
+        named = _named_by(words)
+        return [self._named(word, cwd) if place in named else word for place, word in enumerate(words)]
 
     def _named(self, word: str, cwd: str) -> str:
         if "/" not in word and not _SCRIPT.fullmatch(word):
@@ -107,10 +111,34 @@ class Relocation:
 
 
 _SCRIPT = re.compile(r"[\w./+-]+\.(?:py|R|r|pl|jl|sh)", re.ASCII)
-_FIRST = re.compile(
-    rf"\s*(?:(?:source|\.)\s+)?(?P<first>[\w./+-]+)(?:\s+(?P<script>{_SCRIPT.pattern}))?(?=[\s;&|]|$)",
-    re.ASCII,
-)
+_PLAIN = re.compile(r"""(['"]?)([\w./+-]+)\1""", re.ASCII)
+_WORD = re.compile(r"""\s*(?P<word>(?:[^\s;&|<>()'"`\\]|'[^']*'|"[^"]*")+)(?=[\s;&|]|$)""")
+"""A word of the first command of a line."""
+_SET = re.compile(r"[A-Za-z_]\w*=.*", re.ASCII | re.DOTALL)
+_BEFORE = ("env", "exec", "nice", "nohup", "time")  # words before a program, without options
+_SOURCES = ("source", ".")
+_INTERPRETER = re.compile(r"python[\d.]*|Rscript|perl|julia|bash|sh")
+_WITH_VALUE = ("-W", "-X")  # options of Python that take the next word
+_NO_SCRIPT = ("-c", "-e", "-m")  # options whose next word is the program
+
+
+def _named_by(words: Sequence[str]) -> list[int]:
+    """Places of the program, or of the file that is sourced, and of the script after it and its options."""
+    first = 0
+    while first < len(words) and (words[first] in _BEFORE or _SET.fullmatch(words[first])):
+        first += 1
+    if first < len(words) and words[first] in _SOURCES:
+        first += 1
+    if first == len(words):
+        return []
+    after = first + 1
+    if _INTERPRETER.fullmatch(os.path.basename(words[first])):  # noqa: PTH119
+        while after < len(words) and words[after].startswith("-"):
+            if words[after] in _NO_SCRIPT:
+                return [first]
+            after += 2 if words[after] in _WITH_VALUE else 1
+    script = after < len(words) and _SCRIPT.fullmatch(words[after]) is not None
+    return [first, after] if script else [first]
 
 
 def relocation_of(bundle: Bundle, root: str) -> Relocation:

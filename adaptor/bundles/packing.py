@@ -85,7 +85,8 @@ def items_of(paths: Sequence[str]) -> tuple[StagedItem, ...]:
     items: dict[str, StagedItem] = {}
     for path in paths:
         if not os.path.exists(path):  # noqa: PTH110 (a path of text, as in the tasks)
-            raise UsageError(f"--stage: {path}: no such file or folder")
+            part = r"; a name with a comma has a backslash before it: 'a\,b'" if len(paths) > 1 else ""
+            raise UsageError(f"--stage: {path}: no such file or folder{part}")
         name = os.path.basename(path)  # noqa: PTH119
         if not name:
             raise UsageError(f"--stage: {path}: cannot be staged; name a folder below it")

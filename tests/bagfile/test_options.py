@@ -166,3 +166,8 @@ def test_the_daemon_refuses_what_the_declaration_excludes(change: dict[str, obje
     bag = api.BagInput(spec=msgspec.structs.replace(spec, **change), tasks=[])
     with pytest.raises(msgspec.ValidationError, match="spec"):
         api.decode_question(api.encode_question(api.Submit(bag)))
+
+
+def test_an_item_of_a_list_may_have_a_comma() -> None:
+    assert parse_option("stage", r"a\,b, c,d\,", 0.0) == ("stage", ("a,b", "c", "d,"))
+    assert parse_option("notify", r"@a\,b,mail", 0.0) == ("notify", ("@a,b", "mail"))

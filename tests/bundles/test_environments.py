@@ -68,7 +68,20 @@ def test_variables_of_a_task() -> None:
         ("python fit.py", "python fit.py"),
         ("cat src/data", "cat src/data"),
         ("cd src && ./run", "cd src && ./run"),
-        ("A=1 .venv/bin/python", "A=1 .venv/bin/python"),
+        ("A=1 .venv/bin/python", f"A=1 {ROOT}/.venv/bin/python"),
+        ("A='b c' B=\"$C d\" .venv/bin/python", f"A='b c' B=\"$C d\" {ROOT}/.venv/bin/python"),
+        ("env A=src/b .venv/bin/python src/fit.py", f"env A=src/b {ROOT}/.venv/bin/python {ROOT}/src/fit.py"),
+        ("exec .venv/bin/python", f"exec {ROOT}/.venv/bin/python"),
+        ("A=1; .venv/bin/python", "A=1; .venv/bin/python"),
+        ("A=$(date) .venv/bin/python", "A=$(date) .venv/bin/python"),
+        (".venv/bin/python -u src/fit.py", f"{ROOT}/.venv/bin/python -u {ROOT}/src/fit.py"),
+        (
+            "python3.11 -W ignore -Xdev src/fit.py src/a.py",
+            f"python3.11 -W ignore -Xdev {ROOT}/src/fit.py src/a.py",
+        ),
+        (".venv/bin/python -m fit src/fit.py", f"{ROOT}/.venv/bin/python -m fit src/fit.py"),
+        ("rm -f src/fit.py", "rm -f src/fit.py"),
+        ("'.venv/bin/python' src/fit.py", f"'{ROOT}/.venv/bin/python' {ROOT}/src/fit.py"),
         ("src/run.sh", f"{ROOT}/src/run.sh"),
         ("src/$x", "src/$x"),
         ("", ""),
@@ -85,6 +98,10 @@ def test_the_first_words_of_a_command() -> None:
         "src/b.py",
     ]
     assert MOVED.words(["src/run", "src/data"], "/home/me") == [f"{ROOT}/src/run", "src/data"]
+    words = ["env", "A=1", ".venv/bin/python", "-u", "src/fit.py", "src/fit.py"]
+    moved = ["env", "A=1", f"{ROOT}/.venv/bin/python", "-u", f"{ROOT}/src/fit.py", "src/fit.py"]
+    assert MOVED.words(words, "/home/me") == moved
+    assert MOVED.words(["A=1"], "/home/me") == ["A=1"]
     assert MOVED.words([], "/") == []
 
 

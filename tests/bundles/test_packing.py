@@ -74,6 +74,8 @@ def test_what_cannot_be_staged_is_refused_with_its_path(
     folder.mkdir()
     with pytest.raises(UsageError, match=f"--stage: {tmp_path}/none: no such file or folder"):
         packed(state, tmp_path / "none")
+    with pytest.raises(UsageError, match=r"has a backslash before it: 'a\\,b'$"):
+        packed(state, folder, tmp_path / "none")
     with pytest.raises(UsageError, match="name a folder below it"):
         packed(state, Path("/"))
     (tmp_path / "other" / "data").mkdir(parents=True)

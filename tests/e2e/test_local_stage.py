@@ -43,14 +43,16 @@ def test_lines_and_scripts_see_the_copies_which_are_gone_in_the_end(lab: Lab, di
             "cat $ADAPTOR_STAGE/data/table; echo $VIRTUAL_ENV",
             ".venv/bin/python -c 'import sys; print(sys.executable)'",
             "stat -c %a $ADAPTOR_STAGE/data/table",
+            "cat $ADAPTOR_STAGE/data,2",
         ]
     )
-    lab.run("run", "tasks.bag", "--stage", ".venv,data")
+    (lab.work / "data,2").write_text("second\n")
+    lab.run("run", "tasks.bag", "--stage", ".venv,data", "--stage", r"data\,2")
     lines = stdout(lab)
     assert lines[0].startswith(f"content\n{copies}/")
     assert lines[1].startswith(f"{copies}/")
     assert lines[1].endswith("/.venv/bin/python\n")
-    assert lines[2] == "400\n", "what a task would write there would be lost"
+    assert lines[2:] == ["400\n", "second\n"], "what a task would write there would be lost"
     until(lambda: not left(disk), "no file of a copy is left")
     (lab.work / "job.sh").write_text(
         "#!/bin/bash\n#SBATCH --array=1-2\ncat $ADAPTOR_STAGE/data/table; command -v tool\n"
@@ -101,7 +103,8 @@ def test_a_disk_that_takes_no_copy_is_told_and_the_bag_is_done(lab: Lab, disk: P
     begin(lab, disk)
     disk.chmod(0o777)
     lab.bag(["cat $ADAPTOR_STAGE/data/table; echo $VIRTUAL_ENV"])
-    lab.run("run", "tasks.bag", "--stage", ".venv,data")
+    (lab.work / "data,2").write_text("second\n")
+    lab.run("run", "tasks.bag", "--stage", ".venv,data", "--stage", r"data\,2")
     assert stdout(lab)[0].startswith("content\n")
     (line,) = [line for line in lab.ask("why", "1") if "staged folders themselves" in line["text"]]
     assert line["text"].endswith(f"{disk}: other users may rename what is in it (no sticky bit)")

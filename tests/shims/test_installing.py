@@ -87,8 +87,9 @@ def test_a_shim_under_a_shim_takes_the_command_behind_or_names_it(tmp_path: Path
     def answer(*places: Path) -> subprocess.CompletedProcess[str]:
         path = os.pathsep.join(map(str, places))
         environment = {"PATH": path, "ADAPTOR_DIR": str(tmp_path / "state")}
+        words = [str(shims / "sinfo"), "-s"]
         return subprocess.run(
-            [str(shims / "sinfo"), "-s"], env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
+            words, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
         )
 
     assert answer(shims, links, real).stdout == "real\n"

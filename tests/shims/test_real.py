@@ -68,7 +68,10 @@ def test_a_command_that_calls_the_shims_again_is_not_the_real_one(
     with pytest.raises(SystemExit):
         pass_on("squeue", ["-h"], but=callers(passed))
     told = capsys.readouterr().err
-    assert told == f"adaptor: squeue: {wrapper} calls it again, and PATH has no other squeue for the scheduler's\n"
+    assert (
+        told
+        == f"adaptor: squeue: {wrapper} calls it again, and PATH has no other squeue for the scheduler's\n"
+    )
     (behind / "squeue").write_text("#!/bin/sh\n")
     (behind / "squeue").chmod(0o700)
     with pytest.raises(RealCommand) as real:
