@@ -16,6 +16,7 @@ from adaptor.batch_script import BatchScript
 from adaptor.guard_rails import EarlySignal, MostFails, TimeLimit
 from adaptor.model import Allocation, Preference
 from adaptor.option_kinds import (
+    BAG_NAME,
     CANARY,
     DURATION,
     EARLY_SIGNAL,
@@ -135,7 +136,7 @@ class TaskKind(msgspec.Struct, frozen=True):
 class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Settings that all tasks of a bag share; times are epoch seconds, durations seconds, memory bytes."""
 
-    name: Annotated[str, Option("name of the bag", LABEL, default="the file's name", section="Output")]
+    name: Annotated[str, Option("name of the bag", BAG_NAME, default="the file's name", section="Output")]
     cpus: Annotated[
         AtLeast1, Option("processors of each task, all on one node", section="Size of each task")
     ] = 1

@@ -60,6 +60,18 @@ def _label(text: str, _now: float = 0.0) -> str:
     return plain_text(text)
 
 
+BAG_WORDS = ("last", "all", "recent")
+"""Words that select bags in commands."""
+BAG_NUMBERS = re.compile(r"[\s\d,-]*\d[\s\d,-]*", re.ASCII)
+"""Numbers and ranges that select bags in commands."""
+
+
+def _bag_name(text: str, _now: float) -> str:
+    if text in BAG_WORDS or BAG_NUMBERS.fullmatch(text):
+        raise ValueError(f"{shortened(text)} selects other bags in commands; add a word, such as bag-{text}")
+    return _label(text)
+
+
 def _shell(text: str, _now: float) -> str:
     try:
         words = shlex.split(plain_text(text))
@@ -227,6 +239,7 @@ def _listeners(text: str, _now: float) -> tuple[str, ...]:
 
 
 LABEL = Kind("TEXT", _label)
+BAG_NAME = Kind("TEXT", _bag_name)
 SHELL = Kind("SHELL", _shell)
 LABELS = Kind("NAME", _labels, several=True)
 LISTENERS = Kind("NAME|@FILE", _listeners, several=True)

@@ -16,8 +16,8 @@ from adaptor.client import reading
 from adaptor.defaults import HOW_TO_ADD
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import UsageError
-from adaptor.journal.selectors import WORDS, check_selector
-from adaptor.option_kinds import GPUS, MEMORY, Kind
+from adaptor.journal.selectors import check_selector
+from adaptor.option_kinds import BAG_WORDS, GPUS, MEMORY, Kind
 from adaptor.protocol.access import KEY_VARIABLE
 from adaptor.resources import TaskGpus, TaskSize
 from adaptor.units import parse_duration
@@ -143,7 +143,7 @@ def selector_argument(metavar: str, **more: Any) -> Callable[[Callable[..., Any]
         "selector",
         metavar=metavar,
         type=selector,
-        shell_complete=lambda _ctx, _param, begun: [w for w in WORDS if w.startswith(begun)],
+        shell_complete=lambda _ctx, _param, begun: [w for w in BAG_WORDS if w.startswith(begun)],
         **more,
     )
 

@@ -26,7 +26,7 @@ from adaptor.executor.pickling import LARGE, Call, name_of, new_file, pickled, t
 from adaptor.executor.resources import CallTerms, Resources
 from adaptor.executor.session import CallFuture, R, Session, client, ensure, inherited
 from adaptor.extras import require_extra
-from adaptor.option_kinds import DURATION, GPUS, LABEL, LABELS, MEMORY, Kind
+from adaptor.option_kinds import BAG_NAME, DURATION, GPUS, LABEL, LABELS, MEMORY, Kind
 from adaptor.protocol.messages import INLINE, INPUT_FILE
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Executor(StandardExecutor):
         here = Path.cwd()
         payload = INPUT_FILE + file.encode() if file else first and INLINE + first
         spec = BagSpec(
-            name=_parsed(LABEL, name or _program()),
+            name=_parsed(BAG_NAME, name) if name else _parsed(LABEL, _program()),
             cpus=cpus,
             memory=_parsed(MEMORY, mem),
             gpus=_parsed(GPUS, gpus),

@@ -24,7 +24,7 @@ from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
 from adaptor.client.environment import current_umask
 from adaptor.executor.session import client, ensure, inherited
 from adaptor.guard_rails import EarlySignal, TimeLimit
-from adaptor.option_kinds import MEMORY
+from adaptor.option_kinds import BAG_NAME, MEMORY
 from adaptor.resources import TaskGpus
 
 _JOB = "@BAG@_@TASK@"  # stands for the id of a job in a path until the task knows it
@@ -190,7 +190,7 @@ def spec_of(parameters: Mapping[str, Any], *, checkpoints: bool = False) -> BagS
     gpus, memory = parameters.get("gpus_per_node", 0), parameters.get("mem_gb")
     here = str(Path.cwd())
     return BagSpec(
-        name=str(parameters.get("name", "submitit")),
+        name=BAG_NAME.parse(str(parameters.get("name", "submitit")), 0.0),
         cpus=int(parameters.get("cpus_per_task", 1)),
         memory=None if memory is None else MEMORY.parse(f"{memory}G", 0.0),
         gpus=TaskGpus(gpus) if gpus else None,

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import UnknownBagError, UsageError
+from adaptor.option_kinds import BAG_NUMBERS, BAG_WORDS
 
-WORDS = ("last", "all", "recent")
 RECENT = 20  # newest bags that `recent` selects besides the unfinished ones
-_NUMBERS = re.compile(r"[\s\d,-]*\d[\s\d,-]*", re.ASCII)
 _PART = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
 _EXAMPLES = "write a number, a range such as 1-10, a name, 'last', 'all' or 'recent'"
 
@@ -19,7 +18,7 @@ def check_selector(text: str) -> None:
     """Raises UsageError: this cannot select bags, whatever their names are."""
     if not text.strip():
         raise UsageError(f"{text!r} selects no bags; {_EXAMPLES}")
-    if _NUMBERS.fullmatch(text):
+    if BAG_NUMBERS.fullmatch(text):
         _parts(text)
 
 
@@ -51,7 +50,7 @@ def ids_of(text: str, known: Mapping[int, str]) -> list[int]:
     if text == "last":
         return [max(known)] if known else []
     check_selector(text)
-    if not _NUMBERS.fullmatch(text):
+    if not BAG_NUMBERS.fullmatch(text):
         return [_newest(text, known)]
     chosen: set[int] = set()
     for first, last in _parts(text):
@@ -65,6 +64,6 @@ def ids_of(text: str, known: Mapping[int, str]) -> list[int]:
 def _newest(name: str, known: Mapping[int, str]) -> int:
     bags = [bag for bag, its_name in known.items() if its_name == name]
     if not bags:
-        hint = did_you_mean(name, [*dict.fromkeys(known.values()), *WORDS], _EXAMPLES)
+        hint = did_you_mean(name, [*dict.fromkeys(known.values()), *BAG_WORDS], _EXAMPLES)
         raise UsageError(f"no bag has the name {name!r} ({hint})")
     return max(bags)

@@ -6,6 +6,7 @@ import getpass
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -94,6 +95,9 @@ def _print(name: str, wanted: Asked, jobs: Iterable[Job], rows: Rows) -> int:
     user, uid = getpass.getuser(), os.getuid()
     chosen = [job for job in jobs if wanted.chooses(job, user, uid)]
     text, code = asked(name, wanted.words()) if wanted.for_scheduler else ("", 0)
+    if code and name == "sacct" and not wanted.other_ids and _no_accounting():
+        tell("Slurm's own accounting is off: sacct shows tasks of bags alone")
+        code = 0
     if wanted.has("json"):
         # One value with both, in the shape of the real answer.
         release = release_of(asked(name, ["--version"])[0])
@@ -107,6 +111,16 @@ def _print(name: str, wanted: Asked, jobs: Iterable[Job], rows: Rows) -> int:
     for line in rows(chosen, not text and not wanted.has("noheader")):
         print(line)
     return code
+
+
+def _no_accounting() -> bool:
+    """Whether the scheduler keeps no records of its jobs, so that `sacct` cannot answer."""
+    return _NO_ACCOUNTING.search(asked("scontrol", ["show", "config"])[0]) is not None
+
+
+_NO_ACCOUNTING = re.compile(
+    r"^AccountingStorageType\s*=\s*(?:\(null\)|accounting_storage/none)\s*$", re.MULTILINE
+)
 
 
 def scontrol(arguments: list[str], _folder: Path) -> int:

@@ -22,6 +22,7 @@ from adaptor.batch_script import OWN_SCRIPT, BatchScript, OwnScript
 from adaptor.client.environment import captured, current_umask
 from adaptor.errors import AdaptorError, ObstaclesError
 from adaptor.guard_rails import TimeLimit
+from adaptor.option_kinds import BAG_NAME
 from adaptor.resources import OwnNeeds
 from adaptor.shims.real import tell
 from adaptor.shims.rules import OF_SHIM, Dependencies, Rules, TooLarge, check, time_limit
@@ -95,7 +96,7 @@ class SmallJob:
         of_spec |= {"timeout": TimeLimit(part=1.0), "time": self.limit, "canary": "no"}
         self.spec = BagSpec(
             **{**of_spec, "sites": self.made.sites, "close_idle": IDLE},
-            name=os.environ.get(BAG, "jobs"),
+            name=_bag_name(),
             cwd=self.cwd,
             environment=self.made.environment,
             umask=current_umask(),
@@ -151,6 +152,14 @@ class SmallJob:
             gpu_type=gpus.type if gpus is not None else "",
             time=self.limit,
         )
+
+
+def _bag_name() -> str:
+    """The name of the bag, by the caller's variable. Raises TooLarge: it is none."""
+    try:
+        return str(BAG_NAME.parse(os.environ.get(BAG, "jobs"), 0.0))
+    except ValueError as error:
+        raise TooLarge(f"{BAG}: {error}") from None
 
 
 def _configured(rules: Rules) -> tuple[Mapping[str, SiteConfig], bool]:

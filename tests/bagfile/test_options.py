@@ -171,3 +171,11 @@ def test_the_daemon_refuses_what_the_declaration_excludes(change: dict[str, obje
 def test_an_item_of_a_list_may_have_a_comma() -> None:
     assert parse_option("stage", r"a\,b, c,d\,", 0.0) == ("stage", ("a,b", "c", "d,"))
     assert parse_option("notify", r"@a\,b,mail", 0.0) == ("notify", ("@a,b", "mail"))
+
+
+@pytest.mark.parametrize("name", ["7", "1-10", " 3, 5", "2026-11-30", "all", "last", "recent"])
+def test_a_bag_gets_no_name_that_commands_read_in_another_way(name: str) -> None:
+    with pytest.raises(ValueError, match=r"^name: .*selects other bags in commands; add a word"):
+        parse_option("name", name, 0.0)
+    assert parse_option("name", f"bag-{name.strip()}", 0.0) == ("name", f"bag-{name.strip()}")
+    assert parse_option("kind", name, 0.0) == ("kind", name)

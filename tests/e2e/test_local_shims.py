@@ -179,6 +179,21 @@ def test_all_else_goes_to_the_scheduler(shell: Shell) -> None:
     ]
 
 
+@pytest.mark.parametrize(("kind", "code"), [("accounting_storage/none", 0), ("(null)", 0), ("slurmdbd", 1)])
+def test_sacct_answers_for_tasks_where_the_scheduler_has_no_accounting(
+    shell: Shell, kind: str, code: int
+) -> None:
+    job = shell.submit("-o", "/dev/null", "--wrap", "true")
+    answers = {"sacct": "echo failed >&2; exit 1", "scontrol": f"echo 'AccountingStorageType   = {kind}'"}
+    for name, answer in answers.items():
+        (shell.lab.root / "real" / name).write_text(f"#!/bin/sh\n{answer}\n")
+    shell.ended(job)
+    done = shell.run("sacct", "-n", "-P", "-o", "JobID,State", expect=code)
+    assert done.stdout == f"{job}|COMPLETED\n"
+    assert ("accounting is off: sacct shows tasks of bags alone" in done.stderr) is (code == 0)
+    shell.run("sacct", "-n", "-j", f"7,{job}", expect=1)
+
+
 def test_a_job_of_the_scheduler_has_the_shims_in_its_path(shell: Shell) -> None:
     """As its user's shell has them: a job that submits jobs does it through the adaptor, too."""
     sbatch = shell.lab.root / "real" / "sbatch"

@@ -75,6 +75,12 @@ def test_a_job_may_come_into_the_bag_that_an_array_has_opened() -> None:
     assert {each["SLURM_ARRAY_TASK_COUNT"] for each in told} == {"3"}
 
 
+def test_the_callers_name_of_a_bag_selects_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADAPTOR_SHIM_BAG", "7")
+    with pytest.raises(TooLarge, match=r"ADAPTOR_SHIM_BAG: .*selects other bags"):
+        small()
+
+
 def test_an_array_of_which_only_some_run_has_a_bag_alone() -> None:
     assert small("-a", "1-9%2").alone
     assert not small("-a", "1-9").alone

@@ -106,7 +106,7 @@ def _new(
 ) -> tuple[DaemonJobs, DaemonJobQueue]:
     """A new record of jobs, and their queue. Raises UsageError: the daemon cannot run as a job by this
     configuration."""
-    from adaptor.daemon.jobs.queue import USUAL_MEMORY, DaemonJobQueue
+    from adaptor.daemon.jobs.queue import DaemonJobQueue, memory_of
     from adaptor.daemon.jobs.record import DaemonJobs
 
     path = config_path(given)
@@ -122,8 +122,8 @@ def _new(
         series=secrets.token_hex(4),
         site=name,
         partition=partition,
+        memory=memory_of(memory),
         walltime=queue.walltime(walltime),
-        memory=memory or USUAL_MEMORY,
         config=str(path.absolute()) if configured_place(given)[1] else "",
         environment=environment,
     ), queue

@@ -22,7 +22,7 @@ from adaptor.processes.commands import module_command
 from adaptor.protocol.state_directory import private_directory
 from adaptor.reports import JobReport
 from adaptor.resources import TaskSize
-from adaptor.units import format_duration
+from adaptor.units import format_duration, format_size
 from backends.base import Backend, PilotOrder
 from backends.registry import backend_type
 
@@ -30,6 +30,9 @@ KEPT = 5  # folders of jobs that have ended, the newest
 USUAL_WALLTIME = 86_400  # seconds, where the site allows as much and nothing else is said
 USUAL_MEMORY = 512 * 1024**2
 """Bytes: five times what a daemon and its keeper take with some bags (`docs/login-node.md`)."""
+
+LEAST_WALLTIME = 120  # seconds in which a daemon serves, and the job after it can start
+LEAST_MEMORY = 128 * 1024**2  # bytes of a daemon without bags, and its keeper
 
 
 def site_of_jobs(config: SiteConfig, name: str, partition: str) -> SiteConfig:
@@ -68,13 +71,23 @@ class DaemonJobQueue:
     def walltime(self, wanted: float | None) -> int:
         """Seconds that a job gets: those wanted, or the usual ones as far as the site allows them.
 
-        Raises UsageError: the site does not allow as many.
+        Raises UsageError: they are too few for a daemon, or the site does not allow as many.
         """
+        if wanted is not None and wanted < LEAST_WALLTIME:
+            raise UsageError(
+                f"--time {format_duration(wanted)} is too short for a daemon and its hand-over: write"
+                f" {format_duration(LEAST_WALLTIME)} or more, such as 1d"
+            )
         most = limits_of(self._site, self._backend).max_tr
         if wanted is not None and wanted > most:
             raise UsageError(
                 f"site {self._name} lets a job run for {format_duration(most)} at most, not for"
                 f" {format_duration(wanted)}"
+            )
+        if most < LEAST_WALLTIME:
+            raise UsageError(
+                f"site {self._name} lets a job run for {format_duration(most)}, and a daemon needs"
+                f" {format_duration(LEAST_WALLTIME)}: adaptor daemon start"
             )
         return int(min(USUAL_WALLTIME, most) if wanted is None else wanted)
 
@@ -123,6 +136,16 @@ class DaemonJobQueue:
         if view.start is None or view.observed is None:
             return None
         return max(0.0, view.start.high - view.observed)
+
+
+def memory_of(wanted: int | None) -> int:
+    """Bytes that a job gets. Raises UsageError: they are too few for a daemon."""
+    if wanted is not None and wanted < LEAST_MEMORY:
+        raise UsageError(
+            f"--mem {format_size(wanted)} is too little for a daemon: write {format_size(LEAST_MEMORY)} or"
+            " more"
+        )
+    return wanted or USUAL_MEMORY
 
 
 def remove_old_folders(directory: Path, jobs: DaemonJobs, alive: Mapping[int, JobReport]) -> None:

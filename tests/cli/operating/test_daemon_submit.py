@@ -49,6 +49,24 @@ def test_configurations_with_which_no_job_can_run_the_daemon(
     assert read_jobs(state_directory()) is None
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("-t", "1s"), "--time 1s is too short for a daemon and its hand-over: write 2m or more"),
+        (("--mem", "1K"), "--mem 1K is too little for a daemon: write 128M or more"),
+    ],
+)
+def test_a_job_too_small_for_a_daemon_is_refused(
+    cli: Cli, tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    config = tmp_path / "site.yaml"
+    config.write_text("sites: {hpc: {backend: slurm, limits: {max_tr: 1h}}}")
+    outcome = cli("--config", str(config), "daemon", "submit", *words)
+    assert outcome.code == UsageError.exit_code
+    assert told in outcome.err
+    assert read_jobs(state_directory()) is None
+
+
 def test_no_configuration_is_no_place_for_a_job(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", "/nowhere")
     assert "adaptor site init" in cli("daemon", "submit").err
