@@ -356,7 +356,8 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Interpreter of its calls; None: it has commands only."""
 
     close_idle: float = 0.0
-    """Seconds without an unfinished task after which it closes by itself if it is open; 0: never."""
+    """Seconds after which it closes by itself if it is open, has no unfinished task, and no program follows
+    it; 0: never."""
     kinds: tuple[TaskKind, ...] = ()
     """Kinds of its tasks, the most frequent first; the daemon recognises them."""
 

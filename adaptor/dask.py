@@ -37,6 +37,7 @@ LONELY = 60.0  # seconds for which a worker looks for its scheduler before it en
 SILENT = 600.0  # seconds after which the scheduler has given up a worker of a dead node, and its name
 AGAIN = 5.0  # seconds between two tries to be taken by the scheduler
 RETRIES = 3  # failures in a row, as of a worker that ran out of memory, after which it stays away
+ENDED = 10.0  # seconds in which the program ends the call of a worker that its scheduler has closed
 ALIVE = 0.9  # of its lifetime: what a worker has to reach for its runtime to be learned from
 
 _log = logging.getLogger(__name__)
@@ -173,7 +174,7 @@ class _Call(ProcessInterface):  # type: ignore[misc]
     async def close(self) -> None:
         await super().close()
         if self._future is not None:
-            await asyncio.to_thread(self._executor.abort, [self._future])
+            await asyncio.to_thread(self._executor.abort, [self._future], enough=True)
 
 
 def _settings(security: Security) -> dict[str, Any]:
@@ -221,4 +222,5 @@ def live(
                 raise
             clock.sleep(AGAIN)
     if (lived := clock.monotonic() - begun) < ALIVE * lifetime:
+        clock.sleep(ENDED)
         raise ShortLife(f"lived for {lived:.0f} s")

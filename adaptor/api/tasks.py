@@ -206,6 +206,7 @@ class Cancel(Question[int], frozen=True):
     bags: list[int]
     tasks: list[TaskNumber] | None = None  # only these tasks, and an open bag stays open
     unstarted: bool = False  # only those of them that have not started
+    enough: bool = False  # what they have done is all that is wanted of them: they are done
 
 
 class RuntimeBin(msgspec.Struct, frozen=True, array_like=True):

@@ -135,17 +135,25 @@ class Client:
         """
         self.ask(api.Close([bag]))
 
-    def cancel(self, bag: int, tasks: Sequence[int] | None = None, *, unstarted: bool = False) -> int:
+    def cancel(
+        self,
+        bag: int,
+        tasks: Sequence[int] | None = None,
+        *,
+        unstarted: bool = False,
+        enough: bool = False,
+    ) -> int:
         """Cancel unfinished tasks; the number of those that are cancelled by it.
 
         Args:
             tasks: None for all of them, and then the bag takes no more.
             unstarted: only those that have not started.
+            enough: what they have done is all that is wanted of them: they end as done.
 
         Raises NoDaemonError, NoAnswerError: no daemon answers.
         """
         numbers = None if tasks is None else list(tasks)
-        return self.ask(api.Cancel([bag], numbers, unstarted))
+        return self.ask(api.Cancel([bag], numbers, unstarted, enough))
 
     def retry(self, bag: int, tasks: Sequence[int] | None = None, needs: OwnNeeds | None = None) -> int:
         """Run failed and cancelled tasks (None: all of them) again; the number of those that are put back.

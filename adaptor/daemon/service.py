@@ -454,7 +454,8 @@ class Service:
             return
         try:
             await self.workers.miss_silent(float(self.config.daemon.worker_timeout))
-            due = self._idle_bags.due(self.core.broker.state.bags.values(), time.monotonic())
+            bags = self.core.broker.state.bags.values()
+            due = self._idle_bags.due(bags, time.monotonic(), self._clients.followed)
             for bag in due:
                 self.core.broker.close(bag)
             if due or self.core.broker.due(self.core.now()):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 P = ParamSpec("P")
+GONE = 300.0  # seconds after the last call until the bag of a program that is gone closes
 
 
 def interpreter(command: str | Sequence[str] | None = None) -> Interpreter:
@@ -126,6 +127,7 @@ class Executor(StandardExecutor):
             output=str(here / output),
             environment=inherited(),
             umask=current_umask(),
+            close_idle=GONE,
             stage=tuple(os.path.normpath(here / each) for each in _listed(stage)),
             interpreter=msgspec.structs.replace(interpreter(python), initializer=payload),
         )
@@ -237,9 +239,12 @@ class Executor(StandardExecutor):
         results = self._results(deque(submitted(buffersize)), submitted, deadline)
         return results if chunksize == 1 else chain.from_iterable(map(_popped, results))
 
-    def abort(self, futures: Iterable[CallFuture[Any]]) -> None:
-        """Cancel these futures, and end their calls, also those that run."""
-        self._session.abort(futures)
+    def abort(self, futures: Iterable[CallFuture[Any]], *, enough: bool = False) -> None:
+        """Cancel these futures, and end their calls, also those that run.
+
+        `enough`: what the calls have done is all that is wanted of them: their tasks end as done.
+        """
+        self._session.abort(futures, enough=enough)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls, and close the bag.

@@ -164,13 +164,16 @@ class Session:
         if numbers:
             self._cancel_waiting(numbers)
 
-    def abort(self, futures: Iterable[CallFuture[Any]]) -> None:
-        """Cancel many, and end those that run."""
+    def abort(self, futures: Iterable[CallFuture[Any]], *, enough: bool = False) -> None:
+        """Cancel many, and end those that run. `enough`: their tasks are done with that."""
         many = [future for future in futures if not future.done()]
         numbers = self._withdraw(many)
+        if enough:  # before the daemon says that they are done, without a result
+            for future in many:
+                future.be_cancelled()
         if numbers:
             with self._connect() as client:
-                client.cancel(self.bag, numbers)
+                client.cancel(self.bag, numbers, enough=enough)
         for future in many:
             future.be_cancelled()
 

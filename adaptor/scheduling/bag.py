@@ -417,13 +417,16 @@ class Bag:
             self.set_adrift(task, attempt)
         return others
 
-    def cancel(self, tasks: Iterable[int] | None = None) -> list[int]:
-        """Cancel unfinished tasks (None: all); returns their numbers. Live attempts stay until released."""
+    def cancel(self, tasks: Iterable[int] | None = None, *, enough: bool = False) -> list[int]:
+        """Cancel unfinished tasks (None: all); returns their numbers. Live attempts stay until released.
+
+        `enough`: they are done.
+        """
         unfinished = self.not_ended(tasks)
         waiting = [task for task in unfinished if self.state(task) is TaskState.WAITING]
         self.lines.drop(task for task in waiting if task not in self.losses)
         for task in unfinished:
-            self._move(task, TaskState.CANCELLED)
+            self._move(task, TaskState.DONE if enough else TaskState.CANCELLED)
             self.progress.pop(task, None)
             self.hasty.pop(task, None)
         self.suspects = deque(task for task in self.suspects if not self.state(task).ended)

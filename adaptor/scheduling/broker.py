@@ -135,12 +135,20 @@ class Broker:
         self.state.forget_if_over(bag)
         return True
 
-    def cancel(self, bag_id: int, tasks: Iterable[int] | None = None, *, unstarted: bool = False) -> int:
+    def cancel(
+        self,
+        bag_id: int,
+        tasks: Iterable[int] | None = None,
+        *,
+        unstarted: bool = False,
+        enough: bool = False,
+    ) -> int:
         """Cancel unfinished tasks of a bag and abort their attempts; returns the number of tasks.
 
         Args:
             tasks: None for all of them, and then the bag takes no more.
             unstarted: only those of `tasks` that have not started.
+            enough: what they have done is all that is wanted of them: they are done.
         """
         bag = self.state.bags.get(bag_id)
         if bag is None:
@@ -149,7 +157,7 @@ class Broker:
             self.close(bag_id)
         elif unstarted:
             tasks = set(tasks) - self.started(bag_id).keys()
-        cancelled = bag.cancel(tasks)
+        cancelled = bag.cancel(tasks, enough=enough)
         for task in cancelled:
             self.state.note(bag, task)
         gone = set(cancelled)
@@ -157,7 +165,7 @@ class Broker:
             for key in worker.held:
                 if key.bag == bag_id and (tasks is None or key.task in gone):
                     self.state.abort(worker, key)
-        if cancelled:
+        if cancelled and not enough:
             self.state.changes.by_user[bag_id] = "cancelled"
         self.state.forget_if_over(bag)
         return len(cancelled)

@@ -49,7 +49,8 @@ if __name__ == "__main__":
     )
     assert said(program).splitlines() == ["{314572800}", "{0}", "(328350, 2) tls", "(785425, 1)"]
     (bag,) = lab.ask("status", "all")["bags"]
-    assert (bag["name"], bag["running"], bag["waiting"], bag["failed"]) == ("mine", 0, 0, 0)
+    assert (bag["name"], bag["state"], bag["failed"], bag["cancelled"]) == ("mine", "done", 0, 0)
+    lab.run("watch", "1")
 
 
 @pytest.mark.nightly  # workers live for ten seconds

@@ -96,6 +96,38 @@ def test_calls_come_back_as_they_do_from_a_pool(lab: Lab, program: Program) -> N
     assert named[0] == "__main__.double()"
 
 
+def test_the_bag_of_a_program_closes_once_it_is_gone(lab: Lab, program: Program) -> None:
+    """Not while it lives, however long it submits nothing."""
+    running = program(
+        """
+import time, adaptor
+from adaptor.client.bags import Client
+from adaptor.bag_spec import BagSpec
+from adaptor.executor import executor
+
+if __name__ == "__main__":
+    executor.GONE = 0.1
+    with adaptor.Executor() as pool:
+        print(pool.submit(abs, -7).result(), flush=True)
+        Client().open_bag(BagSpec(name="other", cwd="/", output="/tmp", environment={}, close_idle=0.1))
+        print("opened", flush=True)
+        time.sleep(3600)
+"""
+    )
+    assert running.stdout is not None
+    assert [running.stdout.readline(), running.stdout.readline()] == ["7\n", "opened\n"]
+
+    def states() -> dict[str, str]:
+        return {bag["name"]: bag["state"] for bag in lab.ask("status", "all")["bags"]}
+
+    until(lambda: states()["other"] == "done", "a bag that no program follows closes")
+    (own,) = states().keys() - {"other"}
+    assert states()[own] == "open"
+    running.kill()
+    running.wait()
+    until(lambda: states()[own] == "done", "it closes, too")
+
+
 def test_joblib_dask_and_scikit_learn_compute_by_it(lab: Lab, program: Program) -> None:
     """`python -m lab.campaign.python_users` has larger ones."""
     out = said(

@@ -35,6 +35,7 @@ class FakeBag:
         self.heard_end = threading.Event()
         self.appended: list[TaskInput] = []
         self.posted: list[AppendCalls] = []
+        self.enough: set[int] = set()
         self.cancelled: set[int] = set()
         self.started: set[int] = set()
         self.cancelled_whole = False
@@ -63,10 +64,18 @@ class FakeBag:
             self._news.notify_all()
         assert self.may_append.wait(SOON)
 
-    def cancel(self, bag: int, tasks: Sequence[int] | None = None, *, unstarted: bool = False) -> int:
+    def cancel(
+        self,
+        bag: int,
+        tasks: Sequence[int] | None = None,
+        *,
+        unstarted: bool = False,
+        enough: bool = False,
+    ) -> int:
         if tasks is None:
             self.cancelled_whole = True
             return 0
+        self.enough |= set(tasks) if enough else set()
         fresh = set(tasks) - (self.started if unstarted else set()) - self.cancelled
         self.cancelled |= fresh
         return len(fresh)
@@ -233,6 +242,17 @@ def test_what_runs_is_ended_too_if_asked(bag: FakeBag, session: Session) -> None
     assert bag.cancelled == {0, 1}
     bag.may_end.set()
     assert futures[2].result(SOON) == 0
+
+
+def test_calls_that_have_done_enough_are_cancelled_here_first(bag: FakeBag, session: Session) -> None:
+    """The daemon says that they are done, and has no result of theirs."""
+    bag.may_append.set()
+    future = submit(session, int)
+    until(lambda: future.task is not None, "it is numbered", pause=0.01)
+    session.abort([future], enough=True)
+    bag.may_end.set()
+    assert future.cancelled()
+    assert bag.enough == {0}
 
 
 class Exits:

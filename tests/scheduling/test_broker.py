@@ -227,6 +227,18 @@ def test_cancel_ends_waiting_and_running_tasks(world: World) -> None:
     assert not world.broker.state.bags
 
 
+def test_tasks_of_which_enough_is_done_end_as_done(world: World) -> None:
+    """Such as workers of a program that has ended: no failure, and their runtimes say nothing."""
+    bag = world.submit(3)
+    player = world.join("w")
+    assert world.broker.cancel(bag, enough=True) == 3
+    world.commit()
+    world.report(player)
+    assert world.states(bag) == ["done"] * 3
+    assert outcomes(world, bag) == [(0, 1, "superseded")]
+    assert not world.broker.state.bags
+
+
 def test_retry_puts_failed_and_cancelled_tasks_back_with_fresh_retries(world: World) -> None:
     from adaptor.journal.recovery import load_bag
 

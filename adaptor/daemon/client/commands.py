@@ -193,6 +193,8 @@ class ClientEndpoint:
         self._admission = Admission(running.core)
         self._at_once: Counter[str] = Counter()
         """Questions of each key with a grant that are not answered yet."""
+        self.followed: Counter[int] = Counter()
+        """Connected programs that follow a bag, by bag."""
 
     async def receive(self, batch: list[PeerMessage]) -> None:
         for identity, data in batch:
@@ -218,6 +220,8 @@ class ClientEndpoint:
     async def _answer(self, identity: bytes, who: ClientIdentity, question: api.Question[Any]) -> None:
         self._at_once[who.key] += 1
         following: api.Question[Any] | None = question
+        bags = [*question.since] if isinstance(question, api.GetEvents) and question.follow else []
+        self.followed.update(bags)
         try:
             while following is not None:
                 answer = await self._attempt(who, following)
@@ -225,6 +229,8 @@ class ClientEndpoint:
                 following = await self._following(identity, following, answer)
         finally:
             self._at_once[who.key] -= 1
+            self.followed.subtract(bags)
+            self.followed = +self.followed
 
     async def _attempt(self, who: ClientIdentity, question: api.Question[Any]) -> object:
         """The answer; any failure is one too."""

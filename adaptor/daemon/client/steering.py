@@ -148,12 +148,12 @@ async def _cancel(core: Core, id: int, question: api.Cancel) -> int:
         core.broker.close(id)
     numbers = _numbers(bag, question.tasks)
     if _at_once(bag, numbers):
-        return core.broker.cancel(id, numbers, unstarted=question.unstarted)
+        return core.broker.cancel(id, numbers, unstarted=question.unstarted, enough=question.enough)
     cancelled = 0
     bag.held_back = True
     try:
         for part in _parts(numbers):
-            cancelled += core.broker.cancel(id, part, unstarted=question.unstarted)
+            cancelled += core.broker.cancel(id, part, unstarted=question.unstarted, enough=question.enough)
             await core.commit()
             await asyncio.sleep(_PAUSE)
     finally:

@@ -30,6 +30,14 @@ def test_new_and_unfinished_tasks_begin_the_time_anew() -> None:
     assert idle.due([bag(total=4)], 143.0) == [1]
 
 
+def test_the_bag_of_a_program_that_follows_it_stays_open() -> None:
+    idle = IdleBags()
+    assert idle.due([bag()], 100.0, {1}) == []
+    assert idle.due([bag()], 111.0, {1}) == []
+    assert idle.due([bag()], 112.0, {2}) == [], "it has gone"
+    assert idle.due([bag()], 122.0, {2}) == [1]
+
+
 def test_other_bags_stay_as_they_are() -> None:
     idle = IdleBags()
     others = [bag(1, idle=0.0), bag(2, open=False)]
