@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 DEMO   := demo-out
 SNAKEMAKE_PLUGIN := ./plugins/snakemake-executor-plugin-adaptor
 # What is installed beside the adaptor to develop and test it.
-BESIDE := ./experiments ./plugins/donation-agents
+BESIDE := ./experiments ./plugins/donation-agents ./plugins/gridengine ./plugins/mcp
 
 # The rooms of rules: pure, so that their tests need nothing and wait for nothing.
 RULES  := runtimes forecast crafting scheduling donation budget decisions config bagfile
@@ -159,7 +159,7 @@ dist: dev
 # One file for the Python that builds it: for machines with the same minor version of Python.
 pex: dist
 	$(BIN)/python -m pex "request-adaptor[$(EXTRAS)] @ file://$(CURDIR)/$$(echo dist/request_adaptor-*.whl)" \
-		--constraints constraints.txt --console-script adaptor --venv --output-file dist/adaptor.pex
+		--constraints constraints.txt --find-links dist --console-script adaptor --venv --output-file dist/adaptor.pex
 
 # The keys, options and commands in docs/reference/, which are read without a build too.
 reference: dev

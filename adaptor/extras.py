@@ -9,7 +9,6 @@ from adaptor.errors import AdaptorError
 PURPOSES = {
     "dask": "adaptor.dask",
     "executor": "adaptor.Executor",
-    "mcp": "adaptor mcp",
     "web": "the live page",
 }
 """Purpose of each extra. `tests/test_extras.py` compares the names with pyproject.toml."""

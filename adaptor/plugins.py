@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
 AGENTS = "request-adaptor-donation-agents"
 EXPERIMENTS = "request-adaptor-experiments"
-FOLDERS = {AGENTS: "plugins/donation-agents", EXPERIMENTS: "experiments"}
+GRID_ENGINE = "request-adaptor-gridengine"
+MCP = "request-adaptor-mcp"
+FOLDERS = {
+    AGENTS: "plugins/donation-agents",
+    EXPERIMENTS: "experiments",
+    GRID_ENGINE: "plugins/gridengine",
+    MCP: "plugins/mcp",
+}
 """Folder of each package in a clone."""
 
 BACKENDS = "adaptor.backends"  # kinds of batch scheduler, by the name that sites give as their `backend`

@@ -5,22 +5,25 @@ From a site's configuration and its scheduler come the rules by which requests a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, cast
 
 from adaptor.config.donation import DonationConfig
 from adaptor.config.policy import policy_of
-from adaptor.config.registered import backend_names, load_backend
+from adaptor.config.registered import ELSEWHERE, backend_names, load_backend
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.situation import SiteRules
 from adaptor.errors import AdaptorError, ConfigError
 from adaptor.model import Limits
-from adaptor.plugins import AGENTS, DONATION, loaded_if_there
+from adaptor.plugins import AGENTS, DONATION, loaded_if_there, needs
 from backends.backend_type import BackendType
 from backends.base import Backend, SchedulerError
 from backends.machines.base import Machine
 from backends.traits import Traits
+
+GRID_ENGINE = "Grid Engine"
 
 
 class MakeAgents(Protocol):
@@ -64,10 +67,10 @@ def backend_types() -> list[BackendType]:
 def answering() -> str:
     """The title of the batch scheduler of this machine; empty: no batch scheduler answers here.
 
-    Raises ConfigError: a type cannot be loaded.
+    Its type need not be installed. Raises ConfigError: a type cannot be loaded.
     """
     batch = (each for each in backend_types() if not each.on_this_machine)
-    return next((each.title for each in batch if each.answers()), "")
+    return next((each.title for each in batch if each.answers()), "") or (GRID_ENGINE if _needed() else "")
 
 
 def described_here(tell: Callable[[str], object] = lambda _text: None) -> str:
@@ -75,7 +78,7 @@ def described_here(tell: Callable[[str], object] = lambda _text: None) -> str:
 
     `tell`: gets a line where this is no batch scheduler.
 
-    Raises AdaptorError: none answers.
+    Raises AdaptorError: none answers, or one needs a package that is not installed.
     """
     silent: list[str] = []
     for each in backend_types():
@@ -86,9 +89,18 @@ def described_here(tell: Callable[[str], object] = lambda _text: None) -> str:
             continue
         if text is not None:
             if each.on_this_machine:
+                if message := _needed():
+                    raise AdaptorError(message)
                 tell(f"{' and '.join(silent)}, so a {each.title} is described")
             return text
     raise AdaptorError(f"no batch scheduler answers here: {'; '.join(silent)}")
+
+
+def _needed() -> str:
+    """The message about what to install, where this machine belongs to a Grid Engine; empty: nothing."""
+    if "SGE_ROOT" not in os.environ or "gridengine" in backend_names():
+        return ""
+    return needs(f"{GRID_ENGINE}, which SGE_ROOT names here,", ELSEWHERE["gridengine"])
 
 
 def agents() -> MakeAgents:

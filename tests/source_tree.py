@@ -44,6 +44,7 @@ PACKAGES = (
     *("adaptor", "backends"),
     *("experiments/adaptor_experiments", "experiments/adaptor_simulation"),
     "plugins/donation-agents/adaptor_donation_agents",
+    *("plugins/gridengine/adaptor_gridengine", "plugins/mcp/adaptor_mcp"),
 )
 
 

@@ -44,7 +44,7 @@ class LazyGroup(click.Group):
         found = {heading: dict(commands) for heading, commands in self._own.items()}
         for heading, group in self._added.items():
             found.setdefault(heading, {}).update(
-                {name: point.value for name, point in installed(group).items()}
+                {name: point.value for name, point in sorted(installed(group).items())}
             )
         return {heading: commands for heading, commands in found.items() if commands}
 

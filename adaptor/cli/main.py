@@ -13,7 +13,7 @@ import click
 from adaptor import __version__
 from adaptor.cli.command_groups import LazyGroup, show_help
 from adaptor.cli.exit_codes import guarded
-from adaptor.plugins import AGENTS, EXPERIMENTS
+from adaptor.plugins import AGENTS, EXPERIMENTS, MCP
 
 SECTIONS = {
     "Every day": {
@@ -40,7 +40,6 @@ SECTIONS = {
         "evidence": "adaptor.cli.operating.evidence:evidence",
         "dashboard": "adaptor.cli.operating.dashboard:dashboard",
         "shims": "adaptor.shims.installing:shims",
-        "mcp": "adaptor.mcp.command:mcp",
     },
     "Credits": {"quote": "adaptor.cli.bags.quote:quote", "credits": "adaptor.cli.credits:credits"},
 }
@@ -49,7 +48,7 @@ SECTIONS = {
 ADDED = {"Operating": "adaptor.cli.operating", "Research": "adaptor.cli.research"}
 """Groups of entry points by which other packages add commands, by heading."""
 
-ELSEWHERE = {"reclaim": AGENTS, "replay": EXPERIMENTS, "trace": EXPERIMENTS}
+ELSEWHERE = {"mcp": MCP, "reclaim": AGENTS, "replay": EXPERIMENTS, "trace": EXPERIMENTS}
 """Commands of packages that need not be installed, with the package."""
 
 ALIASES = {

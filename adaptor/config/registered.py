@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import ConfigError
-from adaptor.plugins import BACKENDS, installed, loaded
+from adaptor.plugins import BACKENDS, GRID_ENGINE, installed, loaded, needs
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -22,9 +22,11 @@ SOURCE_TREE = {
     "local": "backends.local.backend_type:LOCAL",
     "slurm": "backends.slurm.backend_type:SLURM",
     "pbs": "backends.pbs.backend_type:PBS",
-    "gridengine": "backends.gridengine.backend_type:GRID_ENGINE",
 }
 """Our own entry points (pyproject.toml), for a source tree that is not installed, or was installed before."""
+
+ELSEWHERE = {"gridengine": GRID_ENGINE}
+"""Types of packages that need not be installed, with the package."""
 
 
 class BackendFacts(Protocol):
@@ -50,6 +52,8 @@ def load_backend(name: str) -> BackendFacts:
     """
     entry = _entries().get(name)
     if entry is None:
+        if name in ELSEWHERE:
+            raise ConfigError(needs(name, ELSEWHERE[name]))
         known = backend_names()
         hint = did_you_mean(name, known, otherwise=f"there are {', '.join(known)}", shown="`{}`")
         raise ConfigError(f"no batch scheduler {name!r} is installed ({hint})")

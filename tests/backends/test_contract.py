@@ -15,8 +15,8 @@ from adaptor.config.schema import SiteConfig, SshConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from adaptor.reports import JobReport, JobState, OwnJob
+from adaptor_gridengine.backend import GridEngineBackend
 from backends.base import Backend, ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
-from backends.gridengine.backend import GridEngineBackend
 from backends.local.backend import LocalBackend
 from backends.machines.distant import Distant
 from backends.pbs.backend import PbsBackend

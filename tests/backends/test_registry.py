@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from adaptor.config.schema import SiteConfig
-from adaptor.errors import ConfigError
+from adaptor.errors import AdaptorError, ConfigError
 from backends import registry
 from backends.base import SchedulerError
 from backends.machines.base import CommandHung
@@ -62,6 +62,21 @@ def test_the_batch_scheduler_of_this_machine(monkeypatch: pytest.MonkeyPatch) ->
     assert registry.answering() == "Slurm"
     del kinds[1]
     assert registry.answering() == ""
+
+
+def test_without_its_package_a_login_node_of_grid_engine_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here = SimpleNamespace(title="machine", on_this_machine=True, describe_sites=lambda: "sites: {}\n")
+    monkeypatch.setattr(registry, "backend_types", lambda: [here])
+    monkeypatch.setattr(registry, "backend_names", lambda: ["local", "slurm"])
+    monkeypatch.delenv("SGE_ROOT", raising=False)
+    assert registry.answering() == ""
+    assert registry.described_here() == "sites: {}\n"
+    monkeypatch.setenv("SGE_ROOT", "/opt/sge")
+    assert registry.answering() == "Grid Engine"
+    with pytest.raises(AdaptorError, match="SGE_ROOT names here, needs request-adaptor-gridengine: "):
+        registry.described_here()
 
 
 @pytest.mark.parametrize(

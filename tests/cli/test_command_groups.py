@@ -59,6 +59,7 @@ def test_a_command_of_a_package_that_is_not_installed(cli: Cli, monkeypatch: pyt
     assert "Research" not in cli("--help").out
     for words, package in (
         (["replay", "bag"], "request-adaptor-experiments"),
+        (["mcp", "keys"], "request-adaptor-mcp"),
         (["reclaim", "n1"], "request-adaptor-donation-agents"),
         (["site", "install-hooks", "hpc"], "request-adaptor-donation-agents"),
     ):

@@ -44,6 +44,15 @@ def test_an_unknown_backend_is_told_what_there_is() -> None:
     assert "(there are " in broken("    backend: cray\n")
 
 
+def test_a_backend_of_a_package_of_ours_that_is_missing_is_told_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("adaptor.config.registered.installed", lambda _group: {})
+    message = broken("    backend: gridengine\n")
+    assert "c.yaml:3: sites.hpc.backend: gridengine needs request-adaptor-gridengine: in a clone" in message
+    assert message.endswith("python -m pip install ./plugins/gridengine")
+
+
 def test_a_package_that_is_installed_adds_a_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(installed(tmp_path, "mine", "1 / 0\n"))
     with pytest.raises(ConfigError, match="cannot be loaded: ZeroDivisionError"):

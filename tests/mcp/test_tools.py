@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.errors import UsageError
-from adaptor.mcp.tools import _axis, _bag, _bounded, _json
+from adaptor_mcp.tools import _axis, _bag, _bounded, _json
 
 values = st.recursive(
     st.none() | st.integers() | st.text(max_size=5000) | st.booleans(),

@@ -17,7 +17,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 FILE = Path(__file__).parents[2] / "constraints.txt"
-EXTRAS = ("compiled", "dask", "demo", "executor", "gpu", "mcp", "notify", "web")
+EXTRAS = ("compiled", "dask", "demo", "executor", "gpu", "gridengine", "mcp", "notify", "web")
 """Extras that users install; the tools of developers are left out."""
 HEAD = """\
 # Versions with which the tests have passed: pip install -c constraints.txt request_adaptor-*.whl
@@ -28,7 +28,7 @@ OLDEST = (3, 10)
 
 
 def closure(names: Iterable[str], extras: Iterable[str] = ()) -> Iterator[str]:
-    """The packages that these need, directly or not, as far as they are installed here."""
+    """Libraries that these packages of ours need, directly or not, as far as they are installed here."""
     seen: set[tuple[str, str]] = set()
     waiting = [(name, extra) for name in names for extra in ("", *extras)]
     while waiting:
@@ -45,7 +45,7 @@ def closure(names: Iterable[str], extras: Iterable[str] = ()) -> Iterator[str]:
             if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
                 child = canonicalize_name(requirement.name)
                 waiting += [(child, each) for each in ("", *requirement.extras)]
-    yield from sorted({name for name, _ in seen} - set(map(canonicalize_name, names)))
+    yield from sorted(name for name, _ in seen if not name.startswith("request-adaptor"))
 
 
 def lines() -> Iterator[str]:

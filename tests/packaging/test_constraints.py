@@ -19,7 +19,7 @@ PINNED = {
 
 def test_every_library_of_the_package_and_its_extras_has_one_version() -> None:
     missing = [name for name in closure(["request-adaptor"], EXTRAS) if name not in PINNED]
-    assert set(missing) <= {"nvidia-ml-py", "request-adaptor"}, "not installed with the tools of developers"
+    assert set(missing) <= {"nvidia-ml-py"}, "not installed with the tools of developers"
     for requirement in PINNED.values():
         (only,) = requirement.specifier
         assert only.operator == "=="

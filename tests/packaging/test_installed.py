@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.plugins import FOLDERS
+from adaptor.plugins import AGENTS, FOLDERS, GRID_ENGINE, MCP
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.packaging.console_blocks import Command, console_blocks
 from tests.packaging.source_copy import LONG, build, copy_source
@@ -34,8 +34,8 @@ class Empty:
     """A home with nothing in it but a virtual environment with the wheel."""
 
     home: Path
-    agents: Path
-    """The wheel of the package for agents, which is not installed."""
+    beside: Path
+    """The wheels of the packages in `plugins/`, which are not installed."""
 
     def shell(self, line: str, **more: str) -> subprocess.CompletedProcess[str]:
         """Run a line as a user would who has activated the environment."""
@@ -89,12 +89,15 @@ class Empty:
 @pytest.fixture(scope="module")
 def empty() -> Iterator[Empty]:
     home = Path(tempfile.mkdtemp(prefix="wheel-"))  # short: a path of a socket has 107 bytes at most
-    place = Empty(home, home / "made" / "agents")
+    place = Empty(home, home / "beside")
     try:
         tree = copy_source(home / "tree")
         (home / "made").mkdir()
+        place.beside.mkdir()
         wheel = build(tree, home / "made" / "wheel", "--wheel")
-        place = Empty(home, build(tree / "plugins" / "donation-agents", home / "made" / "agents", "--wheel"))
+        for package in (AGENTS, GRID_ENGINE, MCP):
+            made = build(tree / FOLDERS[package], home / "made" / package, "--wheel")
+            shutil.copy2(made, place.beside)
         subprocess.run([sys.executable, "-m", "venv", str(home / ".venv")], check=True, timeout=LONG)
         place.run(f"python -m pip install --quiet --disable-pip-version-check {wheel}")
         shutil.rmtree(tree)
@@ -115,22 +118,41 @@ def test_its_dependencies_fit_and_an_extra_can_be_added_as_the_messages_say(empt
 
 
 def test_without_agents_their_commands_say_what_to_install_and_with_it_they_run(empty: Empty) -> None:
-    package = "request-adaptor-donation-agents"
     assert "install-hooks" not in empty.run("adaptor site --help")
     for command in ("adaptor reclaim n1", "adaptor site install-hooks hpc"):
         refused = empty.shell(command)
         assert refused.returncode == 2
         assert (
-            f"needs {package}: in a clone of the adaptor, python -m pip install ./{FOLDERS[package]}"
+            f"needs {AGENTS}: in a clone of the adaptor, python -m pip install ./{FOLDERS[AGENTS]}"
             in refused.stderr
         )
     (empty.home / "agents.yaml").write_text("sites: {hpc: {backend: slurm, donation: {mode: agent}}}\n")
-    assert f"needs {package}" in empty.shell("adaptor --config agents.yaml status --sites").stderr
-    empty.run(f"python -m pip install --quiet --disable-pip-version-check {empty.agents}")
+    assert f"needs {AGENTS}" in empty.shell("adaptor --config agents.yaml status --sites").stderr
+    (agents,) = empty.beside.glob("request_adaptor_donation_agents-*")
+    empty.run(f"python -m pip install --quiet --disable-pip-version-check {agents}")
     assert "No broken requirements" in empty.run("python -m pip check")
     assert empty.run("adaptor reclaim n1 --runtime ~/none") == "n1: not in use\n"
     hooks = empty.run("adaptor --config agents.yaml site install-hooks hpc")
     assert f"{empty.home}/.venv/bin/python -I -m adaptor_donation_agents.reclaim" in hooks
+
+
+def test_without_grid_engine_and_mcp_it_says_what_to_install_and_its_extras_bring_them(empty: Empty) -> None:
+    (empty.home / "cell.yaml").write_text("sites: {hpc: {backend: gridengine}}\n")
+    for command, package in (
+        ("adaptor --config cell.yaml site check", GRID_ENGINE),
+        ("adaptor mcp keys", MCP),
+    ):
+        refused = empty.shell(command)
+        assert refused.returncode == 2
+        assert f"needs {package}: in a clone of the adaptor, python -m pip install ./{FOLDERS[package]}" in (
+            refused.stderr
+        )
+    assert f"needs {GRID_ENGINE}" in empty.shell("adaptor site init", SGE_ROOT="/opt/sge").stderr
+    extras = f"--find-links {empty.beside} 'request-adaptor[gridengine,mcp]'"
+    empty.run(f"python -m pip install --quiet --disable-pip-version-check {extras}")
+    assert "No broken requirements" in empty.run("python -m pip check")
+    assert "no keys" in empty.run("adaptor daemon start && adaptor mcp keys && adaptor daemon stop")
+    assert "qconf: cannot be run here" in empty.shell("adaptor --config cell.yaml site check").stdout
 
 
 def test_the_live_page_is_served_from_the_wheel(empty: Empty) -> None:

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from adaptor.resources import Need
+from adaptor_gridengine.parse import GridJob, Pe
+from adaptor_gridengine.state import GridSeen, job_row, queue_state, state_of
 from backends.base import PartitionClosed
-from backends.gridengine.parse import GridJob, Pe
-from backends.gridengine.state import GridSeen, job_row, queue_state, state_of
-from tests.backends.gridengine.recorded_cell import GIB, NOW, seen
+from tests.gridengine.recorded_cell import GIB, NOW, seen
 
 
 def test_an_idle_cell_is_free() -> None:

@@ -16,9 +16,9 @@ import msgspec
 
 from adaptor.model import Bound, QueueState, Request
 from adaptor.resources import Need, Node
+from adaptor_gridengine.parse import Cell, GridJob, GridQueue, Instance, Pe
 from backends.base import PartitionClosed
 from backends.ceilings import Ceilings
-from backends.gridengine.parse import Cell, GridJob, GridQueue, Instance, Pe
 from backends.observed import state as observed
 from backends.observed.rows import Amounts, JobRow, ReservationRow
 from backends.observed.site import SiteNode, SiteNodes

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from adaptor.config.schema import SiteConfig
+from adaptor_gridengine import parse
+from adaptor_gridengine.backend import GridEngineBackend
+from adaptor_gridengine.parse import Cell
+from adaptor_gridengine.reading import Master
+from adaptor_gridengine.state import GridSeen
 from backends.commands import CommandAnswer
-from backends.gridengine import parse
-from backends.gridengine.backend import GridEngineBackend
-from backends.gridengine.parse import Cell
-from backends.gridengine.reading import Master
-from backends.gridengine.state import GridSeen
 from backends.machines.here import Here
 from tests.backends.answering import answer_of
 
-FIXTURES = Path(__file__).parents[3] / "fixtures" / "gridengine"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "gridengine"
 NOW = 1795643489.0
 """Epoch seconds at which `2-busy` was recorded."""
 GIB = 2**30

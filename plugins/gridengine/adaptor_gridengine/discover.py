@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from adaptor.config.schema import SiteConfig
 from adaptor.units import Duration
+from adaptor_gridengine.parse import GridQueue
+from adaptor_gridengine.reading import Master
+from adaptor_gridengine.state import GridSeen, ceilings, pes_of
 from backends.base import SchedulerError
 from backends.describing import Described, described
 from backends.findings import Finding, check_age, check_limits, check_service, check_sizes, error, ok, warning
-from backends.gridengine.parse import GridQueue
-from backends.gridengine.reading import Master
-from backends.gridengine.state import GridSeen, ceilings, pes_of
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 

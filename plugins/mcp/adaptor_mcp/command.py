@@ -14,7 +14,6 @@ from adaptor.cli.printing import NumberCell, clock, print_json, print_lines, pri
 from adaptor.cli.sentences import amount
 from adaptor.client.asking import ask
 from adaptor.errors import UsageError
-from adaptor.extras import require_extra
 from adaptor.option_kinds import CREDITS, INSTANT
 from adaptor.protocol.access import KEY_VARIABLE
 
@@ -41,9 +40,8 @@ def mcp(ctx: click.Context, key: str | None, read_only: bool) -> None:
         raise UsageError(
             "--key: name the agent's key; make one: adaptor mcp grant NAME --budget 20 --max-proc 64"
         )
-    require_extra("mcp", "mcp")
     os.environ[KEY_VARIABLE] = key
-    from adaptor.mcp.server import make_server
+    from adaptor_mcp.server import make_server
 
     make_server(read_only=read_only).run("stdio")
 

@@ -10,16 +10,16 @@ import yaml
 
 from adaptor.config.schema import SiteConfig
 from adaptor.resources import TaskSize
+from adaptor_gridengine import discover
+from adaptor_gridengine.backend import accepted_id, choose_pe, deleted_waiting, nothing_left
+from adaptor_gridengine.parse import Pe
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandAnswer
 from backends.findings import Finding
-from backends.gridengine import discover
-from backends.gridengine.backend import accepted_id, choose_pe, deleted_waiting, nothing_left
-from backends.gridengine.parse import Pe
 from backends.registry import backend_type
 from tests.backends.answering import answer_of
-from tests.backends.gridengine.recorded_cell import RecordedCell, backend, recorded, seen
 from tests.backends.orders import order
+from tests.gridengine.recorded_cell import RecordedCell, backend, recorded, seen
 
 
 def findings(**answers: CommandAnswer | str) -> list[Finding]:

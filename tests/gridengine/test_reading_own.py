@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from adaptor.reports import JobState, OwnJob
-from backends.gridengine import reading
-from backends.gridengine.parse import EndedRecord, GridJob
-from backends.gridengine.reading import ended_report, report_of
+from adaptor_gridengine import reading
+from adaptor_gridengine.parse import EndedRecord, GridJob
+from adaptor_gridengine.reading import ended_report, report_of
 from tests.backends.answering import answer_of
-from tests.backends.gridengine.recorded_cell import RecordedCell, backend, recorded
+from tests.gridengine.recorded_cell import RecordedCell, backend, recorded
 
 
 def record(**changes: Any) -> EndedRecord:

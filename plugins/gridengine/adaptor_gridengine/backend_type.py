@@ -7,7 +7,7 @@ from backends.backend_type import BatchType
 
 class GridEngineType(BatchType):
     title = "Grid Engine"
-    package = "backends.gridengine"
+    package = "adaptor_gridengine"
     discovery_order = 30
 
 

@@ -11,13 +11,13 @@ from adaptor.config.schema import SiteConfig
 from adaptor.model import EndedJob, QueueState
 from adaptor.reports import JobReport, OwnJob, Remedy
 from adaptor.units import counted
+from adaptor_gridengine.parse import Pe, element_id
+from adaptor_gridengine.reading import Master, Own
+from adaptor_gridengine.state import GridSeen, ceilings, pes_of, queue_state, refusal
 from backends.arrays import job_name, script_of
 from backends.base import TAG_START, PilotOrder, SubmitRefused
 from backends.ceilings import Ceilings
 from backends.commands import CommandAnswer, only_says
-from backends.gridengine.parse import Pe, element_id
-from backends.gridengine.reading import Master, Own
-from backends.gridengine.state import GridSeen, ceilings, pes_of, queue_state, refusal
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.observed.backend import BatchBackend

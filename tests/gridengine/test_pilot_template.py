@@ -7,14 +7,14 @@ import signal
 import subprocess
 from pathlib import Path
 
-from backends.gridengine import backend as of_grid_engine
+from adaptor_gridengine import backend as of_grid_engine
 from backends.scripts import render
 from tests.backends.orders import script
 from tests.living import PATIENCE, until
 
 TEMPLATE = Path(of_grid_engine.__file__).with_name("pilot.template")
-GOLDEN = Path(__file__).parents[3] / "fixtures" / "gridengine" / "pilot.sh"
-"""Written anew by `python -m tests.backends.gridengine.test_pilot_template`; read the difference."""
+GOLDEN = Path(__file__).parents[2] / "fixtures" / "gridengine" / "pilot.sh"
+"""Written anew by `python -m tests.gridengine.test_pilot_template`; read the difference."""
 
 
 def golden_script() -> str:

@@ -9,10 +9,10 @@ from collections.abc import Collection
 
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import TURN, Hold, JobReport, JobState, OwnJob, Wait
+from adaptor_gridengine import parse
+from adaptor_gridengine.parse import Cell, EndedRecord, GridJob
+from adaptor_gridengine.state import GridSeen, state_of
 from backends.arrays import tag_of
-from backends.gridengine import parse
-from backends.gridengine.parse import Cell, EndedRecord, GridJob
-from backends.gridengine.state import GridSeen, state_of
 from backends.machines.base import Machine
 from backends.observed.backend import Reading
 from backends.observed.rows import ReservationRow

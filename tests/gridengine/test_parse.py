@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from adaptor_gridengine import parse
 from backends.base import SchedulerError
-from backends.gridengine import parse
-from tests.backends.gridengine.recorded_cell import GIB, cell, recorded
 from tests.fuzzing import damaged, fuzz, survives
 from tests.fuzzing import recorded as texts
+from tests.gridengine.recorded_cell import GIB, cell, recorded
 
 
 def test_the_parts_of_a_job_on_several_hosts_are_one_job() -> None:

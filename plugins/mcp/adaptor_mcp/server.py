@@ -12,7 +12,7 @@ from mcp_types import ToolAnnotations
 
 from adaptor import __version__
 from adaptor.errors import AdaptorError
-from adaptor.mcp.tools import CHANGING, READING
+from adaptor_mcp.tools import CHANGING, READING
 
 INSTRUCTIONS = (
     "Runs bags of independent shell commands on a cluster. The usual order: plan, submit, watch until the"
