@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,6 @@ class LazyGroup(click.Group):
 
     `added` maps headings to groups of entry points, by which other packages add commands below them;
     `elsewhere` maps the name of such a command to its package, for the message where that is missing.
-    `aliases` maps other names that people try to a command's name and the options that it then gets.
     """
 
     def __init__(
@@ -29,14 +28,12 @@ class LazyGroup(click.Group):
         sections: Mapping[str, Mapping[str, str]],
         added: Mapping[str, str] | None = None,
         elsewhere: Mapping[str, str] | None = None,
-        aliases: Mapping[str, Sequence[str]] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self._own = sections
         self._added = added or {}
         self._elsewhere = elsewhere or {}
-        self._aliases = aliases or {}
 
     @cached_property
     def sections(self) -> Mapping[str, Mapping[str, str]]:
@@ -70,20 +67,14 @@ class LazyGroup(click.Group):
                     if each and not each.hidden
                 ]
                 formatter.write_dl(rows)
-        if self._aliases:
-            names = (f"{alias} = {' '.join(words)}" for alias, words in self._aliases.items())
-            with formatter.section("Other names"):
-                formatter.write_text(", ".join(names))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] in self._aliases:
-            args = [*self._aliases[args[0]], *args[1:]]
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             if package := self._elsewhere.get(args[0]):
                 ctx.fail(needs(f"'{args[0]}'", package))
-            hint = did_you_mean(args[0], [*self.list_commands(ctx), *self._aliases])
+            hint = did_you_mean(args[0], self.list_commands(ctx))
             ctx.fail(f"no command '{args[0]}'{'; ' if hint else ''}{hint}")
         return super().resolve_command(ctx, args)
 

@@ -51,16 +51,6 @@ ADDED = {"Operating": "adaptor.cli.operating", "Research": "adaptor.cli.research
 ELSEWHERE = {"mcp": MCP, "reclaim": AGENTS, "replay": EXPERIMENTS, "trace": EXPERIMENTS}
 """Commands of packages that need not be installed, with the package."""
 
-ALIASES = {
-    "list": ("status",),
-    "logs": ("results", "--stdout"),
-    "explain": ("why",),
-    "kill": ("cancel",),
-    "resubmit": ("retry",),
-}
-"""Names of other tools for the same."""
-
-
 _NARROWEST, _WIDEST = 30, 100  # columns of help
 
 
@@ -86,7 +76,6 @@ class Program(LazyGroup):
     sections=SECTIONS,
     added=ADDED,
     elsewhere=ELSEWHERE,
-    aliases=ALIASES,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -41,8 +41,8 @@ class SshConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """More settings of ssh_config(5)."""
     directory: str = ".adaptor"
     """The remote folder for pilots and access files, absolute or below the home directory."""
-    link: Literal["tunnel", "direct", "spool"] = "tunnel"
-    """Workers connect through the ssh connection, or straight to this machine, or exchange files."""
+    link: Literal["tunnel", "spool"] = "tunnel"
+    """Workers connect through the ssh connection, or exchange files where sshd forbids forwarding."""
     address: str | None = None
     """Address by which the nodes reach their login node; None: its names and addresses are tried in turn."""
 

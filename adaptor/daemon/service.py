@@ -142,7 +142,7 @@ class Service:
             for name, backend in backends.items()
         }
         for state in self.sites.values():
-            set_up_transport(state, self._keys, self._addresses, self._on_workers, self._stall)
+            set_up_transport(state, self._keys, self._on_workers, self._stall)
         self._load_pilots()
         self.workers = WorkerEndpoint(self.core, self.sites, self._stall)
         keep = config.journal.keep

@@ -53,9 +53,7 @@ def former_local_site(name: str, state: Path) -> Backend | None:
 
 def stays_inside(config: SiteConfig) -> bool:
     """Whether no worker of the site comes to this machine from outside."""
-    if config.ssh is not None:
-        return config.ssh.link != "direct"
-    return backend_type(config.backend).on_this_machine
+    return config.ssh is not None or backend_type(config.backend).on_this_machine
 
 
 def first_limits(config: Config, backends: Mapping[str, Backend]) -> dict[str, Limits]:

@@ -21,14 +21,12 @@ from backends.machines.distant import Distant
 def set_up_transport(
     site: Site,
     keys: Keys,
-    here: Callable[[], tuple[str, ...]],
     hear: Callable[[list[PeerMessage]], Awaitable[None]],
     stall: Callable[[JournalError], None],
 ) -> None:
     """Give a site its spool, if it has one, and a site behind ssh its remote folder.
 
     Args:
-        here: returns the addresses by which workers reach this machine.
         hear: gets the messages of workers.
         stall: receives the error if the journal cannot be written.
 
@@ -59,22 +57,18 @@ def set_up_transport(
             # Several daemons may share one account there, and several sites one login node.
             Path(ssh.directory) / f"{instance}.{site.name}",
             access=lambda addresses: site_access(keys, addresses),
-            route=_route(site, ssh, site.machine, here),
+            route=_route(site, ssh, site.machine),
             changed=changed,
         )
 
 
-def _route(site: Site, ssh: SshConfig, machine: Distant, here: Callable[[], tuple[str, ...]]) -> Route:
-    if ssh.link == "tunnel":
-        return Tunnel(
-            machine,
-            python_of(site.config),
-            site.core.server.worker_port,
-            ssh.address,
-            float(site.config.command_timeout),
-        )
-
-    async def addresses() -> tuple[str, ...]:
-        return here() if site.spool is None else (await site.spool.locate(),)
-
-    return Route(addresses)
+def _route(site: Site, ssh: SshConfig, machine: Distant) -> Route:
+    if site.spool is not None:
+        return Route(site.spool.locate)
+    return Tunnel(
+        machine,
+        python_of(site.config),
+        site.core.server.worker_port,
+        ssh.address,
+        float(site.config.command_timeout),
+    )

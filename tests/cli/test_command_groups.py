@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 import pytest
 
-from adaptor import api
 from adaptor.cli.main import ELSEWHERE, SECTIONS, program
 from adaptor.cli.operating.sites import COMMANDS, site
 from adaptor.plugins import FOLDERS
-from tests.cli.fake_control import bag_view, task_view
-from tests.cli.invoking import Cli, Serve
+from tests.cli.invoking import Cli
 
 
 def test_help_shows_the_commands_under_four_headings(cli: Cli) -> None:
@@ -69,30 +65,6 @@ def test_a_command_of_a_package_that_is_not_installed(cli: Cli, monkeypatch: pyt
             f"needs {package}: in a clone of the adaptor, python -m pip install ./{FOLDERS[package]}"
             in done.err
         )
-
-
-def test_names_of_other_tools_are_commands_too(cli: Cli, serve: Serve, tmp_path: Path) -> None:
-    (tmp_path / "0.out").write_text("hello\n")
-    bags = api.Bags([bag_view(output=str(tmp_path))])
-    server = serve(
-        {
-            api.GetBags: bags,
-            api.GetPilots: [],
-            api.GetTasks: [task_view(0)],
-            api.GetWhy: api.Why([]),
-            api.Cancel: 3,
-            api.Retry: 4,
-        }
-    )
-    assert "render" in cli("list").out
-    assert cli("logs").out == "hello\n"
-    assert cli("logs", "last", "--stderr").out == ""
-    assert cli("explain").out == "no decisions yet\n"
-    assert cli("kill", "7").out == "bag 7: 3 tasks cancelled\n"
-    assert cli("resubmit", "7").out == "bag 7: 4 tasks put back into the queue\n"
-    assert server.asked(api.Cancel) == [api.Cancel([7])]
-    assert "logs = results --stdout" in " ".join(cli("--help").out.split())
-    assert "did you mean 'explain'" in cli("explian").err
 
 
 def test_no_summary_is_cut_on_a_terminal_of_80_columns(cli: Cli) -> None:

@@ -15,7 +15,6 @@ from adaptor.daemon.clock import SKEW, system_clock
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.remote.routes import Tunnel
 from adaptor.processes.commands import code_command
-from adaptor.protocol.listener import addresses
 from backends.base import SchedulerError
 from backends.commands import Commands
 from backends.findings import Finding, error, ok, warning
@@ -74,15 +73,6 @@ def _findings(site: SiteConfig, ssh: SshConfig, machine: Distant) -> Iterator[Fi
     yield ok(f"{folder} there is a folder of your own alone")
     if ssh.link == "tunnel":
         yield from _tunnel(site, ssh, machine, commands, folder)
-    elif ssh.link == "direct":
-        everywhere = socket.create_server(("0.0.0.0", 0))  # noqa: S104  (it only greets, for a moment)
-        with answering(everywhere, _greet) as port:
-            named = addresses(None, port, loopback=False)
-            heard = _heard(site, commands, [each for each in named if "//127." not in each])
-        if heard:
-            yield ok(f"this machine is reached directly from there, at {heard.rpartition(':')[0]}")
-        else:
-            yield error("this machine is not reached from there: write ssh.link: tunnel")
 
 
 def _connection(ssh: SshConfig, commands: Commands) -> Iterator[Finding]:

@@ -25,19 +25,19 @@ from backends.machines.distant import Distant
 
 
 class Route:
-    """The route of a remote site's workers to the daemon; this one, straight or by a spool, needs nothing."""
+    """The route of a remote site's workers to the daemon; this one, by a spool, needs nothing."""
 
     caveat = ""  # a reason that may keep workers from the daemon; empty: none known
 
-    def __init__(self, addresses: Callable[[], Awaitable[tuple[str, ...]]]) -> None:
-        self._addresses = addresses
+    def __init__(self, address: Callable[[], Awaitable[str]]) -> None:
+        self._address = address
 
     async def open(self, folder: Path) -> tuple[str, ...]:  # noqa: ARG002
         """The addresses for the workers, the likeliest first; the site's folder there is absolute.
 
         Raises AdaptorError: the route cannot be opened now.
         """
-        return await self._addresses()
+        return (await self._address(),)
 
     @property
     def alive(self) -> bool:

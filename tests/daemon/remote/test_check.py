@@ -45,12 +45,6 @@ def test_all_is_well(found: Callable[..., list[tuple[str, str]]]) -> None:
     assert words[2].endswith(".adaptor there")
 
 
-def test_straight_to_this_machine(found: Callable[..., list[tuple[str, str]]]) -> None:
-    assert any(
-        "directly from there" in text or "write ssh.link: tunnel" in text for _, text in found(link="direct")
-    )
-
-
 def test_no_python_or_not_this_package(found: Callable[..., list[tuple[str, str]]], tmp_path: Path) -> None:
     assert found("/no/such/python")[-1][0] == "error"
     assert "/no/such/python: cannot be run on 127.0.0.1" in found("/no/such/python")[-1][1]
