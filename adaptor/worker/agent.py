@@ -143,7 +143,7 @@ class Agent:
         self._tasks.tend(now)
         self._tasks.ends = self._leave_at()
         self._timers.run(now)
-        self._tasks.start_opened(now)
+        self._tasks.start_ready(now)
         if self._leaving is None:
             self._tasks.start(now)
         self._tasks.tidy()

@@ -32,23 +32,15 @@ _IDLE = 10.0  # seconds without work after which a thread ends; the next work st
 Output = OutputFolder | ScriptOutput  # opens the files of a bag's attempts
 
 
-class Opening:
+class _Opening:
     """The files of an attempt that starts, or will start soon."""
 
     def __init__(self, held: HeldTask) -> None:
         self.held = held
-        self.environment: dict[str, str] = {}
         self.until = NEVER
         """Monotonic seconds at which the attempt that waits for them fails; NEVER: it does not wait."""
         self.dropped = False  # whether they are not needed any more
         self.outcome: TaskFiles | Exception | None = None  # None: they are not open yet
-
-    def files(self) -> TaskFiles:
-        """The opened files. Raises CannotStartError or ShortageError."""
-        if isinstance(self.outcome, TaskFiles):
-            return self.outcome
-        assert self.outcome is not None, "they are not open yet"
-        raise self.outcome
 
 
 class _Folder:
@@ -58,7 +50,7 @@ class _Folder:
         """`mask`: for the modes of its files; None: the worker's."""
         self.output = output
         self._mask = mask
-        self.prepared: dict[AttemptKey, Opening] = {}  # by attempts that will start soon
+        self.ahead: dict[AttemptKey, _Opening] = {}  # by attempts that will start soon
         self.later: list[Callable[[], None]] = []
         """Work for which the thread is not woken: it takes it with the next."""
         self._work: queue.SimpleQueue[list[Callable[[], None]]] = queue.SimpleQueue()
@@ -99,7 +91,7 @@ class _Folder:
 
 
 class Openings:
-    """`now` is monotonic seconds throughout."""
+    """The files of attempts, opened at their turn or ahead of it. `now` is monotonic seconds throughout."""
 
     def __init__(
         self,
@@ -116,19 +108,20 @@ class Openings:
         self._prepare_bag = prepare
         self._folders: dict[tuple[int, str], _Folder] = {}
         self._untidy: set[_Folder] = set()
-        self._waiting: dict[AttemptKey, Opening] = {}
-        self._opened: deque[tuple[Opening, TaskFiles | Exception]] = deque()  # by the threads
+        self._waiting: dict[AttemptKey, _Opening] = {}  # by attempts whose turn to start has come
+        self._opened: deque[tuple[_Opening, TaskFiles | Exception]] = deque()  # by the threads
         self.fd, self._bell = os.pipe()  # `fd` is readable when attempts that wait may start
         for end in (self.fd, self._bell):
             os.set_blocking(end, False)
         self._rang = False
         self._give_up = timers.new(self._give_up_late)
 
-    def keys(self) -> list[AttemptKey]:
+    @property
+    def waiting(self) -> list[AttemptKey]:
         """The attempts that wait for their files."""
         return list(self._waiting)
 
-    def prepare(self, many: Iterable[HeldTask]) -> None:
+    def open_ahead(self, many: Iterable[HeldTask]) -> None:
         """Begin to open the files of the attempts that start next, so that they need not wait for them.
 
         Several at once: waking a thread costs the time of opening the files. Not those of a script: what an
@@ -136,59 +129,57 @@ class Openings:
         """
         plain = (held for held in many if held.bag.script is None)
         heads = [(held, self._folder(held)) for held in islice(plain, AHEAD)]
-        fresh = [(held, folder) for held, folder in heads if held.key not in folder.prepared]
+        fresh = [(held, folder) for held, folder in heads if held.key not in folder.ahead]
         if len(fresh) >= AHEAD // 2:
             for folder in dict.fromkeys(folder for _, folder in fresh):
-                openings = [Opening(held) for held, its in fresh if its is folder]
-                folder.prepared.update((opening.held.key, opening) for opening in openings)
+                openings = [_Opening(held) for held, its in fresh if its is folder]
+                folder.ahead.update((opening.held.key, opening) for opening in openings)
                 folder.do(*(partial(self._open, folder.output, opening) for opening in openings))
 
-    def discard(self, held: HeldTask) -> None:
-        """An attempt needs no files after all; it may have been prepared."""
-        opening = self._folder(held).prepared.pop(held.key, None)
-        if opening is not None:
-            self._drop(opening)
+    def open(self, held: HeldTask, now: float) -> TaskFiles | None:
+        """Open the files of an attempt; None: they are not open yet, and it waits until `ready` returns it.
 
-    def open(self, held: HeldTask, environment: dict[str, str], now: float) -> Opening | None:
-        """Open the files of an attempt; None: they are not open yet, and `take_over` will return it.
-
-        What was missing ahead of the start may be there by now.
+        Raises CannotStartError or ShortageError.
         """
-        folder = self._folder(held)
         self._note_opened()
-        opening = folder.prepared.pop(held.key, None)
-        if opening is None or isinstance(opening.outcome, Exception):
-            opening = Opening(held)
-            folder.do(partial(self._open, folder.output, opening))
-        opening.environment = environment
-        if opening.outcome is not None:
-            return opening
-        opening.until = now + (LONGEST if held.bag.bundle is None else LONGEST_STAGING)
-        self._note_opened()  # the thread wakes the worker only for those that wait already
-        if opening.outcome is not None:
-            return opening
-        self._waiting[held.key] = opening
-        self._give_up.advance(opening.until)
-        return None
+        opening = self._waiting.pop(held.key, None) or self._opening(held)
+        if opening.outcome is None:
+            opening.until = now + (LONGEST if held.bag.bundle is None else LONGEST_STAGING)
+            self._note_opened()  # the thread wakes the worker only for those that wait already
+        if opening.outcome is None:
+            self._waiting[held.key] = opening
+            self._give_up.advance(opening.until)
+        elif isinstance(opening.outcome, Exception):
+            raise opening.outcome
+        return opening.outcome
 
-    def take_over(self) -> list[Opening]:
-        """Take out those whose files are open, or cannot be opened."""
+    def _opening(self, held: HeldTask) -> _Opening:
+        """The opening begun ahead, or a new one: what was missing ahead of the start may be there by now."""
+        folder = self._folder(held)
+        opening = folder.ahead.pop(held.key, None)
+        if opening is None or isinstance(opening.outcome, Exception):
+            opening = _Opening(held)
+            folder.do(partial(self._open, folder.output, opening))
+        return opening
+
+    def ready(self) -> list[HeldTask]:
+        """Attempts that wait, and whose files are open, or cannot be opened: `open` returns at once."""
         if self._rang:
             self._rang = False
             with contextlib.suppress(BlockingIOError):
                 os.read(self.fd, 4096)
         self._note_opened()
-        over = [opening for opening in self._waiting.values() if opening.outcome is not None]
-        for opening in over:
-            del self._waiting[opening.held.key]
-        return over
+        return [opening.held for opening in self._waiting.values() if opening.outcome is not None]
 
-    def forget(self, key: AttemptKey) -> bool:
-        """Give up an attempt. Returns False if it does not wait here."""
-        opening = self._waiting.pop(key, None)
-        if opening is not None:
-            self._drop(opening)
-        return opening is not None
+    def drop(self, held: HeldTask) -> None:
+        """Note that an attempt needs no files after all; they may have been opened for it."""
+        opening = self._waiting.pop(held.key, None) or self._folder(held).ahead.pop(held.key, None)
+        if opening is None:
+            return
+        opening.dropped = True
+        if isinstance(opening.outcome, TaskFiles):
+            opening.outcome.close()
+        self._later(held, lambda output: output.discarded(held))
 
     def ended(self, held: HeldTask, *, alone: bool) -> None:
         """Take back the files into which the attempt has written nothing, in the thread of their folder."""
@@ -207,9 +198,9 @@ class Openings:
     def tidy(self) -> None:
         """Settle the output of ended attempts, if their file systems answer in a moment.
 
-        Where attempts are prepared, the thread does it with the next of them.
+        Where files were opened ahead, the thread does it with the next of them.
         """
-        idle = {folder for folder in self._untidy if not folder.prepared}
+        idle = {folder for folder in self._untidy if not folder.ahead}
         self._untidy -= idle
         for folder in idle:
             folder.settle()
@@ -226,7 +217,7 @@ class Openings:
             self._folders[place] = _Folder(self._output_of(held.bag), held.bag.umask)
         return self._folders[place]
 
-    def _open(self, output: Output, opening: Opening) -> None:
+    def _open(self, output: Output, opening: _Opening) -> None:
         """Open the files of an attempt, in a thread."""
         if opening.dropped:
             return
@@ -249,12 +240,6 @@ class Openings:
                 opening.outcome = outcome
             elif isinstance(outcome, TaskFiles):
                 outcome.close()
-
-    def _drop(self, opening: Opening) -> None:
-        opening.dropped = True
-        if isinstance(opening.outcome, TaskFiles):
-            opening.outcome.close()
-        self._later(opening.held, lambda output: output.discarded(opening.held))
 
     def _give_up_late(self, now: float) -> None:
         for opening in self._waiting.values():

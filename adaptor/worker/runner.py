@@ -21,7 +21,7 @@ from adaptor.worker.environment import NodeEnvironment, of_lease, of_task, on_se
 from adaptor.worker.execution import Child, execute
 from adaptor.worker.jobs.as_job import TaskJobs
 from adaptor.worker.memory import INTERVAL, GpuMemoryMeter, MemoryMeter, OomKills, held_by, oom_kill_counter
-from adaptor.worker.openings import Opening, Openings
+from adaptor.worker.openings import Openings
 from adaptor.worker.output import CannotStartError, ShortageError, TaskFiles
 from adaptor.worker.parts import NodeFiles
 from adaptor.worker.scripts import Scripts
@@ -113,15 +113,19 @@ class Runner:
         self.bundles.forget(bag)
 
     @property
-    def opening(self) -> list[AttemptKey]:
+    def waiting(self) -> list[AttemptKey]:
         """Attempts that are not started yet because their files are not open."""
-        return self._openings.keys()
+        return self._openings.waiting
 
-    def prepare(self, queue: Iterable[HeldTask]) -> None:
+    def ready(self) -> list[HeldTask]:
+        """Attempts that wait, and that can start, or fail, now."""
+        return self._openings.ready()
+
+    def open_ahead(self, queue: Iterable[HeldTask]) -> None:
         """Begin to open the files of these attempts, which will start soon in this order."""
         first = next(iter(queue), None)
         if first is not None and not self.warm.are_silent(first.key.bag):
-            self._openings.prepare(queue)
+            self._openings.open_ahead(queue)
 
     def displaces(self, held: HeldTask) -> float | None:
         """Time since which the process waits for calls of another bag that the start of an attempt would
@@ -132,23 +136,39 @@ class Runner:
         """The processors of each process that waits for calls of an attempt's bag."""
         return self.warm.processors_of(held.key.bag)
 
-    def discard(self, held: HeldTask) -> None:
-        """An attempt will not start after all; it may have been prepared."""
-        self._openings.discard(held)
+    def drop(self, held: HeldTask) -> None:
+        """Note that an attempt will not start; its files may be open, or it may wait for them."""
+        self._openings.drop(held)
 
     def start(self, held: HeldTask, deadline: float, now: float) -> bool:
         """Start an attempt that will be ended at `deadline` (epoch seconds).
 
-        Returns whether it runs; False: its files are not open yet, `opened` will return it.
+        Returns whether it runs; False: it waits for its files, and starts anew once it is `ready`.
         Raises CannotStartError or ShortageError.
         """
         if held.lease.call is not None:  # in a process that has files for it, if there is one
             own = of_lease(held.bag, held.lease, deadline) | self._jobs.numbers(held.bag, held.lease)
             child = self.warm.go_on(held, own)
             if child is not None:
-                self._openings.discard(held)
+                self._openings.drop(held)
                 self._note(Running(held, child))
                 return True
+        try:
+            files = self._openings.open(held, now)
+            if files is None:
+                return False
+            try:
+                running = Running(held, self._begin(held, self._variables(held, deadline), files))
+            finally:
+                files.close()
+        except (CannotStartError, ShortageError):
+            self._openings.ended(held, alone=False)
+            raise
+        self._note(running)
+        return True
+
+    def _variables(self, held: HeldTask, deadline: float) -> dict[str, str]:
+        """The environment of an attempt before the bundle of its bag adds to it. Raises CannotStartError."""
         shared = self._shared.get(held.bag.bag)
         if shared is None:
             shared = self._shared[held.bag.bag] = self._environment.of_bag(held.bag)
@@ -158,28 +178,7 @@ class Runner:
             path = self._files.write(held.key, held.lease.nodes)
             environment.update(on_several(held.lease.nodes, str(path)))
         environment = self._scripts.with_scratch(environment, held.bag, held.lease)
-        environment = self._jobs.environment(environment, held.bag, held.lease)
-        opening = self._openings.open(held, environment, now)
-        return opening is not None and self.start_opened(opening)
-
-    def opened(self) -> list[Opening]:
-        """Take out the attempts that waited for their files and can start, or fail, now."""
-        return self._openings.take_over()
-
-    def start_opened(self, opening: Opening) -> bool:
-        """Returns True. Raises CannotStartError or ShortageError."""
-        held = opening.held
-        try:
-            files = opening.files()
-            try:
-                running = Running(held, self._begin(held, opening.environment, files))
-            finally:
-                files.close()
-        except (CannotStartError, ShortageError):
-            self._openings.ended(held, alone=False)
-            raise
-        self._note(running)
-        return True
+        return self._jobs.environment(environment, held.bag, held.lease)
 
     def _note(self, running: Running) -> None:
         """Note that an attempt runs."""
@@ -198,10 +197,6 @@ class Runner:
             return self.warm.start(held, environment, files, len(self._by_pid))
         self.warm.make_room(time.monotonic(), len(self._by_pid) + 1, held.gpus)
         return execute(held, environment, files, self._scripts.copy(held.bag, held.lease), self.shell)
-
-    def give_up(self, key: AttemptKey) -> bool:
-        """Forget one of `opening`. Returns False if it is none of these."""
-        return self._openings.forget(key)
 
     def leave(self) -> None:
         """Remove what tasks were started from, and the files that they have not used."""

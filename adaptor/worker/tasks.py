@@ -8,8 +8,7 @@ each failure back for a moment.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -123,8 +122,8 @@ class WorkerTasks:
     @property
     def running(self) -> list[AttemptKey]:
         """The tasks that were started."""
-        opening = self.runner.opening
-        return [*(key for key in self.slots.running if key not in opening), *self._suspects]
+        waiting = self.runner.waiting
+        return [*(key for key in self.slots.running if key not in waiting), *self._suspects]
 
     @property
     def idle(self) -> bool:
@@ -165,7 +164,6 @@ class WorkerTasks:
 
     def start(self, now: float) -> None:
         """Start what fits and has time."""
-        deadline = time.time() + self.ends - now
         runner = self.runner
         while not self._short_of_processes and (
             held := self.slots.start_next(now, runner.displaces, runner.warm_on)
@@ -173,11 +171,11 @@ class WorkerTasks:
             if held.lease.takes_part:
                 self._parts.begin(held.key)
                 self.started.append(held.key)
-            elif not self._start(held, now, partial(runner.start, held, deadline, now)):
+            elif not self._start(held, now):
                 self.slots.requeue(held.key)
         self._putting_off.set(self.slots.again_at)
         if self._short:
-            self.runner.prepare(self.slots.queue.values())
+            runner.open_ahead(self.slots.queue.values())
 
     def tend(self, now: float) -> None:
         """Collect ended attempts."""
@@ -192,14 +190,9 @@ class WorkerTasks:
                 self._suspects[result.key] = now + MOMENT, result
                 self._own_failures.advance(now + MOMENT)
 
-    def start_opened(self, now: float) -> None:
+    def start_ready(self, now: float) -> None:
         """Start attempts whose files have been opened since their turn came."""
-        openings = self.runner.opened()
-        short = [
-            opening.held.key
-            for opening in openings
-            if not self._start(opening.held, now, partial(self.runner.start_opened, opening))
-        ]
+        short = [held.key for held in self.runner.ready() if not self._start(held, now)]
         for key in reversed(short):  # each goes to the head of the queue
             self.slots.requeue(key)
 
@@ -216,8 +209,9 @@ class WorkerTasks:
     def give_back(self, key: AttemptKey) -> bool:
         """Return a lease to the daemon. Returns False if the attempt was started."""
         if key in self.slots.queue:
-            self.runner.discard(self.slots.take(key))
-        elif self.runner.give_up(key):
+            self.runner.drop(self.slots.take(key))
+        elif key in self.runner.waiting:
+            self.runner.drop(self.slots.running[key])
             self.slots.end(key)
         else:
             return False
@@ -227,9 +221,9 @@ class WorkerTasks:
     def return_queue(self) -> None:
         """Return all leases whose attempts were not started."""
         for held in self.slots.clear():
-            self.runner.discard(held)
+            self.runner.drop(held)
             self._return(held.key)
-        for key in self.runner.opening:
+        for key in self.runner.waiting:
             self.give_back(key)
 
     def end_all(self, now: float, kill_at: float) -> None:
@@ -246,13 +240,11 @@ class WorkerTasks:
         """The running attempts with their wall seconds, and the nodes kept for others."""
         return [*self.runner.loads(now), *self._parts.loads(now)]
 
-    def _start(self, held: HeldTask, now: float, start: Callable[[], bool]) -> bool:
-        """Returns False if the machine can start no more processes now.
-
-        `start` returns whether the attempt runs, or waits for its file system.
-        """
+    def _start(self, held: HeldTask, now: float) -> bool:
+        """Start an attempt, or have it wait for its files. Returns False if the machine can start no more
+        processes now."""
         try:
-            if start():
+            if self.runner.start(held, time.time() + self.ends - now, now):
                 self.started.append(held.key)
                 # Look in time at what an attempt that has just begun is limited by, and signalled for.
                 limit = held.limit(self._limits)
@@ -296,7 +288,7 @@ class WorkerTasks:
         if self.slots.queue:
             self._late.set(now + _LATE_INTERVAL)
         for held in self.slots.too_late(now):
-            self.runner.discard(held)
+            self.runner.drop(held)
             self._return(held.key, f"it needs {held.lease.needs:.0f} s, more than the pilot has left")
 
     def _return(self, key: AttemptKey, why: str | None = None) -> None:

@@ -18,13 +18,13 @@ def turn(tasks: WorkerTasks, now: float | None = None) -> None:
     now = time.monotonic() if now is None else now
     tasks.tend(now)
     tasks.timers.run(now)
-    tasks.start_opened(now)
+    tasks.start_ready(now)
 
 
 def start(tasks: WorkerTasks, now: float | None = None) -> None:
     """Start what fits, and wait until its files are open."""
     tasks.start(time.monotonic() if now is None else now)
-    tend_until(tasks, lambda: not tasks.runner.opening)
+    tend_until(tasks, lambda: not tasks.runner.waiting)
 
 
 def tend_until(tasks: WorkerTasks, condition: Callable[[], Any]) -> None:

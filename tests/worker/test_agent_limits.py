@@ -13,6 +13,7 @@ import pytest
 from adaptor.guard_rails import EarlySignal
 from adaptor.protocol.messages import AttemptKey, Ending, Lease, Leaving
 from adaptor.resources import TaskSize
+from adaptor.worker.openings import AHEAD
 from tests.living import is_alive, read_pids
 from tests.worker.fake_daemon import Harness, key, task, wait_for
 
@@ -134,6 +135,18 @@ def test_tasks_beside_each_other_have_processors_of_their_own(harness: Harness) 
     assert outputs(harness, [free]) == [" ".join(map(str, sorted(mine)))]
     assert {int(each) for text in told for each in text.split()} <= mine
     assert all(len(text.split()) == 1 for text in told), "each has one"
+
+
+def test_tasks_of_a_moment_whose_files_are_opened_ahead_have_processors_of_their_own(
+    harness: Harness,
+) -> None:
+    mine = os.sched_getaffinity(0)
+    harness.started(ADAPTOR_PROCESSORS=len(mine))
+    command = ["/bin/grep", "^Cpus_allowed_list:", "/proc/self/status"]
+    leases = [Lease(AttemptKey(1, number, 1), command, 0.0) for number in range(4 * AHEAD)]
+    harness.lease(*leases)
+    told = {text.split()[1] for text in outputs(harness, leases)}
+    assert told == {str(number) for number in mine}
 
 
 @pytest.fixture

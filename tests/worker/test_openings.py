@@ -97,15 +97,15 @@ def test_a_copy_of_what_a_bag_stages_is_waited_for_longer(bag: BagContext, hang:
     staging = msgspec.structs.replace(bag, bundle=Bundle("digest", (), 0, 0))
     held = HeldTask(Lease(HUNG, "true", 0.0), staging)
     now = time.monotonic()
-    assert many.open(held, {}, now) is None
+    assert many.open(held, now) is None
     timers.run(now + LONGEST)
-    assert not many.take_over()
+    assert not many.ready()
     timers.run(now + openings.LONGEST_STAGING)
-    (opening,) = many.take_over()
+    assert many.ready() == [held]
     with pytest.raises(
         CannotStartError, match="or what it stages was not copied: the file system has not answered"
     ):
-        opening.files()
+        many.open(held, now)
 
 
 @pytest.mark.parametrize("leaving", [True, False])
@@ -124,15 +124,17 @@ def test_it_goes_back_uncharged_when_it_is_no_longer_wanted(
 def test_a_folder_that_hangs_is_not_waited_for(bag: BagContext, hang: Hang) -> None:
     many = openings.Openings(Timers())
     held = [HeldTask(Lease(AttemptKey(1, n, 1), "true", 0.0), bag) for n in range(200)]
-    assert [many.open(each, {}, time.monotonic()) for each in held] == [None] * 200
+    assert [many.open(each, time.monotonic()) for each in held] == [None] * 200
     hang.over.set()
     found: list[AttemptKey] = []
     limit = time.monotonic() + PATIENCE
     while len(found) < 200:
         assert select.select([many.fd], [], [], limit - time.monotonic())[0], "the worker sleeps on"
-        for opening in many.take_over():
-            opening.files().close()
-            found.append(opening.held.key)
+        for ready in many.ready():
+            files = many.open(ready, time.monotonic())
+            assert files is not None
+            files.close()
+            found.append(ready.key)
     assert found == [each.key for each in held]
 
 
@@ -143,7 +145,7 @@ def test_output_that_cannot_be_settled_is_waited_for_once(
     monkeypatch.setattr(openings, "MOMENT", 0.01)
     many = openings.Openings(Timers())
     held = HeldTask(Lease(HUNG, "true", 0.0), bag)
-    many.open(held, {}, time.monotonic())
+    many.open(held, time.monotonic())
     many.ended(held, alone=True)
     many.tidy()
     monkeypatch.setattr(openings, "MOMENT", threading.TIMEOUT_MAX)
@@ -160,11 +162,10 @@ def test_work_is_done_in_order_also_by_the_threads_after_the_first(
     many = openings.Openings(Timers())
     for n in range(3):
         held = HeldTask(Lease(AttemptKey(1, n, 1), "true", 0.0), bag)
-        opening = many.open(held, {}, time.monotonic())
-        while opening is None:
+        while (files := many.open(held, time.monotonic())) is None:
             assert select.select([many.fd], [], [], 20)[0]
-            opening = next(iter(many.take_over()), None)
-        opening.files().close()
+            many.ready()
+        files.close()
         many.ended(held, alone=True)
         many.tidy()
         assert not list(Path(bag.output).iterdir())
@@ -255,7 +256,7 @@ def test_a_folder_that_was_missing_ahead_may_be_there_at_the_start(
         first = n <= 2
         command = f"mkdir -p {made}" if first else "true"
         tasks.accept(Lease(AttemptKey(1, n, 1), command, 0.0, cwd=None if first else made))
-    tasks.runner.prepare(tasks.slots.queue.values())
+    tasks.runner.open_ahead(tasks.slots.queue.values())
     tend_until(tasks, lambda: (Path(bag.output) / "2.out").exists())
     limit = time.monotonic() + PATIENCE
     while len(tasks.outbox) < MANY:
