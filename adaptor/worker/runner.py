@@ -143,7 +143,7 @@ class Runner:
     def start(self, held: HeldTask, deadline: float, now: float) -> bool:
         """Start an attempt that will be ended at `deadline` (epoch seconds).
 
-        Returns whether it runs; False: it waits for its files, and starts anew once it is `ready`.
+        Returns whether it runs; False: it waits for its files; call `start` again once it is `ready`.
         Raises CannotStartError or ShortageError.
         """
         if held.lease.call is not None:  # in a process that has files for it, if there is one
