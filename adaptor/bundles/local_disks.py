@@ -70,6 +70,14 @@ def problem_with(folder: str, bundle: Bundle, memory: int, mounts: str, *, named
     return ""
 
 
+def in_memory(folder: str, mounts: str) -> bool:
+    """Whether what lies in a folder takes memory. `mounts`: the content of /proc/self/mountinfo."""
+    try:
+        return kind_of(mounts, os.stat(folder).st_dev) in _IN_MEMORY  # noqa: PTH116
+    except OSError:
+        return True
+
+
 def kind_of(mounts: str, device: int) -> str:
     """The type of the file system of a device; empty: it is not known."""
     wanted = f"{os.major(device)}:{os.minor(device)}"

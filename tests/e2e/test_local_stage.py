@@ -80,6 +80,19 @@ def test_two_bags_of_the_same_environment_have_one_archive_and_one_copy(lab: Lab
     until(lambda: not left(disk), "no file of a copy is left")
 
 
+def test_the_next_bag_of_the_same_content_uses_the_copy_that_is_there(lab: Lab, disk: Path) -> None:
+    begin(lab, disk)
+    lab.run("daemon", "start")
+    lab.bag([f"stat -c '%i %z' $ADAPTOR_STAGE; {lab.hold()}"], "one.bag")
+    lab.submit("one.bag", "--stage", ".venv")
+    lab.bag(["stat -c '%i %z' $ADAPTOR_STAGE"], "two.bag")
+    lab.submit("two.bag", "--stage", ".venv", "--after", "1")
+    lab.release()
+    lab.wait(2)
+    assert stdout(lab, 1) == stdout(lab, 2)
+    until(lambda: not left(disk), "no file of a copy is left once the pilot has ended")
+
+
 def test_calls_run_in_the_copied_environment(lab: Lab, disk: Path) -> None:
     begin(lab, disk)
     packages = lab.work / "packages"

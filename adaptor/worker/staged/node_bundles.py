@@ -1,5 +1,8 @@
 """The copies of what bags stage, on this node: one for all its workers, and how the tasks of a bag see it.
 
+The next bag may stage the same: a copy that no bag needs now stays until the worker leaves, another one needs
+the disk, or newer ones are unused, too.
+
 Where no disk of the node takes a copy, tasks get the folders themselves, and the daemon hears why.
 """
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:  # only workers of bags that stage something need them
     from adaptor.bundles.copies import Copy
     from adaptor.bundles.environments import Relocation
 
+_KEPT = 2  # copies that no bag needs now
 _LEAVING = 5.0  # seconds for which a worker that leaves waits for a thread that makes or removes a copy
 _MOUNTS = Path("/proc/self/mountinfo")
 
@@ -67,6 +71,7 @@ class NodeBundles:
         self._lock = threading.Lock()
         self._placed: dict[str, _Placed] = {}  # by digest
         self._users: dict[str, set[int]] = {}  # by digest: the bags
+        self._unused: list[str] = []  # digests of copies that no bag needs, the newest last
         self._remarks: list[BagRemark] = []
 
     def take_remarks(self) -> list[BagRemark]:
@@ -83,6 +88,8 @@ class NodeBundles:
         if bundle is None:
             return
         with self._lock:
+            if bundle.digest in self._unused:
+                self._unused.remove(bundle.digest)
             if bundle.digest not in self._placed:
                 self._placed[bundle.digest] = self._place(bundle)
             placed, users = self._placed[bundle.digest], self._users.setdefault(bundle.digest, set())
@@ -91,7 +98,7 @@ class NodeBundles:
             users.add(bag.bag)
 
     def forget(self, bag: int) -> None:
-        """A bag has ended; copies that no other needs are removed, in a thread."""
+        """A bag has ended; copies that no other may need are removed, in a thread."""
         if any(bag in bags for bags in self._users.values()):
             threading.Thread(target=self._forget, args=(bag,), name="copies", daemon=True).start()
 
@@ -101,7 +108,22 @@ class NodeBundles:
                 bags.discard(bag)
                 if not bags:
                     del self._users[digest]
-                    self._release(self._placed.pop(digest, None))
+                    self._unused.append(digest)
+            for digest in list(self._unused):
+                if digest not in self._unused[-_KEPT:] or not self._may_stay(self._placed.get(digest)):
+                    self._release_unused(digest)
+
+    def _may_stay(self, placed: _Placed | None) -> bool:
+        """Whether a copy may wait for another bag: not one that takes memory."""
+        if placed is None or placed.copy is None:
+            return False
+        from adaptor.bundles.local_disks import in_memory
+
+        return not in_memory(placed.relocation.root, _mounts())
+
+    def _release_unused(self, digest: str) -> None:
+        self._unused.remove(digest)
+        self._release(self._placed.pop(digest, None))
 
     def remove(self) -> None:
         """Remove the copies that no other worker uses; this worker leaves, and no task runs.
@@ -158,6 +180,10 @@ class NodeBundles:
         from adaptor.bundles.environments import relocation_of
 
         copy, problem = self._copied(bundle)
+        if copy is None and self._unused:
+            for digest in list(self._unused):
+                self._release_unused(digest)
+            copy, problem = self._copied(bundle)
         if copy is not None:
             return _Placed(copy.relocation, copy)
         if missing := [item.path for item in bundle.items if not os.path.exists(item.path)]:  # noqa: PTH110

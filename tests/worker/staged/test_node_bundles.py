@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -70,16 +71,69 @@ def test_calls_run_in_the_python_of_the_copy(node: Node) -> None:
     assert found.path == (f"{node.copy}/.venv/lib", "/usr/lib")
 
 
-def test_the_copy_goes_with_the_last_bag_that_needs_it(node: Node) -> None:
+@pytest.fixture
+def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adaptor.bundles.local_disks.in_memory", lambda _folder, _mounts: False)
+
+
+@pytest.mark.usefixtures("on_disk")
+def test_a_copy_waits_for_the_next_bag_of_the_same_content(node: Node) -> None:
+    """Bags one after another unpacked it anew, each time."""
+    for number in (3, 4):
+        node.bundles.prepare(msgspec.structs.replace(node.bag, bag=number))
+        node.bundles._forget(number)
+        assert Path(node.copy).is_dir()
+    assert node.said == [f"{node.copy}: made"]
+    node.bundles.remove()
+    assert not Path(node.copy).exists()
+
+
+def others(node: Node) -> Iterator[BagContext]:
+    """Bags that stage something else each."""
+    for number in range(10, 20):
+        (node.root / "work" / "data").write_text(f"content {number}")
+        bundle = packed(node.root / "state", node.root / "work" / "data")
+        yield msgspec.structs.replace(node.bag, bag=number, bundle=bundle)
+
+
+@pytest.mark.usefixtures("on_disk")
+def test_few_unused_copies_stay(node: Node) -> None:
+    node.bundles.prepare(node.bag)
+    node.bundles._forget(node.bag.bag)
+    bags = others(node)
+    for _, other in zip(range(2), bags, strict=False):
+        node.bundles.prepare(other)
+        assert Path(node.copy).is_dir()
+        node.bundles._forget(other.bag)
+    assert not Path(node.copy).exists(), "it is the oldest"
+
+
+@pytest.mark.usefixtures("on_disk")
+def test_unused_copies_go_where_another_one_needs_the_disk(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.bundles.prepare(node.bag)
+    node.bundles._forget(node.bag.bag)
+    monkeypatch.setattr(
+        "adaptor.bundles.local_disks.problem_with",
+        lambda *_args, **_named: "full" if Path(node.copy).exists() else "",
+    )
+    other = next(others(node))
+    node.bundles.prepare(other)
+    assert not Path(node.copy).exists()
+    assert len(node.said) == 2
+    assert node.said[1].endswith(": made")
+
+
+def test_a_copy_in_memory_goes_with_the_last_bag_that_needs_it(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adaptor.bundles.local_disks.in_memory", lambda _folder, _mounts: True)
     for number in (3, 4):
         node.bundles.prepare(msgspec.structs.replace(node.bag, bag=number))
     node.bundles._forget(3)
     assert Path(node.copy).is_dir()
     node.bundles._forget(4)
-    assert not Path(node.copy).exists()
-    node.bundles.prepare(node.bag)
-    assert Path(node.copy).is_dir()
-    node.bundles.remove()
     assert not Path(node.copy).exists()
 
 
