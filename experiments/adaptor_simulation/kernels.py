@@ -6,7 +6,7 @@ ends of jobs (in the order in which they started), then the starts (in the order
 were made); each event is handled on its own.
 
 The queue is in the order of submission, or of priorities by fair share (see `queue_rules.FairShare`): the
-first event of each period ranks the waiting jobs, and if their order changes, all reservations are made again.
+first event of each period ranks the waiting jobs. If their order changes, all reservations are made again.
 
 A job is `CHUNKS` equal parts, each on one node, and several may be on the same; it gets the first nodes with
 room for its whole time limit. Under conservative backfilling a waiting job keeps the nodes of its reservation
