@@ -23,6 +23,7 @@ class Traits(Protocol):
     can_release: bool = False  # whether `release` gives nodes of a running pilot back
     can_follow: bool = False  # whether a job may wait for the end of another one (`PilotOrder.after`)
     most_in_array: int = 1  # equal pilots that `submit_array` takes at once; 1: there are no arrays
+    backfilled: int | None = None  # waiting jobs of one user that backfilling looks at; None: all
 
     def learn(self, told: Traits) -> None:
         """Have the traits of another."""
@@ -30,3 +31,4 @@ class Traits(Protocol):
         self.shrink_margin = told.shrink_margin
         self.can_reshape, self.can_release = told.can_reshape, told.can_release
         self.can_follow, self.most_in_array = told.can_follow, told.most_in_array
+        self.backfilled = told.backfilled

@@ -47,6 +47,8 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     """Equal pilots that the scheduler takes by one submission; 1: it knows no arrays."""
     may_reshape: bool = False
     """Whether a queued request may be changed in its place, and the scheduler does that."""
+    backfilled: int | None = None
+    """Our waiting requests that backfilling looks at, the first ones; None: all."""
 
     @property
     def margin(self) -> int:

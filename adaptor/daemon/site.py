@@ -193,6 +193,7 @@ class Site:
             shrink_margin=backend.shrink_margin,
             can_reshape=backend.can_reshape,
             most_in_array=backend.most_in_array,
+            backfilled=backend.backfilled,
         )
         if queue is not None:
             self.starts.looked(queue)

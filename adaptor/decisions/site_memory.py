@@ -125,15 +125,18 @@ class SiteMemory:
         shrink_margin: int | None,
         can_reshape: bool,
         most_in_array: int,
+        backfilled: int | None,
     ) -> None:
-        """Take over the scheduler's first answer: its roundings, the part of a free slot that it needs, and
-        whether it starts requests with less, changes them in its queue and takes arrays."""
+        """Take over the scheduler's first answer: its roundings, the part of a free slot that it needs,
+        whether it starts requests with less, changes them in its queue and takes arrays, and how many it
+        backfills."""
         self.rules = msgspec.structs.replace(
             self.rules,
             time_resolution=time_resolution,
             slot_margin=slot_margin,
             shrink_margin=shrink_margin,
             most_in_array=most_in_array,
+            backfilled=backfilled,
             may_reshape=can_reshape and self.rules.may_withdraw,
         )
 

@@ -30,6 +30,11 @@ class Ordering(msgspec.Struct, frozen=True, kw_only=True):
     tested_of_user: int | None = None
     """Jobs of one user; None: all."""
 
+    @property
+    def backfilled(self) -> int | None:
+        """Waiting jobs of one user that backfill looks at, at most; None: all, or not known."""
+        return min((each for each in (self.tested, self.tested_of_user) if each is not None), default=None)
+
 
 def ordering(settings: Mapping[str, str]) -> Ordering:
     """The order of jobs, from `scontrol show config`."""

@@ -24,7 +24,7 @@ from backends.observed.remembered import Remembered
 from backends.observed.rows import ReservationRow
 from backends.slurm import parse
 from backends.slurm.accounts import GroupLimits, SlurmTerms, is_enforced, parse_groups
-from backends.slurm.ordering import TIME_RESOLUTION, most_in_array, shrink_margin, slot_margin
+from backends.slurm.ordering import TIME_RESOLUTION, most_in_array, ordering, shrink_margin, slot_margin
 from backends.slurm.parse import (
     ASSOCIATION_FIELDS,
     QOS_FIELDS,
@@ -369,6 +369,7 @@ class SharedCluster(Reading[SlurmReading]):
         self.slot_margin = slot_margin(settings)
         self.shrink_margin = shrink_margin(settings)
         self.most_in_array = most_in_array(settings)
+        self.backfilled = ordering(settings).backfilled
 
     def may_preempt(self, partition: str) -> bool:
         """Whether jobs of a partition may get an order to make room, as far as known without a question."""

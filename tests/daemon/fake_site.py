@@ -39,6 +39,7 @@ class FakeBackend:
     can_follow = False
     can_reshape = True
     most_in_array = 1
+    backfilled: int | None = None
 
     def __init__(self) -> None:
         self.reports: dict[str, JobReport] = {}

@@ -28,6 +28,7 @@ class Scheduler:
     can_follow = False
     can_reshape = True
     most_in_array = 1
+    backfilled: int | None = None
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, ...]] = []

@@ -85,7 +85,7 @@ class Look:
         self._trim()
         if not self._shapes or self._todo <= 0:
             return []
-        made = list(self._in_holes())
+        made = list(self._in_holes()) if self._seen else []
         made += self._in_queue(sum(self._tasks(new) for new in made))
         self._shorten()
         return made
@@ -176,6 +176,12 @@ class Look:
     def _starting(self) -> int:
         """Tasks for which queued pilots are about to start."""
         return sum(self._slots[pilot] for pilot in self._coming)
+
+    @property
+    def _seen(self) -> bool:
+        """Whether backfilling looks at a new pilot, behind those that are queued."""
+        looks = self._view.rules.backfilled
+        return looks is None or len(self._queued) < looks
 
     def _in_holes(self) -> Iterator[CraftedRequest]:
         """Pilots that start now, in the longest holes first; queued ones make room for them."""

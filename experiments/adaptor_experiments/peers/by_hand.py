@@ -27,6 +27,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     """Each job has whole nodes of this number of processors."""
     start: int = 0
     """Seconds from the start of a job until its first task begins."""
+    backfilled: int | None = None
+    """Waiting jobs of a user that backfilling looks at; None: all."""
 
     def whole(self, processors: int) -> int:
         """Processors of the nodes that have this number of them."""

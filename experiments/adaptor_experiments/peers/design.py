@@ -50,7 +50,13 @@ class Ours(msgspec.Struct, frozen=True):
             max_tr=site.longest,
         )
         return GridTerms(
-            rules=SiteRules(limits=limits, may_reshape=True, granularity=site.node, pad=site.start),
+            rules=SiteRules(
+                limits=limits,
+                may_reshape=True,
+                granularity=site.node,
+                pad=site.start,
+                backfilled=site.backfilled,
+            ),
             heuristic=self.heuristic,
             workers=msgspec.structs.replace(INSTANT_WORKERS, boot=site.start),
             initial_tr=first_guess(Paper(), self.heuristic),
@@ -97,7 +103,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def site(self) -> Site:
-        return Site(longest=self.max_tr, node=self.node, start=self.start)
+        return Site(
+            longest=self.max_tr,
+            node=self.node,
+            start=self.start,
+            backfilled=self.backfill_per_user or None,
+        )
 
     @property
     def bags(self) -> list[Bag]:

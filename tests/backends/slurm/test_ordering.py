@@ -37,6 +37,7 @@ def test_how_deep_backfill_looks() -> None:
     assert ordering(BACKFILL).tested == 500
     deep = {**BACKFILL, "SchedulerParameters": "bf_max_job_test=20,xbf_max_job_user=1,bf_max_job_user=2"}
     assert (ordering(deep).tested, ordering(deep).tested_of_user) == (20, 2)
+    assert ordering(deep).backfilled == 2
     assert [each.level for each in check_ordering(deep, 4)] == ["ok", "ok", "ok", "warning"]
     assert [each.level for each in check_ordering(deep, 2)] == ["ok", "ok", "ok"]
 

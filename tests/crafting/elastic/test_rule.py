@@ -145,6 +145,18 @@ def test_below_the_tasks_pilots_are_wider_in_the_queue() -> None:
     assert max(p for p, _, _ in found) == 13, "the machine over fifty pilots"
 
 
+@pytest.mark.parametrize(("looks", "now"), [(None, 12), (100, 12), (20, 0)])
+def test_no_pilot_is_made_for_a_hole_if_backfilling_does_not_look_at_it(looks: int | None, now: int) -> None:
+    """It would wait behind the others, and be withdrawn at the next look for one that fits what is left."""
+    ours = [queued(id) for id in range(1, 21)]
+    pending = (PendingJob("2", 64, 3600.0, 7200.0),)
+    busy = (RunningJob("1", 52, 7200.0),)
+    rules = msgspec.structs.replace(RULES, backfilled=looks)
+    found = asked(view(*ours, waiting=500, running=busy, pending=pending, rules=rules))
+    assert sum(count for (_, _, starts), count in found.items() if starts) == now
+    assert sum(found.values()) == LIMITS.max_pilots - 20
+
+
 def test_a_hole_that_queued_pilots_fit_gets_no_other_one() -> None:
     ours = [queued(id, tr=3600) for id in range(1, 101)]
     pending = tuple(PendingJob(each.queued_as, 1, 3600.0) for each in ours)

@@ -253,6 +253,7 @@ class SceneBackend:
     can_release = False
     can_reshape = True
     most_in_array = 1
+    backfilled: int | None = None
     loopback = True
 
     def __init__(self, site: SimulatedSite | None) -> None:
