@@ -114,10 +114,15 @@ def _check_backend(site: SiteConfig, at: str, fail: Fail) -> BackendFacts:
 def _check_spool(site: SiteConfig, at: str, fail: Fail) -> None:
     if site.spool is None:
         return
-    if site.ssh is not None and site.ssh.link != "spool":
-        fail(f"{at}.spool", f"is not used with ssh.link: {site.ssh.link}; write ssh.link: spool")
-    if site.ssh is None and not Path(site.spool).expanduser().is_absolute():
+    if site.ssh is not None:
+        _check_remote_path(site.spool, f"{at}.spool", fail)
+    elif not Path(site.spool).expanduser().is_absolute():
         fail(f"{at}.spool", f"{site.spool!r} is not an absolute path")
+
+
+def _check_remote_path(path: str, at: str, fail: Fail) -> None:
+    if not path or path.startswith("~") or re.search(r"[\0\n]", path):
+        fail(at, "must be a remote path, absolute or (without '~') below the home directory")
 
 
 NAME = re.compile(r"[A-Za-z0-9_\[:.][A-Za-z0-9_\[\]:.%-]*")
@@ -139,8 +144,7 @@ def check_ssh(ssh: SshConfig, backend: str, over_ssh: bool, at: str, fail: Fail)
     for key, value in (("host", ssh.host), ("user", ssh.user), ("address", ssh.address)):
         if value is not None and not NAME.fullmatch(value):
             fail(f"{at}.{key}", f"{value!r} is not a name")
-    if not ssh.directory or ssh.directory.startswith("~") or re.search(r"[\0\n]", ssh.directory):
-        fail(f"{at}.directory", "must be a remote path, absolute or (without '~') below the home directory")
+    _check_remote_path(ssh.directory, f"{at}.directory", fail)
     for key, value in ssh.options.items():
         if not re.fullmatch(r"[A-Za-z0-9]+", key) or re.search(r"[\0\n]", value):
             fail(f"{at}.options.{key}", "is not a setting of ssh_config(5)")

@@ -41,8 +41,6 @@ class SshConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """More settings of ssh_config(5)."""
     directory: str = ".adaptor"
     """The remote folder for pilots and access files, absolute or below the home directory."""
-    link: Literal["tunnel", "spool"] = "tunnel"
-    """Workers connect through the ssh connection, or exchange files where sshd forbids forwarding."""
     address: str | None = None
     """Address by which the nodes reach their login node; None: its names and addresses are tried in turn."""
 
@@ -210,7 +208,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     idle_timeout: Duration = Duration(60)
     """Time for which a worker without work keeps its node."""
     spool: str | None = None
-    """A private folder that this machine and the nodes share, where no node can connect to this machine."""
+    """A private folder that the nodes share with the login node, where no node can connect to the daemon."""
     processors_per_node: PositiveCount | None = None
     """Processors of one node; `whole_nodes` needs it."""
     processors: PositiveCount | None = None

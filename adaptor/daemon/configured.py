@@ -26,7 +26,7 @@ from adaptor.config.schema import Config
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.remote.machines import make_machine
 from adaptor.daemon.sites import first_limits, former_local_site, make_backends
-from adaptor.daemon.spool import open_spool, spool_of
+from adaptor.daemon.spool import open_spool
 from adaptor.errors import ConfigError, VanishedSitesError
 from adaptor.journal.database import FILE, OWNERS_PATIENCE
 from adaptor.journal.queries import answer_offline
@@ -154,7 +154,7 @@ def checked_anew(before: Configured, directory: Path, instance: str) -> Configur
         backends = make_backends(now.config, directory, machines)
         limits = first_limits(now.config, backends)
         for name, site in now.config.sites.items():
-            if site.ssh is None and spool_of(site):
+            if site.ssh is None and site.spool:
                 open_spool(name, site, instance, machines[name].files)
     finally:
         for machine in machines.values():

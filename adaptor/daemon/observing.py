@@ -15,7 +15,6 @@ from adaptor.config.schema import SiteConfig
 from adaptor.crafting.futures.run_shares import MOST
 from adaptor.daemon.evidence import PilotFiles, evidence, own_report, prune
 from adaptor.daemon.site import Site
-from adaptor.daemon.spool import spool_of
 from adaptor.daemon.start_view import SiteSeen, follow_starts, look_of
 from adaptor.decisions.pilot_rules import is_unheard
 from adaptor.decisions.pilots import LEFT_OUT, LOSS_WORDS, Absence, Pilot
@@ -127,7 +126,7 @@ def _news(site: Site, pilot: Pilot, found: Found, left: PilotFiles | None) -> Pi
 def doubt(site: Site) -> str:
     """A likely reason why workers do not reach the daemon, as a question to the user."""
     if site.spool is not None:
-        return f"do the nodes see the folder of its spool ({spool_of(site.config)})?"
+        return f"do the nodes see the folder of its spool ({site.config.spool})?"
     if site.remote_folder is not None and site.remote_folder.caveat:
         return site.remote_folder.caveat
     return f"is port {site.core.server.worker_port} of this machine open from the nodes?"

@@ -24,18 +24,9 @@ from backends.findings import Finding, error, ok
 _TRIAL_FILE = maildir.file_name(maildir.SpoolConnection(0, "00000000", 1).name, 1)
 
 
-def spool_of(config: SiteConfig) -> str | None:
-    """The folder of a site's spools, relative to the home directory on its machine; None: no spool."""
-    if config.ssh is None:
-        return config.spool
-    if config.ssh.link != "spool":
-        return None
-    return config.spool or f"{config.ssh.directory}/spool"
-
-
 def latency_of(config: SiteConfig) -> float:
     """Seconds that a message to or from a worker of the site usually takes, at most."""
-    return maildir.LATENCY if spool_of(config) else 0.0
+    return maildir.LATENCY if config.spool else 0.0
 
 
 def open_spool(name: str, config: SiteConfig, instance: str, files: Files) -> Spool:
@@ -43,7 +34,7 @@ def open_spool(name: str, config: SiteConfig, instance: str, files: Files) -> Sp
 
     Raises AdaptorError: it is a folder of this machine and cannot be used.
     """
-    spool = Spool(Path(f"{spool_of(config)}/{instance}.{name}"), files)
+    spool = Spool(Path(f"{config.spool}/{instance}.{name}"), files)
     try:
         if config.ssh is None:
             spool.locate()

@@ -11,7 +11,7 @@ from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.remote.routes import Route, Tunnel
 from adaptor.daemon.server import PeerMessage, site_access
 from adaptor.daemon.site import Site
-from adaptor.daemon.spool import SpoolEndpoint, open_spool, spool_of
+from adaptor.daemon.spool import SpoolEndpoint, open_spool
 from adaptor.errors import JournalError
 from adaptor.protocol.keys import Keys
 from adaptor.protocol.maildir import Seal
@@ -45,7 +45,7 @@ def set_up_transport(
             report(f"its workers could not reach the daemon: {problem}")
 
     instance, ssh = site.core.journal.instance, site.config.ssh
-    if spool_of(site.config):
+    if site.config.spool:
         spool = open_spool(site.name, site.config, instance, site.machine.files)
         site.spool = SpoolEndpoint(
             spool, Seal(keys.worker.key), hear=hear, pilots=lambda: list(site.pilots), complain=report

@@ -172,10 +172,14 @@ class Distant(Machine):
         number = self.connection.ensure()
         if (number, port) not in self._forwards:
             words = ["-O", "forward", "-R", f"127.0.0.1:0:127.0.0.1:{port}"]
-            told = self.connection.control(words, self._timeout).strip()
-            if not told.isdigit():
-                raise SchedulerError(f"ssh: no port was opened {self.where}: {told or 'no answer'}")
-            self._forwards = {(number, port): int(told)}
+            try:
+                told = self.connection.control(words, self._timeout).strip()
+                self._forwards = {(number, port): int(told)}
+            except (SchedulerError, ValueError) as error:
+                raise SchedulerError(
+                    f"no tunnel was opened {self.where} ({error}); if its sshd forbids forwarding,"
+                    " give the site a folder there as `spool`"
+                ) from error
         return self._forwards[number, port]
 
     def _variables_there(self) -> dict[str, str]:

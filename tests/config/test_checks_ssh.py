@@ -19,7 +19,7 @@ def broken(text: str) -> str:
 def test_the_host_is_enough() -> None:
     site = parse_config(HEAD + "    ssh: {host: login.example.org}\n", "c.yaml").sites["far"]
     assert site.ssh is not None
-    assert (site.ssh.host, site.ssh.link, site.ssh.directory) == ("login.example.org", "tunnel", ".adaptor")
+    assert (site.ssh.host, site.spool, site.ssh.directory) == ("login.example.org", None, ".adaptor")
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,6 @@ def test_the_host_is_enough() -> None:
         ("{host: a, directory: ''}", "ssh.directory: must be a remote path"),
         ("{host: a, directory: ~/adaptor}", "ssh.directory: must be a remote path"),
         ("{host: a, hots: b}", "ssh.hots: unknown key (did you mean `host`?)"),
-        ("{host: a, link: pigeon}", "ssh.link: Invalid enum value 'pigeon'"),
         (
             "{host: a, options: {ControlPath: /tmp/x}}",
             "ssh.options.ControlPath: is set by the adaptor itself",
@@ -51,12 +50,6 @@ def test_what_is_wrong_is_named(given: str, complaint: str) -> None:
 def test_this_machine_is_not_reached_over_ssh() -> None:
     text = "sites:\n  far:\n    backend: local\n    ssh: {host: a}\n"
     assert "c.yaml:4: sites.far.ssh: backend local is this machine" in broken(text)
-
-
-def test_a_spool_goes_with_its_link_only() -> None:
-    text = HEAD + "    spool: box\n    ssh: {host: a}\n"
-    assert "write ssh.link: spool" in broken(text)
-    parse_config(text.replace("host: a", "host: a, link: spool"), "c.yaml")
 
 
 def test_variables_have_names_that_a_shell_can_set() -> None:

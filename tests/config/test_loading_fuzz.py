@@ -12,7 +12,7 @@ MORE = """\
 sites:
   far: &far
     backend: slurm
-    ssh: {host: login, user: me, port: 22, options: {Compression: "yes"}, link: tunnel}
+    ssh: {host: login, user: me, port: 22, options: {Compression: "yes"}, address: node}
     price: {explicit: 2.5, donated: 1}
     budget: {credits: 100, period: month, zone: Europe/Lisbon}
     donation: {mode: preemptible, partition: lent, hours: ["19:00-07:30"], fit: 0.5}

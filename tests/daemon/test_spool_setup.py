@@ -9,7 +9,7 @@ import pytest
 from adaptor.cli.operating.sites import findings
 from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
-from adaptor.daemon.spool import latency_of, spool_of
+from adaptor.daemon.spool import latency_of
 from adaptor.errors import ConfigError
 
 SITE = "sites:\n  x:\n    backend: slurm\n"
@@ -17,30 +17,28 @@ SITE = "sites:\n  x:\n    backend: slurm\n"
 
 def test_there_is_none_unless_it_is_asked_for() -> None:
     (site,) = parse_config(SITE, "f").sites.values()
-    assert spool_of(site) is None
+    assert site.spool is None
     assert latency_of(site) == 0
 
 
 @pytest.mark.parametrize("path", ["/scratch/me/mail", "~/mail"])
 def test_a_folder_here(path: str) -> None:
     (site,) = parse_config(f"{SITE}    spool: {path}\n", "f").sites.values()
-    assert spool_of(site) == path
+    assert site.spool == path
     assert latency_of(site) > 0
 
 
 def test_a_folder_there() -> None:
-    ssh = "    ssh: {host: login, link: spool}\n"
-    (site,) = parse_config(SITE + ssh, "f").sites.values()
-    assert spool_of(site) == ".adaptor/spool"
-    (site,) = parse_config(f"{SITE}{ssh}    spool: /scratch/mail\n", "f").sites.values()
-    assert spool_of(site) == "/scratch/mail"
+    (site,) = parse_config(f"{SITE}    ssh: {{host: login}}\n    spool: mail\n", "f").sites.values()
+    assert site.spool == "mail"
+    assert latency_of(site) > 0
 
 
 @pytest.mark.parametrize(
     ("lines", "problem"),
     [
         ("    spool: mail\n", "not an absolute path"),
-        ("    spool: /m\n    ssh: {host: login}\n", "write ssh.link: spool"),
+        ("    spool: ~/m\n    ssh: {host: login}\n", "must be a remote path"),
         ("    spool: [1]\n", "spool"),
     ],
 )

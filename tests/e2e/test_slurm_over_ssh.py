@@ -34,11 +34,12 @@ def cluster(slurm_cluster: ThrowawaySlurm) -> ThrowawaySlurm:
     return slurm_cluster
 
 
-def configure(lab: Lab, cluster: ThrowawaySlurm, sshd: ThrowawaySshd, **ssh: str) -> None:
+def configure(lab: Lab, cluster: ThrowawaySlurm, sshd: ThrowawaySshd, **keys: str) -> None:
     programs = lab.root / "programs"
     programs.mkdir()
     variables = {"SLURM_CONF": str(cluster.conf), "PATH": f"{programs}:/usr/bin:/bin"}
-    reached = {"python": sys.executable, "ssh": {**sshd.site(), **ssh}, "environment": variables}
+    ssh = {**sshd.site(), "directory": str(lab.root / "over there")}
+    reached = {"python": sys.executable, "ssh": ssh, "environment": variables, **keys}
     lab.configure(site("slurm", (2, 8, "30m"), name="far", initial_tr="20s", idle_timeout=10, **reached))
 
 
@@ -55,7 +56,7 @@ def names_in_slurm(cluster: ThrowawaySlurm, instance_folder: Path) -> list[str]:
 def test_the_connection_is_cut_in_a_submit_and_in_the_middle_of_a_bag(
     cluster: ThrowawaySlurm, sshd: ThrowawaySshd, lab: Lab
 ) -> None:
-    configure(lab, cluster, sshd, directory=str(lab.root / "over there"))
+    configure(lab, cluster, sshd)
     sbatch = lab.root / "programs" / "sbatch"
     sbatch.write_text(SBATCH)
     sbatch.chmod(0o755)
@@ -77,7 +78,7 @@ def test_the_connection_is_cut_in_a_submit_and_in_the_middle_of_a_bag(
 def test_workers_leave_worker_files_where_no_tunnel_can_be(
     cluster: ThrowawaySlurm, sshd: ThrowawaySshd, lab: Lab
 ) -> None:
-    configure(lab, cluster, sshd, directory=str(lab.root / "over there"), link="spool")
+    configure(lab, cluster, sshd, spool=str(lab.root / "mail"))
     lab.bag("echo $ADAPTOR_TASK_ID" for _ in range(20))
     bag = lab.submit("tasks.bag")
     lab.wait(bag)

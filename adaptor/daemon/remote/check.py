@@ -71,7 +71,7 @@ def _findings(site: SiteConfig, ssh: SshConfig, machine: Distant) -> Iterator[Fi
     yield from _package(site, commands)
     folder = machine.private_folder(Path(ssh.directory))
     yield ok(f"{folder} there is a folder of your own alone")
-    if ssh.link == "tunnel":
+    if site.spool is None:
         yield from _tunnel(site, ssh, machine, commands, folder)
 
 

@@ -18,7 +18,6 @@ from adaptor.daemon.lock import holder_of
 from adaptor.daemon.remote.check import answering
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.sites import make_backend, stays_inside
-from adaptor.daemon.spool import spool_of
 from adaptor.daemon.trial.judging import NodeAnswer, Trial, judge
 from adaptor.errors import AdaptorError
 from adaptor.model import PilotState, Request
@@ -135,7 +134,7 @@ class _Check:
             python=python_of(self._site),
             addresses=tried,
             daemon_runs=self._daemon_runs,
-            spool=str(spool_of(self._site) or ""),
+            spool=self._site.spool or "",
             nodes=order.spread or 1,
             told=told,
             called=bool(clock.skews),
@@ -175,13 +174,13 @@ class _Check:
                 "ADAPTOR_TRIAL": self._word,
                 "ADAPTOR_TRIAL_ADDRESSES": " ".join(tried),
                 "ADAPTOR_TRIAL_CLOCK": " ".join(self._named(clock.port)),
-                "ADAPTOR_TRIAL_SPOOL": str(spool_of(self._site) or ""),
+                "ADAPTOR_TRIAL_SPOOL": self._site.spool or "",
             },
         )
 
     def _addresses(self, clock: ClockPort) -> tuple[str, ...]:
         """Addresses of the running daemon, else those that it would have; none if workers use files."""
-        if spool_of(self._site):
+        if self._site.spool:
             return ()
         if self._daemon_runs:
             path = self._state / worker_access(self._name)

@@ -16,7 +16,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.daemon.remote.check import check_where_it_is
 from backends.findings import Finding, ok
 from backends.machines.base import Machine
-from tests.clusters.sshd import ThrowawaySshd
+from tests.clusters.sshd import ThrowawaySshd, available
 
 pytestmark = pytest.mark.ssh
 
@@ -43,6 +43,23 @@ def test_all_is_well(found: Callable[..., list[tuple[str, str]]]) -> None:
     words = [" ".join(text.split()[:2]) for _, text in findings]
     assert words == ["ssh 127.0.0.1", f"python ({sys.executable})", words[2], "a tunnel", "asked on"]
     assert words[2].endswith(".adaptor there")
+
+
+def test_without_forwarding_the_way_out_is_named_and_works() -> None:
+    if reason := available():
+        pytest.skip(reason)
+    with ThrowawaySshd(options="AllowTcpForwarding no") as closed:
+        site = {"backend": "slurm", "python": sys.executable, "ssh": closed.site()}
+        assert "no tunnel was opened on 127.0.0.1" in texts(site)[-1]
+        assert texts(site)[-1].endswith(
+            "if its sshd forbids forwarding, give the site a folder there as `spool`"
+        )
+        assert not any("tunnel" in text for text in texts({**site, "spool": "mail"}))
+
+
+def texts(site: dict[str, Any]) -> list[str]:
+    config = parse_config(msgspec.json.encode({"sites": {"far": site}}).decode(), "c.yaml")
+    return [each.text for each in check_where_it_is(config.sites["far"], lambda _site, _machine: [])]
 
 
 def test_no_python_or_not_this_package(found: Callable[..., list[tuple[str, str]]], tmp_path: Path) -> None:
