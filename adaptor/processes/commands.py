@@ -47,6 +47,29 @@ def bare_command(module: str, *arguments: str) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", "-c", code, *arguments)
 
 
+_LONGEST_FIRST = 127  # bytes of a `#!` line that every Linux takes
+
+
+def first_line(python: str) -> str:
+    """The `#!` line by which a file starts Python as `bare_command` does, without a shell.
+
+    Empty: it would be too long, or the path has a blank.
+    """
+    line = f"#!{python} -IS\n"
+    return line if len(line.encode()) <= _LONGEST_FIRST and len(python.split()) == 1 else ""
+
+
+def bare_script(module: str, *arguments: str) -> str:
+    """The content of an executable file that does as `bare_command`, with its own arguments behind."""
+    first = first_line(sys.executable)
+    if not first:
+        import shlex
+
+        return f'#!/bin/sh\nexec {shlex.join(bare_command(module, *arguments))} "$@"\n'
+    path = f"import sys\nsys.path.insert(0, {_ROOT!r})\nsys.argv[1:1] = {list(arguments)!r}\n"
+    return f"{first}{path}from {module} import main\nmain()\n"
+
+
 _MOST = 65_536  # more are of no use to a daemon, and some libraries take memory for each
 _usual: list[int] = []  # the soft limit that this process was started with; empty: it has it still
 

@@ -13,7 +13,7 @@ from adaptor.cli.printing import printable
 from adaptor.errors import UsageError
 from adaptor.option_kinds import DURATION
 from adaptor.private_files import write_atomically
-from adaptor.processes.commands import bare_command
+from adaptor.processes.commands import bare_script
 from adaptor.protocol.state_directory import private_directory
 from adaptor.shims import start
 from adaptor.shims.commands import MODULES
@@ -23,8 +23,7 @@ from adaptor.shims.rules import USUAL_TIME, Rules
 
 def script(folder: Path, command: str) -> str:
     """Content of the file under the command's name in the folder."""
-    words = shlex.join(bare_command(start.__name__, str(folder), command))
-    return f'#!/bin/sh\nexec {words} "$@"\n'
+    return bare_script(start.__name__, str(folder), command)
 
 
 @click.command()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -9,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.processes.commands import code_command, isolated_command, module_command
+from adaptor.processes import commands
+from adaptor.processes.commands import bare_script, code_command, isolated_command, module_command
 from tests.living import run_text
 
 SHADOWED = ("json", "signal", "struct", "ctypes", "string", "numbers", "socket", "runpy", "adaptor")
@@ -64,6 +67,33 @@ def test_a_module_gets_its_arguments_and_is_main(home: Path) -> None:
 def test_code_gets_its_arguments(home: Path) -> None:
     code = "import json\nfor word in sys.argv[1:]:\n    print(json.dumps(word))\n"
     assert run(code_command(sys.executable, code, "a b", "$c"), home).stdout == '"a b"\n"$c"\n'
+
+
+@pytest.mark.parametrize(
+    ("folder", "begins"), [("short", "#!{python} -IS\n"), ("a b", "#!/bin/sh\n"), ("x" * 120, "#!/bin/sh\n")]
+)
+def test_a_file_runs_the_main_of_a_module(
+    home: Path, monkeypatch: pytest.MonkeyPatch, folder: str, begins: str
+) -> None:
+    """Without a shell before it, unless the path of Python is one that a first line cannot have."""
+    (home / "lib").mkdir()
+    (home / "lib" / "ours.py").write_text("import sys\ndef main():\n    print(sys.argv[1:])\n")
+    monkeypatch.setattr(commands, "_ROOT", str(home / "lib"))
+    root = Path("/tmp") / f"adaptor-{os.getpid()}"
+    python = root / folder / "python"
+    monkeypatch.setattr(sys, "executable", str(python))
+    python.parent.mkdir(parents=True)
+    try:
+        python.symlink_to(os.path.realpath("/proc/self/exe"))
+        text = bare_script("ours", "/no folder", "sinfo")
+        assert text.startswith(begins.format(python=python))
+        program = home / "sinfo"
+        program.write_text(text)
+        program.chmod(0o700)
+        done = run([str(program), "a b"], home)
+    finally:
+        shutil.rmtree(root)
+    assert done.stdout == "['/no folder', 'sinfo', 'a b']\n", done.stderr
 
 
 def test_what_a_user_has_on_the_path_is_found(home: Path, tmp_path: Path) -> None:

@@ -11,11 +11,10 @@ from pathlib import Path
 
 from adaptor.defaults import FIRST_JOB, SHIM_RULES
 from adaptor.private_files import write_atomically
-from adaptor.processes.commands import bare_command
+from adaptor.processes.commands import bare_command, first_line
 from adaptor.worker.output import CannotStartError
 
 EXECUTABLE = 0o700
-_LONGEST_FIRST = 127  # bytes of a `#!` line that every Linux takes
 _ASKING = ("squeue", "scancel", "sacct", "scontrol")
 _SHIM = "adaptor.shims.start"  # by its name: the worker imports nothing of it
 
@@ -62,10 +61,10 @@ class NodeCommands:
 
     def _write_srun(self, slots: str) -> None:
         program = self._folder / "srun"
-        first = f"#!{sys.executable} -IS\n"
+        first = first_line(sys.executable)
         source = Path(__file__).with_name("srun.py").read_bytes()
         call = f"\nsys.exit(main(sys.argv[1:], {slots!r}, {self._pilot!r}, {FIRST_JOB}))\n"
-        if len(first) <= _LONGEST_FIRST and " " not in sys.executable:
+        if first:
             write_executable(program, first.encode() + source + call.encode())
             return
         words = shlex.join([sys.executable, "-IS", str(program.with_name("srun.py"))])
