@@ -32,6 +32,7 @@ from distributed import Scheduler, Status, Worker  # noqa: E402 (said what is mi
 from distributed.deploy.spec import ProcessInterface, SpecCluster  # noqa: E402
 from distributed.security import Security  # noqa: E402
 
+SHORTEST = 10.0  # seconds of a lifetime, in which a worker starts, computes and hands over its results
 LEAVING = 60.0  # seconds beyond its lifetime for the start of a worker, and to move its results to others
 LONELY = 60.0  # seconds for which a worker looks for its scheduler before it ends
 SILENT = 600.0  # seconds after which the scheduler has given up a worker of a dead node, and its name
@@ -77,9 +78,11 @@ class AdaptorCluster(SpecCluster):  # type: ignore[misc]
             security: None: certificates that are made for this cluster alone.
             options: of `adaptor.Executor`: cpus and mem of a worker, site, name and others.
 
-        Raises: as `adaptor.Executor`.
+        Raises: as `adaptor.Executor`; ValueError: the lifetime is too short.
         """
         seconds = float(DURATION.parse(str(lifetime), 0.0))
+        if seconds < SHORTEST:
+            raise ValueError(f"lifetime {lifetime}: a worker lives for {SHORTEST:.0f} s at least")
         security = security or Security.temporary()
         try:
             self._executor = Executor(time=seconds + LEAVING, **{"name": "dask", **options})

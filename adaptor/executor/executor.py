@@ -19,6 +19,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Interpreter
+from adaptor.bagfile.options import parse_option
 from adaptor.client.environment import current_umask
 from adaptor.executor import call_files
 from adaptor.executor.chunks import chunks, run_chunk
@@ -26,7 +27,7 @@ from adaptor.executor.pickling import LARGE, Call, name_of, new_file, pickled, t
 from adaptor.executor.resources import CallTerms, Resources
 from adaptor.executor.session import CallFuture, R, Session, client, ensure, inherited
 from adaptor.extras import require_extra
-from adaptor.option_kinds import BAG_NAME, DURATION, GPUS, LABEL, LABELS, MEMORY, Kind
+from adaptor.option_kinds import LABEL
 from adaptor.protocol.messages import INLINE, INPUT_FILE
 
 if TYPE_CHECKING:
@@ -113,12 +114,12 @@ class Executor(StandardExecutor):
         here = Path.cwd()
         payload = INPUT_FILE + file.encode() if file else first and INLINE + first
         spec = BagSpec(
-            name=_parsed(BAG_NAME, name) if name else _parsed(LABEL, _program()),
-            cpus=cpus,
-            memory=_parsed(MEMORY, mem),
-            gpus=_parsed(GPUS, gpus),
-            time=_parsed(DURATION, time),
-            sites=_parsed(LABELS, site if site is None or isinstance(site, str) else ",".join(site)) or (),
+            name=_parsed("name", name) if name else LABEL.parse(_program(), 0.0),
+            cpus=_parsed("cpus", cpus),
+            memory=_parsed("mem", mem),
+            gpus=_parsed("gpus", gpus),
+            time=_parsed("time", time),
+            sites=_parsed("site", site if site is None or isinstance(site, str) else ",".join(site)) or (),
             max_running=max_workers,
             canary="no",  # the program sees what its calls raise
             retries=0,
@@ -334,6 +335,6 @@ def _listed(
     return [given] if isinstance(given, (str, os.PathLike)) else given
 
 
-def _parsed(kind: Kind, value: Any) -> Any:
+def _parsed(key: str, value: Any) -> Any:
     """The value of an option as people write it on the command line, or as a number. Raises ValueError."""
-    return None if value is None else kind.parse(str(value), 0.0)
+    return None if value is None else parse_option(key, str(value), 0.0)[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def script(folder: Path, command: str) -> str:
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
 @click.option(
     "--max-time",
     metavar="DURATION",
@@ -47,7 +48,7 @@ def script(folder: Path, command: str) -> str:
 )
 @config_option
 def shims(
-    folder: Path, max_time: float | None, default_time: float | None, always: bool, config: str | None
+    folder: str, max_time: float | None, default_time: float | None, always: bool, config: str | None
 ) -> None:
     """Put sbatch, squeue, scancel, sacct, scontrol and sinfo into DIR.
 
@@ -68,12 +69,26 @@ def shims(
     )
     if default_time is not None and default_time > rules.max_time:
         raise UsageError("--default-time is longer than --max-time")
-    place = private_directory(folder.absolute())
+    _check(folder)
+    place = private_directory(Path(folder).absolute())
     for name in MODULES:
         _write(place / name, script(place, name).encode(), 0o700)
     _write(place / RULES, msgspec.json.encode(rules), 0o600)
     click.echo(f"{len(MODULES)} commands in {printable(str(place))}; use them:")
     click.echo(f"  export PATH={printable(shlex.quote(str(place)))}:$PATH")
+
+
+def _check(folder: str) -> None:
+    """Raises UsageError: the folder cannot stand in PATH, or has other files, which tasks would miss."""
+    if not folder:
+        raise UsageError("name a folder for the commands, such as ~/.adaptor-shims")
+    place = Path(folder).absolute()
+    if os.pathsep in str(place):
+        raise UsageError(f"{place}: PATH cannot have a folder with '{os.pathsep}'")
+    if place.is_dir() and not (place / RULES).exists() and (others := sorted(os.listdir(place))):  # noqa: PTH208
+        raise UsageError(
+            f"{place} has other files, as {others[0]}, and tasks get PATH without this folder: name a new one"
+        )
 
 
 def _write(path: Path, data: bytes, mode: int) -> None:

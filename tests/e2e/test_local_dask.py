@@ -104,6 +104,13 @@ def test_a_lifetime_that_no_pilot_has_is_refused(lab: Lab) -> None:
     assert "lifetime 300h, and a minute to leave: " in program.communicate(timeout=LONG)[1]
 
 
+def test_a_lifetime_without_time_for_work_is_refused() -> None:
+    from adaptor.dask import AdaptorCluster
+
+    with pytest.raises(ValueError, match="lifetime 1s: a worker lives for 10 s at least"):
+        AdaptorCluster(1, lifetime="1s")
+
+
 @pytest.mark.nightly
 def test_workers_end_with_the_program_that_was_killed(lab: Lab) -> None:
     lab.configure(LOCAL)

@@ -46,6 +46,20 @@ def executor(bag: FakeBag, tmp_path: Path) -> Iterator[Executor]:
     made._session.wait()
 
 
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        ({"cpus": 0}, "cpus: '0' is not an integer of 1 or more"),
+        ({"cpus": "two"}, "cpus: 'two' is not an integer"),
+        ({"mem": "x"}, "mem: 'x' is not a size"),
+        ({"name": "all"}, "name: 'all' selects other bags"),
+    ],
+)
+def test_an_executor_refuses_what_cannot_be(wrong: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=f"^{problem}"):
+        Executor(**wrong)
+
+
 def test_a_call_says_what_it_needs_and_what_its_environment_has(bag: FakeBag, executor: Executor) -> None:
     bag.may_end.set()
     needs: adaptor.Resources = {"cpus": 2, "mem": "4G", "gpus": "a100:1", "time": "10m", "env": {"A": "b"}}

@@ -34,6 +34,29 @@ def test_contradictions_are_named(cli: Cli, tmp_path: Path) -> None:  # noqa: F8
     assert "longer than --max-time" in told.err
 
 
+def test_a_folder_that_cannot_be_one_of_commands_alone_is_refused(
+    cli: Cli,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Tasks get PATH without it: a user's programs in it would be gone there, and an own sbatch lost."""
+    own = tmp_path / "own"
+    own.mkdir(mode=0o700)
+    (own / "sbatch").write_text("mine")
+    monkeypatch.chdir(own)
+    for folder, why in (
+        (str(own), f"{own} has other files, as sbatch"),
+        ("", "name a folder for the commands"),
+        ("a:b", "PATH cannot have a folder with ':'"),
+    ):
+        told = cli("shims", folder)
+        assert told.code == 2
+        assert why in told.err
+    assert [path.name for path in own.iterdir()] == ["sbatch"]
+    assert (own / "sbatch").read_text() == "mine"
+    assert cli("shims", "new").code == cli("shims", "new").code == 0, "again, as after an upgrade"
+
+
 def test_inside_a_task_the_real_command_runs(tmp_path: Path) -> None:
     """Whatever folders of shims stand before it; an argument is passed on as it is."""
     places = [tmp_path / name for name in ("bin", "other", "real")]
