@@ -27,7 +27,7 @@ LONGEST_STAGING = 1800.0
 """The same of a bag that stages something: 60 GB from a file server that many nodes read."""
 AHEAD = 16
 """Attempts at most whose files are opened before they start; each has three descriptors. Without it,
-/bin/true takes 1.3 × the worker's CPU time and 1.2 to 1.4 × the wall time (`python -m bench.worker_files`)."""
+/bin/true takes 1.3 × the CPU time of the worker and 1.2 to 1.4 × the wall time (`bench.worker_files`)."""
 _IDLE = 10.0  # seconds without work after which a thread ends; the next work starts another
 
 
