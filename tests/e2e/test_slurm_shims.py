@@ -15,7 +15,7 @@ from lab.campaign.shim_clients import SITE
 from lab.campaign.shim_programs import CLIENTS
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab
-from tests.living import run_text
+from tests.living import run_text, until
 
 pytestmark = pytest.mark.slurm
 JOBS = 12
@@ -57,3 +57,19 @@ def test_a_job_that_would_start_now_goes_to_slurm_and_one_that_would_wait_become
 
     assert submitted("--time=5") < FIRST_JOB
     assert submitted("--time=5", "--array=1-150") >= FIRST_JOB, "free slots and queue take fewer"
+
+
+def test_a_job_at_slurm_submits_through_the_shims_of_its_user(slurm: ThrowawaySlurm, lab: Lab) -> None:
+    """As a pipeline does that was passed on as a large job; its node asks the user's daemon."""
+    lab.configure(SITE)
+    lab.run("shims", lab.root / "bin", "--always")
+    lab.run("daemon", "start")
+    path = f"{lab.root / 'bin'}:{os.environ['PATH']}"
+    environment = {**lab.environment, "PATH": path, "ADAPTOR_CONFIG": str(lab.config)}
+    inner = "sbatch --parsable --time=5 --output=inner --wrap 'command -v sbatch'"
+    command = ["sbatch", "--parsable", "--wait", "--time=2:00:00", "--output=outer", "--wrap", inner]
+    outer = run_text(command, cwd=lab.work, env=environment, check=True)
+    assert int(outer.stdout) < FIRST_JOB
+    assert int((lab.work / "outer").read_text()) >= FIRST_JOB
+    until(lambda: (lab.work / "inner").exists() and (lab.work / "inner").read_text(), "the task has run")
+    assert not (lab.work / "inner").read_text().startswith(str(lab.root)), "tasks have Slurm's own"

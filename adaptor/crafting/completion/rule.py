@@ -28,6 +28,7 @@ WORTH_WITHDRAWING = steps_for(0.9)
 SLOW = 0.3  # with later requests at this speed the completion must be sooner too
 FORESEEN = 10.0
 """A bag that takes this many times the longest walltime withdraws nothing: it depends on unknown holes."""
+GROWN = 4  # tasks of a bag for each slot of the only request, from which on another one is looked for
 WEIGHED = 8  # the most queued requests that are compared: the newest
 _SETTLED = 300.0  # seconds after which a request may make room, where requests last as long as usual
 _LEAST_SETTLED = 30.0  # Slurm's default bf_interval: before that a request may have no planned start
@@ -92,7 +93,7 @@ def _better(kept: Choice, search: Search) -> Withdraw | None:
             smaller = [pilot for pilot in queued if pilot.request.area < largest.request.area]
             queued, room = (smaller, room) if smaller else (queued, 2 * room)
     best, least = kept, room
-    for pilot in [pilot for pilot in queued if _settled(pilot, search)][-WEIGHED:]:
+    for pilot in [each for each in queued if _settled(each, search) or _outgrown(each, search)][-WEIGHED:]:
         found = search.best(pilot, (least, best.set.steps))
         sooner = found.set.worth < best.set.worth - least
         if sooner and found.set.at_pace(SLOW) <= kept.set.at_pace(SLOW):
@@ -114,6 +115,15 @@ def _settled(pilot: PilotView, search: Search) -> bool:
     if due is not None and due <= search.now and search.wait(pilot) >= patience:
         return True
     return since is None or search.now - since >= patience
+
+
+def _outgrown(pilot: PilotView, search: Search) -> bool:
+    """Whether the only request that is allowed was made just before its bag grew: its place is young, and
+    all tasks would run in it, one after another."""
+    since = pilot.reshaped or pilot.submitted
+    if not search.one_at_a_time or pilot.job is None or since is None or search.now - since > _LEAST_SETTLED:
+        return False
+    return GROWN * search.slots(pilot) <= search.tasks + search.demand.coming
 
 
 def _crafted(search: Search, found: Choice) -> list[CraftedRequest]:

@@ -107,6 +107,10 @@ class Search:
         starts = self._free[self._place_of(pilot)].starts
         return max(0.0, starts.get(pilot.queued_as, self.now) - self.now)
 
+    def slots(self, pilot: PilotView) -> int:
+        """Tasks that run in a pilot at the same time."""
+        return slots_left(pilot, self.demand, self.shapes[self._place_of(pilot)].unit)
+
     def request(self, made: Fitting, ends: Sequence[float]) -> Request:
         """The request, as long as the bag may need it by the belief that needs most, with the tasks that it
         has started, within its hole; no longer than all tasks can take until their time-out."""
@@ -241,8 +245,7 @@ class Search:
         there = list[Member]()
         for pilot in self.pilots:
             if pilot is not withdrawn:
-                slots = slots_left(pilot, self.demand, self.shapes[self._place_of(pilot)].unit)
-                there.append(member_of(pilot, self.demand, slots, self.wait(pilot), self.now))
+                there.append(member_of(pilot, self.demand, self.slots(pilot), self.wait(pilot), self.now))
         return RequestSet(self._by_belief, there + self._elsewhere)
 
     def _place_of(self, pilot: PilotView) -> int:

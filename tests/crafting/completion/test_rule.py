@@ -423,3 +423,14 @@ def test_where_the_requests_are_used_up_that_is_the_reason() -> None:
     (withheld,) = (each for each in told if isinstance(each, Withhold))
     assert "max_pending_requests" in withheld.reason
     assert "could run" not in withheld.reason
+
+
+@pytest.mark.parametrize(("waiting", "withdrawn"), [(1, []), (100, [1])])
+def test_the_only_request_is_made_anew_for_a_bag_that_has_grown_just_after_it(
+    waiting: int, withdrawn: list[int]
+) -> None:
+    """The first task of an open bag had a request of its own, and all others ran in it, one after another."""
+    alone = msgspec.structs.replace(RULES, limits=Limits(max_pending_requests=1, max_proc=64, max_tr=36_000))
+    others = (RunningJob("1", 64, 7200.0),)
+    seen = view(queued(1, 1, 13_680, submitted=-8.0), waiting=waiting, running=others, rules=alone)
+    assert [each.pilot for each in plan(seen) if isinstance(each, Withdraw)] == withdrawn
