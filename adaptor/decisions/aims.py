@@ -18,6 +18,7 @@ from adaptor.budget.provisioning.pacing import (
     advise,
     least_request,
     longest_before,
+    longest_to_learn,
     needed_for_deadline,
     situation_of,
     starts_in_time,
@@ -101,6 +102,10 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     if not bag.spec.paced:
         return Aimed(_within_money(snapshot, bag, demand))
     course = course_of(snapshot, bag, known_shortest(site, bag, demand))
+    needed, resolution = demand.runtime + site.rules.pad, site.rules.time_resolution
+    demand = msgspec.structs.replace(
+        demand, longest=longest_to_learn(course, demand.longest, needed, resolution)
+    )
     paced = advise(course, memory.paces.get(bag.id))
     hosts = _within_share(memory, site, bag, paced.advice.hosts)
     if demand.held and not any(pilot.bag == bag.id for pilot in site.requests):

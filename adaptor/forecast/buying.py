@@ -15,6 +15,7 @@ from adaptor.budget.provisioning.pacing import (
     advise,
     least_request,
     longest_before,
+    longest_to_learn,
     situation_of,
 )
 from adaptor.crafting.fits import width
@@ -46,7 +47,10 @@ class Buyer:
             needed = moment.needed(site.name) + rules.pad
             unit = site.terms.unit if site.whole_units and site.terms is not None else 0.0
             longest = longest_before(self._aims.deadline, moment.now, needed, unit, rules.time_resolution)
-        paced = advise(self._course(site, moment), self._pace)
+        course = self._course(site, moment)
+        if self._aims.deadline is not None:
+            longest = longest_to_learn(course, longest, needed, rules.time_resolution)
+        paced = advise(course, self._pace)
         self._pace = paced.pace
         if not site.whole_units or site.terms is None:
             return Bounds(slots=paced.advice.hosts, longest=longest)

@@ -51,6 +51,8 @@ The latter where fewer are needed than 1/(r + 1) of those that are there, r bein
 _FIRST = 4  # times `samples`: most first hosts that an assumed runtime asks for
 _BLIND_DOUBT = 3.0  # the factor by which the work may exceed the expected one while the runtimes are unknown
 _LAST = 3.0  # deviations by which the last task before a deadline may be longer than the mean
+_ONLY = 1 / 4
+"""The part of the time left that the only request a site allows lasts at most while runtimes are unknown."""
 _RESERVE = 1 / 8
 """The least part of the time left in which no task starts. Without it, heavy tails miss one of 32."""
 LONGER = 2.0  # deviations by which the last task of a host may be longer than the mean
@@ -320,6 +322,23 @@ def longest_before(deadline: float, now: float, needed: float, unit: float, reso
     if deadline <= now + needed:
         return None
     return round_up(math.ceil(max(deadline - now + needed, unit)), resolution)
+
+
+def longest_to_learn(course: Course, longest: int | None, needed: float, resolution: int) -> int | None:
+    """Longest useful tr in seconds of a request that takes the only place while the runtimes are unknown.
+
+    A request until the deadline would leave no place for those that it shows to be needed.
+
+    Args:
+        longest: as `longest_before` says; None: no request keeps the deadline.
+        needed: seconds of a task, with what a request loses besides.
+        resolution: seconds to whole multiples of which requests are rounded up.
+    """
+    alone = course.requests_left == 1 and not course.there
+    if longest is None or course.deadline is None or course.whole_units or not (alone and course.blind):
+        return longest
+    part = _ONLY * (course.deadline - course.now)
+    return min(longest, round_up(math.ceil(max(part, needed)), resolution))
 
 
 def starts_in_time(course: Course) -> bool:

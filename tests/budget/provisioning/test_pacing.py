@@ -14,6 +14,7 @@ from adaptor.budget.provisioning.pacing import (
     CORRECTION_PERIOD,
     Course,
     advise,
+    longest_to_learn,
     needed_for_deadline,
     situation_of,
     terms_for,
@@ -355,3 +356,26 @@ def test_after_a_restart_the_estimator_is_where_it_was(finished: int, preset: Pr
     living.runtimes.finish(0.0, 600.0)
     made = advise(course(finished=finished + 1, hosts=hosts, preset=preset), resumed)
     assert made.advice == living.step(0.0, there)
+
+
+def test_the_only_request_of_a_bag_of_unknown_runtimes_lasts_for_a_quarter_of_the_time() -> None:
+    alone = msgspec.structs.replace(course(deadline=40_000.0), requests_left=1)
+    assert longest_to_learn(alone, 41_000, 630.0, 1) == 10_000
+    assert longest_to_learn(alone, 5000, 630.0, 1) == 5000
+    assert longest_to_learn(alone, 41_000, 12_000.0, 1) == 12_000, "a task fits"
+    assert longest_to_learn(alone, None, 630.0, 1) is None, "no request keeps the deadline"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"requests_left": 2},
+        {"hint": 600.0},
+        {"hosts": [Hosts(1, 0.0, 9000.0)]},
+        {"whole_units": True},
+        {"deadline": None},
+    ],
+)
+def test_other_requests_last_until_the_deadline(change: dict[str, Any]) -> None:
+    other = msgspec.structs.replace(course(deadline=40_000.0), **{"requests_left": 1, **change})
+    assert longest_to_learn(other, 41_000, 630.0, 1) == 41_000

@@ -79,3 +79,26 @@ def test_a_budget_near_the_cost_is_enough_and_never_exceeded(bag: str, budget: f
 def test_a_user_who_says_the_mean_of_the_runtimes_is_served_no_later(bag: str) -> None:
     """Pilots as long as the mean cut half of the tasks."""
     assert run(bag, "elastic", told=True).end <= plain_run(bag, "elastic", "by the second").end
+
+
+@pytest.mark.parametrize("kind", ["exponential", "equal"])
+def test_where_one_request_is_allowed_a_deadline_of_three_times_the_time_is_kept(kind: str) -> None:
+    """The first request lasted until the deadline, and the next was made when that had passed."""
+    drawn = np.random.default_rng(3).exponential(500, 40) if kind == "exponential" else np.full(40, 500.0)
+    tasks = [float(max(1, round(each))) for each in drawn]
+    site = CheckedSite(
+        tariff=Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=1),
+        processors=24,
+        limits=Limits(max_pending_requests=1, max_proc=24, max_tr=24 * 3600),
+        heuristic="completion",
+        initial_tr=60.0,
+    )
+
+    def ended(deadline: float | None) -> float:
+        found = submitted(tasks, site, deadline=deadline, order=None, foresees=False).run()
+        assert found.done == len(tasks)
+        return found.end
+
+    plain = ended(None)
+    assert ended(3 * plain) <= 3 * plain
+    assert ended(10 * plain) <= 10 * plain
