@@ -54,7 +54,7 @@ def plan(bag: api.BagInput, commands: bool, config: str | None, as_json: bool) -
     if as_json:
         print_json(found)
         return
-    print_lines(plan_lines(found))
+    print_lines(plan_lines(found, bag.budget))
     if bag.spec.time is None and not found.earlier:
         click.echo("how long a task takes is not known; --time DURATION says it, and the requests fit better")
 
@@ -74,7 +74,8 @@ def _start(request: api.PlannedRequest, now: float) -> str:
     return "now" if request.start is not None and request.start <= now else clock(request.start, now)
 
 
-def plan_lines(found: api.PlanView) -> Iterator[str]:
+def plan_lines(found: api.PlanView, budget: float | None = None) -> Iterator[str]:
+    """The lines of a plan. `budget`: credits that the bag may cost; None: no limit."""
     for site, problem in found.problems.items():
         yield f"{site}: {printable(problem)}"
     yield from map(printable, found.earlier)
@@ -105,4 +106,10 @@ def plan_lines(found: api.PlanView) -> Iterator[str]:
                 for name, line in ends.items()
             ],
         )
+    if budget is not None and found.choices and budget < (least := found.choices[0].cost.value):
+        yield (
+            f"with --budget {amount(budget)} the bag is likely to pause before its last tasks: the cheapest"
+            f" choice costs {amount(least)}"
+        )
+        return
     yield "no end can be seen" if found.end is None else f"done {interval(found.end, found.now)}"

@@ -123,6 +123,18 @@ sites:
 """
 
 
+def test_a_budget_below_the_cheapest_choice_is_said_to_be_too_little(
+    cli: Cli, serve: Serve, bag: str
+) -> None:
+    only = line("cheapest", {"near": 4}, 600.0, 2.0)
+    serve({api.GetPlan: msgspec.structs.replace(PLAN, choices=[only])})
+    said = "with --budget 1 the bag is likely to pause before its last tasks: the cheapest choice costs 2"
+    lines = cli("plan", bag, "--budget", "1").lines
+    assert any(line.startswith(said) for line in lines)
+    assert not any(line.startswith("done") for line in lines)
+    assert cli("plan", bag, "--budget", "2").lines[-2].startswith("done")
+
+
 def test_they_need_prices_and_the_time_of_a_task_and_no_daemon(cli: Cli, tmp_path: Path) -> None:
     config, many = tmp_path / "config.yaml", tmp_path / "many.bag"
     config.write_text(CONFIG, encoding="utf-8")
