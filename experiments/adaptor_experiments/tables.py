@@ -5,6 +5,7 @@ The texts of an experiment are in the `page.yaml` of its folder, so that a sente
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
@@ -62,6 +63,10 @@ class Runs(tuple[Row, ...]):
 
     def mean(self, figure: Figure) -> float:
         return float(self.values(figure).mean())
+
+    def geometric(self, figure: Figure) -> float:
+        """The geometric mean; NaN: there are no runs."""
+        return float(np.exp(np.log(self.values(figure)).mean())) if self else math.nan
 
     def spread(self, figure: Figure) -> Mean:
         values = self.values(figure)

@@ -10,12 +10,11 @@ import numpy as np
 from adaptor_simulation.cluster import Policy, cluster_of_processors
 from adaptor_simulation.files import TraceError, naming
 from adaptor_simulation.jobs import Jobs, Seconds
+from adaptor_simulation.slowdown import mean_slowdown
 from adaptor_simulation.traces.normalise import machine_size, normalise
 from adaptor_simulation.traces.repairs import Choices, Repairs
 from adaptor_simulation.traces.swf import MOST_PROCESSORS
 from adaptor_simulation.traces.swf_read import read_trace
-
-SHORT = 10  # seconds below which a run time counts as this much in a bounded slowdown (Feitelson 2005)
 
 
 class Metrics(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +42,7 @@ class Metrics(msgspec.Struct, frozen=True, kw_only=True):
 def measure(jobs: Jobs, starts: Seconds, processors: int) -> Metrics:
     """Metrics of a schedule of at least one job, all of them started."""
     wait, ends = starts - jobs.submit, starts + jobs.run
-    turnaround, bounded = ends - jobs.submit, np.maximum(jobs.run, SHORT)
+    turnaround = ends - jobs.submit
     first, last = int(jobs.submit[0]), int(jobs.submit[-1])
     makespan = int(ends.max()) - first
     return Metrics(
@@ -52,10 +51,8 @@ def measure(jobs: Jobs, starts: Seconds, processors: int) -> Metrics:
         median_wait=float(np.median(wait)),
         longest_wait=int(wait.max()),
         mean_turnaround=float(turnaround.mean()),
-        mean_bounded_slowdown=float(np.maximum(1, turnaround / bounded).mean()),
-        mean_bounded_slowdown_per_processor=float(
-            np.maximum(1, turnaround / (bounded * jobs.processors)).mean()
-        ),
+        mean_bounded_slowdown=mean_slowdown(wait, jobs.run),
+        mean_bounded_slowdown_per_processor=mean_slowdown(wait, jobs.run, jobs.processors),
         waited=int((wait > 0).sum()),
         makespan=makespan,
         utilisation=jobs.area / (processors * makespan),

@@ -15,6 +15,7 @@ from adaptor_simulation.grid_job import GridResult, GridTerms
 from adaptor_simulation.grid_run import run_grid_job
 from adaptor_simulation.jobs import Seconds
 from adaptor_simulation.kernels import NEVER, Array
+from adaptor_simulation.slowdown import Slowdowns, mean_slowdown
 from adaptor_simulation.yardstick import Yardstick
 
 EVER = NEVER - 1  # until all have started
@@ -25,6 +26,7 @@ class FollowedJobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     submit: Array
     run: Array
+    processors: Array
     without: Array
     """Starts without the bag."""
     with_us: Array
@@ -34,14 +36,12 @@ class FollowedJobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         """By which they wait longer in all, often below 0."""
         return int((self.with_us - self.without).sum())
 
-    def slowdown(self, starts: Array) -> float:
-        """Their mean bounded slowdown if they start then (Feitelson & Rudolph 1998); 1: none waits."""
-        counted = np.maximum(self.run, SHORT)
-        each = np.maximum(1.0, (starts - self.submit + self.run) / counted)
-        return float(each.mean()) if len(each) else 1.0
-
-
-SHORT = 10  # seconds; a shorter job counts as one of these in a slowdown
+    @property
+    def slowdowns(self) -> Slowdowns:
+        """Their mean bounded slowdowns with the bag and without it."""
+        waits = self.with_us - self.submit, self.without - self.submit
+        found = [mean_slowdown(wait, self.run, each) for each in (1, self.processors) for wait in waits]
+        return Slowdowns(**dict(zip(Slowdowns.__struct_fields__, found, strict=True)))
 
 
 class LocalJobs:
@@ -72,8 +72,10 @@ class LocalJobs:
             starts = each.starts(self._first)[here]
             both.append(np.where(starts < 0, until, np.minimum(starts, until)))
         without, with_us = both
-        run = cluster.jobs.run[self._first :]
-        return FollowedJobs(submit=submit[here], run=run[here], without=without, with_us=with_us)
+        run, processors = (each[self._first :][here] for each in (cluster.jobs.run, cluster.jobs.processors))
+        return FollowedJobs(
+            submit=submit[here], run=run, processors=processors, without=without, with_us=with_us
+        )
 
 
 class LocalWaits(msgspec.Struct, frozen=True, kw_only=True):

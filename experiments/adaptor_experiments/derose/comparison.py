@@ -13,6 +13,7 @@ from adaptor_experiments.bootstrap import Drawn, Interval, drawn_means, weights
 from adaptor_experiments.derose.design import Workload
 from adaptor_experiments.derose.sample import Outcome
 from adaptor_experiments.tables import Runs
+from adaptor_simulation.slowdown import Slowdowns
 
 CLEARLY_SLOWER = 0.97  # cells with a smaller ratio are counted
 
@@ -23,6 +24,7 @@ cells are four fifths of all work."""
 MEANS = (
     *("turnaround", "bound", "requests", "withdrawn", "reshaped", "held", "work", "local_wait"),
     *("decisions", "planning"),
+    *Slowdowns.__struct_fields__,
 )
 """The fields of an outcome of which a cell has the mean."""
 
@@ -76,6 +78,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     local_wait: Interval
     """Hours that the local jobs wait longer in all for each processor-hour used, by all cells together but
     those of the biggest bags. In a single cell of small bags it is mostly chance."""
+    slowdown: Interval
+    """Geometric mean over the cells of the local jobs' mean bounded slowdown over that without the bag."""
+    slowdown_per_processor: Interval
     requests: float
     """For each bag."""
     withdrawn: float
@@ -188,6 +193,12 @@ class _Figures:
             distance=(means["turnaround"] / means["bound"]).geometric().interval,
             waste=waste.mean().interval,
             local_wait=(means["local_wait"][small].sum() / means["work"][small].sum()).interval,
+            slowdown=(means["slowdown"] / means["slowdown_without"]).geometric().interval,
+            slowdown_per_processor=(
+                (means["slowdown_per_processor"] / means["slowdown_per_processor_without"])
+                .geometric()
+                .interval
+            ),
             decisions=float(decisions.mean()),
             decision_time=1e3 * float(means["planning"].value.sum() / decisions.sum()),
             **counts,

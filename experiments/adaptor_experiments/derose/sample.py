@@ -20,6 +20,7 @@ from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor_simulation.grid_run import run_grid_job
 from adaptor_simulation.jobs import Jobs
 from adaptor_simulation.queue_rules import BY_SUBMISSION, QueueRules
+from adaptor_simulation.slowdown import Slowdowns
 from adaptor_simulation.tasks.kernel_tasks import tasks_of
 from adaptor_simulation.tasks.protocol import MakeTasks
 from adaptor_simulation.traces.normalise import normalise
@@ -30,7 +31,7 @@ from adaptor_simulation.yardstick import Yardstick
 AFTERWARDS = 3 * 86_400  # seconds after a bag's end for which the local jobs are followed
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(Slowdowns, frozen=True, kw_only=True):
     """One grid job: a line of the results. Times in seconds, held and work in processor-seconds."""
 
     trace: str
@@ -100,6 +101,7 @@ def run_sample(
                 cluster = base.fork()
                 decider = TimedDecider()
                 result = run_grid_job(cluster, runtimes, terms, make, decider)
+                here = followed(local, cluster, at + result.turnaround)
                 outcomes.append(
                     Outcome(
                         trace=workload.key,
@@ -115,7 +117,8 @@ def run_sample(
                         reshaped=sum(each.reshaped for each in result.requests),
                         held=result.held,
                         work=result.work,
-                        local_wait=followed(local, cluster, at + result.turnaround).added_wait,
+                        local_wait=here.added_wait,
+                        **msgspec.structs.asdict(here.slowdowns),
                         decisions=decider.decisions,
                         planning=round(decider.seconds, 6),
                     )

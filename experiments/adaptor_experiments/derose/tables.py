@@ -60,6 +60,8 @@ def _of_trace(found: Comparison) -> Exhibit:
         "distance to the lower bound, geometric mean": lambda of: str(of.distance),
         "waste": lambda of: of.waste.percent,
         "added wait of local jobs, h per processor-hour": lambda of: str(of.local_wait),
+        "bounded slowdown of local jobs, over that without the bag": lambda of: str(of.slowdown),
+        "  per processor": lambda of: str(of.slowdown_per_processor),
         "requests for each bag": lambda of: f"{of.requests:.1f}",
         "  of them withdrawn": lambda of: f"{of.withdrawn:.1f}",
         "  changes of them in the queue": lambda of: f"{of.reshaped:.1f}",

@@ -74,7 +74,7 @@ def _ways(rows: Runs[Outcome], parts: list[tuple[str, object]]) -> Iterator[list
     for name, runs in rows.by("way").items():
         ran = _ran(runs)
         if not ran:
-            yield [name, *["-"] * (len(parts) + 2), f"{len(runs)} of {len(runs)}", *["-"] * 4]
+            yield [name, *["-"] * (len(parts) + 2), f"{len(runs)} of {len(runs)}", *["-"] * 5]
             continue
         each = [_mean(rows.where(**{field: value}), name) for field, value in parts]
         worst = max(ratio for some in ratios(rows, name).values() for ratio in some)
@@ -87,7 +87,8 @@ def _ways(rows: Runs[Outcome], parts: list[tuple[str, object]]) -> Iterator[list
             _waste(ran),
             f"{ran.mean('jobs'):,.0f}",
             f"{ran.mean('added'):.2f}",
-            f"{np.exp(np.mean([np.log(row.slowdown / row.slowdown_without) for row in ran])):.2f}",
+            f"{ran.geometric(lambda row: row.slower):.2f}",
+            f"{ran.geometric(lambda row: row.slower_per_processor):.2f}",
         ]
 
 

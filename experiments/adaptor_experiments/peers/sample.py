@@ -14,10 +14,11 @@ from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.grid_run import run_grid_job
 from adaptor_simulation.jobs import Jobs
 from adaptor_simulation.kernels import Array
+from adaptor_simulation.slowdown import UNHARMED, Slowdowns
 from adaptor_simulation.what_if import LocalJobs
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(Slowdowns, frozen=True, kw_only=True):
     """One bag in one way: a line of the results. Times in seconds, held and work in processor-seconds."""
 
     trace: str
@@ -36,10 +37,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Number of submitted jobs."""
     local_wait: int
     """Seconds by which the local jobs waited longer in all, until three days after the bag's end."""
-    slowdown: float
-    """Mean bounded slowdown of the local jobs (`FollowedJobs.slowdown`)."""
-    slowdown_without: float
-    """The same if the bag had not come."""
 
     @property
     def added(self) -> float:
@@ -77,8 +74,7 @@ def run_piece(piece: Piece) -> list[Outcome]:
                     held=found.held if found else 0,
                     jobs=found.jobs if found else 0,
                     local_wait=jobs.added_wait if jobs else 0,
-                    slowdown=jobs.slowdown(jobs.with_us) if jobs else 1.0,
-                    slowdown_without=jobs.slowdown(jobs.without) if jobs else 1.0,
+                    **msgspec.structs.asdict(jobs.slowdowns if jobs else UNHARMED),
                 )
             )
     return outcomes

@@ -29,6 +29,9 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     later: float
     delay: float
     """Hours by which local jobs started later, in sum."""
+    slower: float
+    """Mean bounded slowdown of local jobs over that without the bag; geometric means over the samples."""
+    slower_per_processor: float
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,6 +95,7 @@ def _cell(group: Runs[Outcome], seed: int, tariff: Tariff) -> Cell:
                 cost=costs[name].interval,
                 **{what: ordered[name].mean(what) / HOUR for what in ("held", "used", "lost", "delay")},
                 **{what: ordered[name].mean(what) for what in ("reclaims", "local_jobs", "later")},
+                **{what: ordered[name].geometric(what) for what in ("slower", "slower_per_processor")},
             )
             for name in STRATEGIES
         },

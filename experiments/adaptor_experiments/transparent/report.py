@@ -123,6 +123,7 @@ def tables(cells: Sequence[Cell]) -> list[Exhibit]:
             [[*_key(cell), *_costs(cell)] for cell in cells],
             (f"delay: {name}" for name in STRATEGIES),
         ),
+        page.exhibit("slowdowns", [[*_key(cell), *_slowdowns(cell)] for cell in cells], STRATEGIES),
         page.exhibit(
             "credits", [[*_key(cell), *_credits(cell)] for cell in cells], (*STRATEGIES, "adaptive / mixed")
         ),
@@ -153,6 +154,11 @@ def _credits(cell: Cell) -> list[str]:
     return [*(str(cell.by[name].cost) for name in STRATEGIES), str(cell.cheaper)]
 
 
+def _slowdowns(cell: Cell) -> list[str]:
+    shares = (cell.by[name] for name in STRATEGIES)
+    return [f"{share.slower:.3f} ({share.slower_per_processor:.3f})" for share in shares]
+
+
 def _costs(cell: Cell) -> list[str]:
     donated, everything, mixed = (cell.by[name] for name in ("transparent", "all-idle", "mixed"))
 
@@ -177,6 +183,10 @@ def conclusion(cells: Sequence[Cell]) -> list[str]:
     def for_each(figure: Callable[[Sequence[Cell]], str]) -> str:
         return ", ".join(f"{figure(some)} (tasks of {mean:,} s)" for mean, some in by_mean.items())
 
+    def for_all(figure: Callable[[Share], float]) -> str:
+        means = {name: _geometric([figure(cell.by[name]) for cell in cells]) for name in STRATEGIES}
+        return ", ".join(f"{mean} by {name}" for name, mean in means.items())
+
     theirs, ours = (
         for_each(lambda some, rule=rule: _geometric([cell.explicit[rule].value for cell in some]))  # type: ignore[misc]
         for rule in DONATED
@@ -200,6 +210,12 @@ def conclusion(cells: Sequence[Cell]) -> list[str]:
             cells=count,
             donated=" and ".join(delayed[name] for name in DONATED),
             others=", ".join(text for name, text in delayed.items() if name not in DONATED),
+        ),
+        page.say(
+            "slower",
+            slower=for_all(lambda share: share.slower),
+            per_processor=for_all(lambda share: share.slower_per_processor),
+            cells=count,
         ),
         page.say("lost", theirs=lost_by_theirs, ours=lost_by_ours),
         page.say(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from adaptor.decisions.seen_nodes import SeenNodes
@@ -12,6 +14,7 @@ from adaptor_simulation.grid_job import GridResult
 from adaptor_simulation.grid_run import Watched, run_grid_job
 from adaptor_simulation.kernels import Array
 from adaptor_simulation.places import Places
+from adaptor_simulation.slowdown import Slowdowns
 from adaptor_simulation.tasks.kernel_tasks import tasks_of
 from adaptor_simulation.tasks.protocol import MakeTasks
 from adaptor_simulation.what_if import LocalJobs
@@ -20,7 +23,7 @@ _FOLLOWED = 7 * 86400
 """Seconds after the bag for which the local jobs are followed: on a full machine some wait for months."""
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(Slowdowns, frozen=True, kw_only=True):
     """One bag by one strategy: a line of the results. Times in seconds, the rest in processor-seconds."""
 
     trace: str
@@ -136,8 +139,8 @@ def _figures(result: GridResult) -> dict[str, int]:
     }
 
 
-def delays(local: LocalJobs, cluster: Cluster, end: int) -> dict[str, int]:
-    """Delays of the local jobs that waited or came until the bag's end."""
+def delays(local: LocalJobs, cluster: Cluster, end: int) -> dict[str, Any]:
+    """Delays and slowdowns of the local jobs that waited or came until the bag's end."""
     jobs = local.followed(cluster, max(cluster.now, end + _FOLLOWED), came=end)
     shift = jobs.with_us - jobs.without
     return {
@@ -145,4 +148,5 @@ def delays(local: LocalJobs, cluster: Cluster, end: int) -> dict[str, int]:
         "later": int((shift > 0).sum()),
         "delay": int(shift[shift > 0].sum()),
         "change": int(shift.sum()),
+        **msgspec.structs.asdict(jobs.slowdowns),
     }

@@ -10,6 +10,7 @@ from adaptor_experiments.derose.comparison import Comparison, compare
 from adaptor_experiments.derose.design import WORKLOADS, Settings
 from adaptor_experiments.derose.sample import Outcome
 from adaptor_experiments.tables import texts
+from adaptor_simulation.slowdown import UNHARMED
 
 BY_KEY = {workload.key: workload for workload in WORKLOADS}
 PART = Settings(means=(100, 10_000), max_pending=(1, 6))
@@ -32,6 +33,7 @@ def case(key: str, speedup, *, chance: float = 0.0, requests: int = 9, size: flo
                     heterogeneity=kind.heterogeneity, max_pending=pending, heuristic="static", submitted=0,
                     turnaround=round(1e6 * (1 + chance * (-1) ** sample)), bound=100, requests=3,
                     withdrawn=0, reshaped=0, held=3000, work=2000, local_wait=0, decisions=1, planning=0.0,
+                    **msgspec.structs.asdict(UNHARMED),
                 )  # fmt: skip
                 adaptive = msgspec.structs.replace(
                     static, heuristic="adaptive", turnaround=round(1e6 / speedup(kind, pending)),

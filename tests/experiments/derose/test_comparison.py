@@ -46,6 +46,8 @@ def test_what_a_heuristic_costs() -> None:
     assert profile.distance.value == pytest.approx(np.sqrt(1 * 2))
     assert profile.waste.value == 0.5
     assert profile.local_wait.value == pytest.approx(30 / 80)
+    assert profile.slowdown.value == pytest.approx(2.0)
+    assert profile.slowdown_per_processor.value == pytest.approx(1.5)
     assert (profile.requests, profile.withdrawn, profile.reshaped) == (4, 1, 2)
     assert (profile.decisions, profile.decision_time) == pytest.approx((3, 6))
 

@@ -28,6 +28,8 @@ ROW = Outcome(
     local_wait=25,
     slowdown=3.0,
     slowdown_without=1.5,
+    slowdown_per_processor=1.8,
+    slowdown_per_processor_without=1.2,
 )
 
 
@@ -56,6 +58,6 @@ def test_the_page_has_a_line_for_each_way(tmp_path: Path) -> None:
     ways = {row[0]: row for row in report.exhibits[0].rows}
     assert all(len(row) == len(report.exhibits[0].headings) for row in ways.values())
     assert ways["elastic-100"][1:3] == ["2.00", "2.00"]
-    assert ways["elastic-100"][-5:] == ["0 of 1", "50%", "10", "0.50", "2.00"]
-    assert ways["array-3"][-5:] == ["1 of 1", "-", "-", "-", "-"]
+    assert ways["elastic-100"][-6:] == ["0 of 1", "50%", "10", "0.50", "2.00", "1.50"]
+    assert ways["array-3"][-6:] == ["1 of 1", "-", "-", "-", "-", "-"]
     assert any("elastic-100" in sentence and "2.00" in sentence for sentence in report.conclusion)

@@ -10,7 +10,17 @@ from adaptor_experiments.transparent.design import DONATED, STRATEGIES
 def share(**more) -> Share:
     plain = {"held": 0.0, "used": 10.0, "lost": 1.0, "reclaims": 2.0, "local_jobs": 9.0, "later": 0.0}
     even = Interval(1.0, 1.0, 1.0)
-    return Share(**{"turnaround": even, "cost": even, "delay": 0.0, **plain, **more})
+    return Share(
+        **{
+            "turnaround": even,
+            "cost": even,
+            "delay": 0.0,
+            "slower": 1.0,
+            "slower_per_processor": 1.0,
+            **plain,
+            **more,
+        }
+    )
 
 
 def cell(

@@ -14,15 +14,18 @@ def test_the_figures_of_the_sentences() -> None:
     cells = [
         cell((2.0, 1.5, 3.0), mean=100, cheaper=(2.0, 1.5, 3.0), mixed=dear),
         cell((0.5, 0.4, 0.6), mean=100, cheaper=(8.0, 6.0, 9.0)),
-        cell((0.25, 0.2, 0.3), mean=10_000, transparent=share(lost=4.0), adaptive=share(later=1.0)),
+        cell(
+            (0.25, 0.2, 0.3), mean=10_000, transparent=share(lost=4.0, slower=8.0), adaptive=share(later=1.0)
+        ),
     ]
-    speed, delay, lost, cost, claims = conclusion(cells)
+    speed, delay, slower, lost, cost, claims = conclusion(cells)
     assert "1.00 (tasks of 100 s), 0.25 (tasks of 10,000 s) times as fast" in speed
     assert "by the paper's rule, 1.00 (tasks of 100 s), 0.25 (tasks of 10,000 s) times by ours" in speed
     assert "says nothing of chance" not in speed
     assert (
         "all-idle in 0 and transparent in 0 made a local job start later; static in 0, adaptive in 1" in delay
     )
+    assert "2.00 by transparent, 1.00 by all-idle" in slower
     assert "10% (tasks of 100 s), 10% (tasks of 10,000 s) by the paper's rule" in lost
     assert "10% (tasks of 100 s), 40% (tasks of 10,000 s) by ours" in lost
     assert "adaptive costs 4.00 (tasks of 100 s), 1.00 (tasks of 10,000 s) times as much as mixed" in cost
