@@ -8,9 +8,11 @@ from typing import Any
 
 import click
 
+from adaptor.crafting.heuristics import HEURISTICS, HeuristicName
 from adaptor_experiments.commands.running import (
     chosen,
     count_option,
+    duration_option,
     experiment_options,
     folder_of_traces,
     mean_option,
@@ -197,8 +199,39 @@ def budget_check(
 @click.command("budget-frontier", short_help="Measure how near bags come to the best cost and time.")
 @count_option("--orders", 1, 3, "Of each bag.")
 @quick_option("Only 1 order of two bags.")
+@click.option("--bag", "bags", metavar="LIST", help="Only these: constant, normal, image, levy, and so on.")
+@click.option("--tasks", type=click.IntRange(1), metavar="N", help="Tasks of a bag, at most.")
+@click.option(
+    "--heuristic",
+    type=click.Choice(list(HEURISTICS)),
+    default="completion",
+    show_default=True,
+    help="Of the site.",
+)
+@duration_option("--initial-tr", "First guess of a task.  [default: that of the heuristic]")
+@click.option(
+    "--processors",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    default=64,
+    show_default=True,
+    help="Of the site.",
+)
+@count_option("--requests", 1, 4, "That the site takes; together they may have all processors.")
 @experiment_options("budget-frontier")
-def budget_frontier(orders: int, quick: bool, seed: int, output: Path, processes: int) -> None:
+def budget_frontier(
+    orders: int,
+    quick: bool,
+    bags: str | None,
+    tasks: int | None,
+    heuristic: HeuristicName,
+    initial_tr: float | None,
+    processors: int,
+    requests: int,
+    seed: int,
+    output: Path,
+    processes: int,
+) -> None:
     """Measure how near bags with a budget, a deadline or a preference come to the best cost and time.
 
     Bags with light and heavy tails are run at a simulated site by the broker, the planner and the ledger of
@@ -209,10 +242,19 @@ def budget_frontier(orders: int, quick: bool, seed: int, output: Path, processes
     \b
     Example:
       adaptor replay budget-frontier --quick --output quick
+      adaptor replay budget-frontier --bag image --heuristic adaptive --initial-tr 1h --requests 1
     """
     from adaptor_experiments.frontier.campaign import pieces, run_piece
-    from adaptor_experiments.frontier.design import QUICK, Row, Settings
+    from adaptor_experiments.frontier.design import BAGS, QUICK, Row, Settings, Shape
     from adaptor_experiments.frontier.report import report_of
 
-    settings = Settings(seed=seed, orders=1, bags=QUICK) if quick else Settings(seed=seed, orders=orders)
+    shape = Shape(
+        heuristic=heuristic,
+        initial_tr=initial_tr or HEURISTICS[heuristic].assumed_runtime,
+        processors=processors,
+        requests=min(requests, processors),
+        tasks=tasks,
+    )
+    some = chosen("--bag", bags, BAGS) or (QUICK if quick else BAGS)
+    settings = Settings(seed=seed, orders=1 if quick else orders, bags=some, shape=shape)
     measure(run_piece, pieces(settings), Row, settings, report_of, output, processes)

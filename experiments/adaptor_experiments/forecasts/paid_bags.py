@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -51,13 +52,18 @@ class Way(msgspec.Struct, frozen=True):
     """Way in which a bag pays for its pilots."""
 
     prefer: Preference | None
-    """Preference; None: a budget alone, which caps no request until it is nearly used up."""
+    """Preference; None: a budget alone."""
     unit: int
     """Charging unit, seconds."""
 
     @property
     def site(self) -> CheckedSite:
         return CheckedSite(tariff=Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=self.unit))
+
+    def budget(self, tasks: Sequence[float]) -> float | None:
+        """Credits that a bag may cost; None: no limit."""
+        work = sum(tasks) / _HOUR * self.site.tariff.price_explicit
+        return None if self.prefer is not None else _ALONE * work
 
     @property
     def title(self) -> str:
@@ -69,6 +75,8 @@ WAYS = (Way("cheap", 60), Way("cheap", 3600), Way(None, 60), Way(None, 3600))
 """The orders of a bag take turns in them."""
 MOMENTS = ("30", "100", "half")  # finished tasks after which the forecast is made
 _AT_ONCE = 4  # orders of a piece
+_ALONE = 3.0  # times the work: what a budget alone is
+_HOUR = 3600.0
 _STRETCHED = 200.0
 """The measured bag has tasks of less than a second, compared with which pilots would only start and end."""
 
@@ -117,7 +125,14 @@ def run_piece(piece: Piece) -> list[Row]:
 def _run(key: str, settings: Settings, order: int) -> list[Row]:
     tasks, way = bag_of(key, settings, order), WAYS[order % len(WAYS)]
     moments = dict(zip((30, 100, len(tasks) // 2), MOMENTS, strict=True))
-    run = submitted(tasks, way.site, prefer=way.prefer, number=order + 1, order=BAG[key].order)
+    run = submitted(
+        tasks,
+        way.site,
+        prefer=way.prefer,
+        budget=way.budget(tasks),
+        number=order + 1,
+        order=BAG[key].order,
+    )
     outcome = run.run(list(moments))
     known = {"where": way.title, "bag": key, "number": order, "tasks": len(tasks)}
     return rows_of(outcome, moments, cost=outcome.cost, **known)

@@ -14,11 +14,13 @@ from adaptor_experiments.forecasts.site_run import Outcome, submitted
 from adaptor_experiments.frontier.design import (
     BAGS_AT,
     KNOWLEDGE,
+    SHAPE,
     SITES,
     UNITS,
     Knowledge,
     Row,
     Settings,
+    Shape,
     Sites,
     Wish,
     sites_of,
@@ -42,6 +44,7 @@ class Piece(msgspec.Struct, frozen=True):
     sites: Sites
     seed: int
     wishes: tuple[Wish, ...]
+    shape: Shape = SHAPE
 
     @property
     def name(self) -> str:
@@ -52,7 +55,7 @@ class Piece(msgspec.Struct, frozen=True):
 def pieces(settings: Settings) -> list[Piece]:
     """All bags with all that is run of them; few at several sites."""
     return [
-        Piece(bag, order, unit, known, sites, settings.seed, wishes)
+        Piece(bag, order, unit, known, sites, settings.seed, wishes, settings.shape)
         for order in range(settings.orders)
         for sites in SITES
         for bag in settings.bags
@@ -65,8 +68,8 @@ def pieces(settings: Settings) -> list[Piece]:
 
 def run_piece(piece: Piece) -> list[Row]:
     """A row for each wish; the first wish is none."""
-    tasks = tasks_of(piece.bag, piece.seed, piece.order)
-    work, policies = math.fsum(tasks), frontier(tasks, *sites_of(piece.sites, piece.unit))
+    tasks = tasks_of(piece.bag, piece.seed, piece.order)[: piece.shape.tasks]
+    work, policies = math.fsum(tasks), frontier(tasks, *sites_of(piece.sites, piece.unit, piece.shape))
     least = work if piece.sites == "one" else policies[0].cost
     plain = _run(piece, tasks, Wish(), least, math.inf)
     rows = []
@@ -115,7 +118,7 @@ def _run(piece: Piece, tasks: list[float], wish: Wish, least: float, plain_end: 
     """`least`: credits times 3600."""
     return submitted(
         tasks,
-        *sites_of(piece.sites, piece.unit),
+        *sites_of(piece.sites, piece.unit, piece.shape),
         prefer=wish.prefer,
         deadline=None if wish.deadline is None else wish.deadline * plain_end,
         budget=None if wish.budget is None else wish.budget * least / _HOUR,

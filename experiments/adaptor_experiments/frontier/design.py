@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.crafting.heuristics import HeuristicName
 from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import DonationRules
 from adaptor.model import Limits, Preference
@@ -30,6 +31,7 @@ KNOWLEDGE: tuple[Knowledge, ...] = ("unknown", "earlier", "time")
 BUDGETS = (1.1, 1.2, 1.35, 1.5, 2.0, 4.0)
 """Multiples of the work of the bag; where prices differ, of the least cost that a search finds."""
 DEADLINES = (1.5, 2.0, 4.0, 8.0, 16.0)  # multiples of the time of the same bag without a wish
+_PILOTS = 500  # in the system, of `elastic`
 _NODES = 16  # donated ones
 _PERIOD, _TAKEN = 2400, 600  # seconds from one job of their local users to the next, and that it takes
 _WATCHED = 10 * 24 * 3600  # seconds in which the daemon has learned of that before
@@ -85,29 +87,58 @@ def wishes_of(sites: Sites, known: Knowledge, unit: int, order: int) -> tuple[Wi
     return () if known == "earlier" or unit == UNITS[1] else FEW
 
 
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
+    """Shape of a site, and the number of tasks of a bag."""
+
+    heuristic: HeuristicName = "completion"
+    initial_tr: float = 60.0
+    """First guess of the runtime of a task, seconds."""
+    processors: int = 64
+    requests: int = 4
+    """Requests that the site takes; together they may have all processors. With `elastic` of wide pilots."""
+    tasks: int | None = None
+    """Tasks of a bag; None: as many as its kind has."""
+
+    @property
+    def widest(self) -> int:
+        """Processors of the largest request."""
+        return max(1, self.processors // self.requests)
+
+
+SHAPE = Shape()
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
     orders: int = 3
     bags: tuple[str, ...] = BAGS
+    shape: Shape = SHAPE
 
 
-def site_of(unit: int) -> CheckedSite:
-    """An empty site of 64 processors, where a processor-hour costs one credit."""
+def site_of(unit: int, shape: Shape = SHAPE) -> CheckedSite:
+    """An empty site, where a processor-hour costs one credit."""
+    narrow = shape.heuristic == "elastic"
     return CheckedSite(
         tariff=Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=unit),
-        processors=64,
-        limits=Limits(max_pending_requests=4, max_proc=16, max_tr=24 * 3600),
-        heuristic="completion",
-        initial_tr=60.0,
+        processors=shape.processors,
+        limits=Limits(
+            max_pending_requests=shape.requests,
+            max_pilots=_PILOTS if narrow else 0,
+            max_proc=shape.widest,
+            max_tr=24 * 3600,
+        ),
+        heuristic=shape.heuristic,
+        initial_tr=shape.initial_tr,
     )
 
 
-def sites_of(sites: Sites, unit: int) -> tuple[CheckedSite, ...]:
+def sites_of(sites: Sites, unit: int, shape: Shape = SHAPE) -> tuple[CheckedSite, ...]:
     """The first is that of `site_of`, or a smaller one."""
-    site = site_of(unit)
+    site = site_of(unit, shape)
     if sites == "one":
         return (site,)
-    limits = msgspec.structs.replace(site.limits, max_proc=8 if sites == "two" else 12)
+    part = shape.widest // 2 if sites == "two" else 3 * shape.widest // 4
+    limits = msgspec.structs.replace(site.limits, max_proc=max(1, part))
     most = limits.max_pending_requests * limits.max_proc
     first = msgspec.structs.replace(site, limits=limits, processors=most)
     if sites == "two":

@@ -8,8 +8,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from adaptor.units import format_duration
 from adaptor_experiments.a2ha.bags import KINDS
 from adaptor_experiments.figures.canvas import Drawing, save
@@ -27,7 +25,7 @@ from adaptor_experiments.frontier.design import (
     sites_of,
 )
 from adaptor_experiments.frontier.search import frontier
-from adaptor_experiments.tables import Figure, Runs, texts
+from adaptor_experiments.tables import Runs, texts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,11 +75,6 @@ def tables(rows: Runs[Row]) -> list[Exhibit]:
     ]
 
 
-def geometric(runs: Runs[Row], figure: Figure) -> float:
-    """The geometric mean; NaN: there are no runs."""
-    return float(np.exp(np.log(runs.values(figure)).mean())) if runs else math.nan
-
-
 def counted(runs: Runs[Row]) -> Runs[Row]:
     """The runs that have a factor: done by their deadline, and the search finds a policy for their wish."""
     return Runs(row for row in runs if row.kept and row.possible)
@@ -114,7 +107,7 @@ def _checks(rows: Runs[Row]) -> Iterator[list[str]]:
 
 
 def _near(sites: str, kind: str, runs: Runs[Row]) -> str:
-    shown = (f"{geometric(counted(some), 'best'):.2f} ({known})" for known, some in runs.by("known").items())
+    shown = (f"{counted(some).geometric('best'):.2f} ({known})" for known, some in runs.by("known").items())
     return texts("frontier").say(
         "near", sites=sites, kind=kind, factors=", ".join(shown), done=f"{runs.mean('kept'):.0%}"
     )
@@ -123,7 +116,7 @@ def _near(sites: str, kind: str, runs: Runs[Row]) -> str:
 def _factor(runs: Runs[Row]) -> str:
     """The mean, and the worst in brackets."""
     some = counted(runs)
-    return f"{geometric(some, 'best'):.2f} ({some.values('best').max():.2f})" if some else "-"
+    return f"{some.geometric('best'):.2f} ({some.values('best').max():.2f})" if some else "-"
 
 
 def _columns(last: str) -> list[str]:
@@ -143,7 +136,7 @@ def _budget(runs: Runs[Row]) -> list[str]:
         return _NOT_RUN
     possible, done = Runs(row for row in runs if row.possible), counted(runs)
     share = f"{len(done)} of {len(possible)}"
-    return [share, f"{geometric(done, 'price'):.2f}" if done else "-", _factor(runs)]
+    return [share, f"{done.geometric('price'):.2f}" if done else "-", _factor(runs)]
 
 
 def _deadline(runs: Runs[Row]) -> list[str]:
@@ -179,8 +172,11 @@ def _picture(rows: Runs[Row], settings: Settings, path: Path) -> Drawing:
     def draw(plots: Sequence[Axes]) -> None:
         for axes, (sites, unit, bag) in zip(plots, panels, strict=True):
             some = rows.where(sites=sites, bag=bag, unit=unit, order=0)
-            tasks, plain = tasks_of(bag, settings.seed, 0), some.where(known="unknown")[0]
-            best = frontier(tasks, *sites_of(sites, unit))
+            tasks, plain = (
+                tasks_of(bag, settings.seed, 0)[: settings.shape.tasks],
+                some.where(known="unknown")[0],
+            )
+            best = frontier(tasks, *sites_of(sites, unit, settings.shape))
             axes.step(
                 [policy.cost / _HOUR / plain.least for policy in best],
                 [policy.end / _HOUR / plain.plain_end for policy in best],

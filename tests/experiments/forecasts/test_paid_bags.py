@@ -41,5 +41,10 @@ def test_all_kinds_that_users_may_meet_are_there():
     assert wanted <= {*BAG}
 
 
+def test_a_budget_alone_is_one_of_three_times_the_work():
+    alone = {way.title: way.budget([1800.0] * 4) for way in WAYS}
+    assert alone == {"cheap, 1m": None, "cheap, 1h": None, "budget, 1m": 6.0, "budget, 1h": 6.0}
+
+
 def test_the_measured_tasks_are_stretched():
     assert min(file_of("demo")) > 10

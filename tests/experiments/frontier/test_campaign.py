@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import msgspec
 import pytest
 
 from adaptor_experiments.forecasts.site_run import submitted
@@ -16,6 +17,7 @@ from adaptor_experiments.frontier.design import (
     UNITS,
     WISHES,
     Settings,
+    Shape,
     Wish,
     site_of,
     sites_of,
@@ -114,3 +116,17 @@ def test_local_users_take_the_donated_nodes_from_time_to_time():
     assert donated.jobs.submit[:2].tolist() == [1800, 4200]
     assert set(donated.jobs.run.tolist()) == {600}
     assert donated.idleness.begun > 0
+
+
+def test_the_shape_of_the_site_and_the_number_of_tasks_can_be_chosen(monkeypatch):
+    shape = Shape(heuristic="adaptive", initial_tr=3600.0, processors=24, requests=1, tasks=5)
+    (site,) = sites_of("one", 1, shape)
+    limits = site.limits
+    assert (site.processors, limits.max_pending_requests, limits.max_proc) == (24, 1, 24)
+    assert (site.heuristic, site.initial_tr) == ("adaptive", 3600.0)
+    assert sites_of("two", 1, shape)[0].processors == 12
+    assert site_of(1, Shape(heuristic="elastic")).limits.max_pilots == 500
+    found = pieces(Settings(orders=1, bags=("image",), shape=shape))
+    assert {each.shape for each in found} == {shape}
+    (row,) = run_piece(msgspec.structs.replace(found[0], wishes=(Wish(),)))
+    assert (row.tasks, row.done) == (5, 5)

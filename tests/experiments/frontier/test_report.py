@@ -10,7 +10,7 @@ import pytest
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.frontier import campaign
 from adaptor_experiments.frontier.design import KNOWLEDGE, UNITS, WISHES, Row, Settings, Wish
-from adaptor_experiments.frontier.report import counted, geometric, report_of, tables, violations
+from adaptor_experiments.frontier.report import counted, report_of, tables, violations
 from adaptor_experiments.tables import Runs
 from tests.simulation.invoking_replay import call
 
@@ -35,8 +35,8 @@ def test_a_mean_is_of_the_runs_that_are_done_and_can_be():
             row(Wish(deadline=2.0), best=9.0, end=2.1),
         ]
     )
-    assert geometric(counted(runs), "best") == pytest.approx(2.0)
-    assert math.isnan(geometric(Runs(), "best"))
+    assert counted(runs).geometric("best") == pytest.approx(2.0)
+    assert math.isnan(Runs().geometric("best"))
 
 
 def test_more_budget_is_never_later_and_a_later_deadline_never_dearer():
