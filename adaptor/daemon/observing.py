@@ -212,7 +212,7 @@ async def read_history(site: Site) -> None:
 
 
 LOOKS_FOR_STARTS = 900.0
-"""Seconds between two looks at a queue that no bag and no question needs: on Slurm 24 commands an hour. Waits
+"""Seconds between two looks at a queue that no bag and no question needs: on Slurm 28 commands an hour. Waits
 are known to half of that."""
 
 
