@@ -120,7 +120,8 @@ def worthwhile_copies(
         for task, attempts in running.items()
         if rule.copies is None or len(attempts) <= rule.copies
     ]
-    useful = [task for task in expected if task.left > min(task.whole[place.site] for place in idle)]
+    sites = {place.site for place in idle}
+    useful = [task for task in expected if task.left > min(task.whole[site] for site in sites)]
     late = heapq.nlargest(MOST_TASKS, useful, key=lambda each: each.left)
     return replicas(late, idle, rule.exact, allowed or _anywhere)
 
