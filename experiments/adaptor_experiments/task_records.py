@@ -2,6 +2,10 @@
 
 The records are traces of Nextflow (CSV); a process of the workflow is a kind of task. Of each kind, the tasks
 submitted first are one bag, whose record is what the journal would keep of it; the others are the next bag.
+
+Next to what earlier bags say of all tasks alike stands what the size of its input would say of a task: a line
+through the first bag (Ponder; Sizey, Bader et al. 2024, has it among others). The records have no size of the
+inputs but the bytes that a task has read, which are known after the run only: so this is a bound.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from adaptor.units import counted
 from adaptor_simulation.files import TraceError
 
 _COLUMNS = ("process", "status", "submit", "realtime", "time", "memory", "peak_rss")
+_READ = "rchar"  # a column that may be missing: bytes read
 _FEWEST = 5  # tasks of each of the two bags of a kind
 _GB_HOURS = 1e9 * 3600
 _SITE = "site"
@@ -39,6 +44,8 @@ class TaskRecord(msgspec.Struct, frozen=True):
     limit: float
     asked: int
     peak: int
+    read: float | None = None
+    """Bytes; None: not known."""
 
 
 class Waste(msgspec.Struct, frozen=True):
@@ -49,6 +56,33 @@ class Waste(msgspec.Struct, frozen=True):
     """Attempts that needed more than they had, and are made again with more."""
 
 
+class Line(msgspec.Struct, frozen=True):
+    """A figure of a task by the bytes that it reads, as in an earlier bag."""
+
+    start: float
+    slope: float
+    least: float
+    """The smallest figure of the earlier bag: no task is foreseen to be below."""
+    above: float
+    """By which the figure of a task of the earlier bag was above the line, at most."""
+
+    def of(self, read: float) -> float:
+        return max(self.least, self.start + self.slope * read)
+
+    def most(self, read: float) -> float:
+        """The figure that no task of the earlier bag would have exceeded."""
+        return self.of(read) + self.above
+
+
+class ByRead(msgspec.Struct, frozen=True):
+    """Predictions for each task by the bytes that it reads."""
+
+    memory: Line
+    """Bytes."""
+    runtime: Line
+    """Seconds."""
+
+
 class NextBag(msgspec.Struct, frozen=True):
     """The second bag of a kind, with what its user asked for and what the first bag said."""
 
@@ -57,6 +91,22 @@ class NextBag(msgspec.Struct, frozen=True):
     """Bytes that `mem=auto` asks for each task."""
     mean: float
     """Predicted mean of the runtimes."""
+    margin: float
+    """`memory` as a multiple of the largest peak of the first bag."""
+    by_read: ByRead | None
+    """None: what a task has read is not known."""
+
+    def memory_of(self, task: TaskRecord) -> float:
+        """Bytes to ask for a task by what it reads; as `mem=auto` if that is not known."""
+        if self.by_read is None or task.read is None:
+            return self.memory
+        return self.margin * self.by_read.memory.most(task.read)
+
+    def runtime_of(self, task: TaskRecord) -> float:
+        """Seconds that a task takes by what it reads; the mean if that is not known."""
+        if self.by_read is None or task.read is None:
+            return self.mean
+        return self.by_read.runtime.of(task.read)
 
 
 def read_records(path: Path) -> tuple[list[TaskRecord], list[str]]:
@@ -91,10 +141,46 @@ def read_records(path: Path) -> tuple[list[TaskRecord], list[str]]:
             left_out["what they asked for or used is zero"] += 1
             continue
         found.append(
-            TaskRecord(row["process"], submitted / 1e3, ran / 1e3, limit / 1e3, int(asked), int(peak))
+            TaskRecord(
+                kind=row["process"],
+                submitted=submitted / 1e3,
+                ran=ran / 1e3,
+                limit=limit / 1e3,
+                asked=int(asked),
+                peak=int(peak),
+                read=_read(row.get(_READ)),
+            )
         )
     found.sort(key=lambda task: task.submitted)
     return found, [f"{counted(number, 'task')} left out: {why}" for why, number in left_out.items()]
+
+
+def _read(text: str | None) -> float | None:
+    """Bytes; None: the column is missing, or has no number above 0."""
+    try:
+        found = float(text or "")
+    except ValueError:
+        return None
+    return found if 0 < found < math.inf else None
+
+
+def by_read(tasks: Sequence[TaskRecord]) -> ByRead | None:
+    """Lines through the tasks of a bag; None: what one of them has read is not known."""
+    reads = [task.read for task in tasks if task.read is not None]
+    if len(reads) < len(tasks):
+        return None
+    return ByRead(_line(reads, [task.peak for task in tasks]), _line(reads, [task.ran for task in tasks]))
+
+
+def _line(reads: Sequence[float], figures: Sequence[float]) -> Line:
+    """The line of least squares; level if all have read the same, or if more reading means less."""
+    center, middle = fmean(reads), fmean(figures)
+    spread = sum((read - center) ** 2 for read in reads)
+    together = sum((read - center) * (figure - middle) for read, figure in zip(reads, figures, strict=True))
+    slope = max(0.0, together / spread) if spread else 0.0
+    flat = Line(middle - slope * center, slope, min(figures), 0.0)
+    above = max(figure - flat.of(read) for read, figure in zip(reads, figures, strict=True))
+    return msgspec.structs.replace(flat, above=max(0.0, above))
 
 
 def next_bags(records: Sequence[TaskRecord]) -> list[NextBag]:
@@ -115,7 +201,8 @@ def next_bags(records: Sequence[TaskRecord]) -> list[NextBag]:
         }
         memory, earlier = memory_needed([kind], kept), earlier_tasks([kind], kept, _SITE)
         if memory is not None and earlier is not None:
-            found.append(NextBag(then, memory, earlier.mean))
+            margin = memory / max(each.peak for each in first)
+            found.append(NextBag(then, memory, earlier.mean, margin, by_read(first)))
     return found
 
 
@@ -130,6 +217,7 @@ def waste_of(task: TaskRecord, asked: float) -> Waste:
 HEADINGS = (
     *("workflow", "kinds", "tasks", "used", "asked: wasted", "mem=auto: wasted", "killed"),
     *("time limit ÷ runtime", "mean within factor 2"),
+    *("by input: wasted", "killed", "runtimes within factor 2 by mean", "by input"),
 )
 
 
@@ -151,4 +239,16 @@ def table(bags: Mapping[str, Sequence[NextBag]]) -> Iterator[tuple[str, ...]]:
             f"{sum(each.killed for each in auto):,}",
             f"{median(task.limit / task.ran for task in tasks):,.0f}",
             f"{sum(near)} of {counted(len(its), 'kind')}",
+            *_by_input(its),
         )
+
+
+def _by_input(bags: Sequence[NextBag]) -> Iterator[str]:
+    """What the bytes that each task reads say of its memory, and of its runtime next to the mean."""
+    found = [waste_of(task, bag.memory_of(task)) for bag in bags for task in bag.tasks]
+    yield f"{sum(each.wasted for each in found) / _GB_HOURS:,.1f} GB·h"
+    yield f"{sum(each.killed for each in found):,}"
+    pairs = [(bag.mean, bag.runtime_of(task), task.ran) for bag in bags for task in bag.tasks]
+    for told in (0, 1):
+        near = sum(abs(math.log2(pair[told] / pair[2])) <= 1 for pair in pairs)
+        yield f"{near / len(pairs):.0%}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from adaptor_experiments.commands.replay import replay
-from adaptor_experiments.task_records import TaskRecord, next_bags, read_records, table, waste_of
+from adaptor_experiments.task_records import TaskRecord, by_read, next_bags, read_records, table, waste_of
 from adaptor_simulation.files import TraceError
 from tests.simulation.invoking_replay import call
 
@@ -72,8 +73,47 @@ def test_the_first_half_of_a_kind_says_what_the_second_needs() -> None:
     assert line[:3] == ("flow", "1", "6")
     assert line[3:5] == ("12.0 GB·h", "36.0 GB·h")
     assert line[6] == "3"
-    assert line[-1] == "1 of 1 kind"
+    assert line[8] == "1 of 1 kind"
+    assert line[-4:-2] == line[5:7], "nothing is known of what they read"
     assert next(table({"none": []}))[:2] == ("none", "0")
+
+
+def test_what_a_task_reads_says_what_it_needs() -> None:
+    """Peaks of the bytes read and 100 more; the tasks that read most come last."""
+    records = [
+        msgspec.structs.replace(task(1000 * read + 100, ran=10.0 * read, at=float(read)), read=1000.0 * read)
+        for read in range(1, 41)
+    ]
+    (bag,) = next_bags(records)
+    last = bag.tasks[-1]
+    assert bag.memory_of(last) == pytest.approx(bag.margin * last.peak)
+    assert bag.runtime_of(last) == pytest.approx(last.ran)
+    (line,) = table({"flow": [bag]})
+    assert line[-3:] == ("0", "0%", "100%")
+    blind = msgspec.structs.replace(last, read=None)
+    assert (bag.memory_of(blind), bag.runtime_of(blind)) == (bag.memory, bag.mean)
+
+
+def test_reading_that_says_nothing_leaves_all_tasks_alike() -> None:
+    same = [msgspec.structs.replace(task(peak * GB), read=5.0) for peak in (1, 2, 3)]
+    found = by_read(same)
+    assert found is not None
+    assert found.memory.most(5.0) == found.memory.most(99.0) == 3 * GB
+    falling = [msgspec.structs.replace(task((4 - read) * GB), read=float(read)) for read in (1, 2, 3)]
+    less = by_read(falling)
+    assert less is not None
+    assert less.memory.slope == 0.0
+    assert by_read([*same, task(GB)]) is None
+
+
+def test_bytes_read_are_a_column_that_may_be_missing(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    rows = [
+        "align,COMPLETED,1,60000,3600000,8000000000,5,77",
+        "align,COMPLETED,2,60000,3600000,8000000000,5,-",
+    ]
+    path.write_text("\n".join((f"{HEAD},rchar", *rows)))
+    assert [record.read for record in read_records(path)[0]] == [77.0, None]
 
 
 def test_the_command_prints_the_table(tmp_path: Path) -> None:
