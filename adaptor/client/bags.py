@@ -35,6 +35,8 @@ from adaptor.outputs.packing import numbers_of_others
 from adaptor.protocol.state_directory import state_directory
 from adaptor.resources import OwnNeeds
 
+GONE = 300.0
+"""Seconds after the last task until the open bag of a program closes that is gone and followed it."""
 BATCH = 5_000  # tasks in one message, at most: the daemon answers other clients between two of them
 
 

@@ -20,6 +20,7 @@ import msgspec
 from adaptor import api
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Interpreter
 from adaptor.bagfile.options import parse_option
+from adaptor.client.bags import GONE
 from adaptor.client.environment import current_umask
 from adaptor.executor import call_files
 from adaptor.executor.chunks import chunks, run_chunk
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 P = ParamSpec("P")
-GONE = 300.0  # seconds after the last call until the bag of a program that is gone closes
 
 
 def interpreter(command: str | Sequence[str] | None = None) -> Interpreter:

@@ -116,8 +116,7 @@ def test_a_disk_that_takes_no_copy_is_told_and_the_bag_is_done(lab: Lab, disk: P
     begin(lab, disk)
     disk.chmod(0o777)
     lab.bag(["cat $ADAPTOR_STAGE/data/table; echo $VIRTUAL_ENV"])
-    (lab.work / "data,2").write_text("second\n")
-    lab.run("run", "tasks.bag", "--stage", ".venv,data", "--stage", r"data\,2")
+    lab.run("run", "tasks.bag", "--stage", ".venv,data")
     assert stdout(lab)[0].startswith("content\n")
     (line,) = [line for line in lab.ask("why", "1") if "staged folders themselves" in line["text"]]
     assert line["text"].endswith(f"{disk}: other users may rename what is in it (no sticky bit)")
@@ -151,6 +150,8 @@ def test_tasks_run_in_a_container_whose_image_is_copied(
     assert (image, rest) == ("image", ["0", str(lab.work)])
     assert path.startswith(f"{disk}/adaptor-")
     until(lambda: not left(disk), "no file of a copy is left")
+    done = lab.run("submit", "tasks.bag", "--container", "none.sif", expect=2)
+    assert f"--container: {lab.work}/none.sif: no such image" in done.stderr
     (lab.work / "job.sh").write_text("#!/bin/bash\ntrue\n")
     done = lab.run("submit", "--container", "image.sif", "job.sh", expect=2)
     assert "--container: for lines and commands" in done.stderr

@@ -93,6 +93,8 @@ def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
         given["stage"] = tuple(_below(given["cwd"], path) for path in given["stage"])
     if "container" in given:
         given["container"] = _below(given["cwd"], given["container"])
+        if not os.path.exists(given["container"]):  # noqa: PTH110
+            raise UsageError(f"--container: {given['container']}: no such image")
     of_spec = {field: given.pop(field) for field in BagSpec.__struct_fields__ if field in given}
     spec = BagSpec(**of_spec, umask=current_umask())
     return BagInput(spec=spec, tasks=tasks, taken=numbers_of_others(spec.output), **given)

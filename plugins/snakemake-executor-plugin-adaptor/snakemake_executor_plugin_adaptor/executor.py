@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import os
 import threading
@@ -20,7 +21,7 @@ from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 from adaptor.api import GetBags, TaskEvent, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.cli.daemon_process import ensure_daemon
-from adaptor.client.bags import Client
+from adaptor.client.bags import GONE, Client
 from adaptor.client.environment import captured, current_umask
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.outputs.packing import output_name
@@ -109,6 +110,7 @@ class Executor(RemoteExecutor):
             canary="no",  # Snakemake stops at failures, or goes on with --keep-going
             retries=0,  # --retries is Snakemake's
             replicas=0,  # two attempts would write the same files
+            close_idle=GONE,
             cwd=str(here),
             output=str(here / ".snakemake" / "adaptor" / "{bag}"),
             environment=captured({**os.environ, **self.envvars()})[0],
@@ -173,8 +175,15 @@ class Executor(RemoteExecutor):
             bag = self._client.open_bag(spec_of(key, self._common))
             with self._lock:
                 self._bags[key], self._heard[bag] = bag, 0
+            threading.Thread(target=self._stay, args=(bag,), name=f"stays {bag}", daemon=True).start()
             self.logger.info(f"Jobs of {key.rule} are tasks of bag {bag}: adaptor watch {bag}")
         return self._bags[key]
+
+    def _stay(self, bag: int) -> None:
+        """Follow a bag, so that the daemon keeps it open as long as this program lives."""
+        with contextlib.suppress(AdaptorError):
+            for _ in self._client.follow(bag):
+                pass
 
     # --- their ends ----------------------------------------------------------------------------
 

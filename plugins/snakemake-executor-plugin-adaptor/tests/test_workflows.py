@@ -42,9 +42,9 @@ class TestSlurm(Workflows):
         lab.run("daemon", "start")
 
 
-def snakemake(*arguments: str) -> subprocess.Popen[str]:
+def snakemake(*arguments: str, program: tuple[str, ...] = ("-m", "snakemake")) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "snakemake", "--executor", "adaptor", "--jobs", "8", *arguments],
+        [sys.executable, *program, "--executor", "adaptor", "--jobs", "8", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -104,6 +104,40 @@ rule wide:
     assert "exit code 1" in said  # that of the Snakemake which ran the job
     assert "a word of reason" in said
     assert "the adaptor refuses the job" in said
+
+
+def test_bags_stay_open_as_long_as_snakemake_lives_and_close_after_it(here: Path, lab: Lab) -> None:
+    """Whatever time passes between two jobs of a rule; and after a kill that Snakemake does not see."""
+    (here / "Snakefile").write_text(
+        """
+rule one:
+    input: lambda wildcards: "between" if wildcards.n == "2" else []
+    output: "one.{n}"
+    shell: "touch {output}"
+rule between:
+    input: "one.1"
+    output: "between"
+    shell: "sleep 4; touch {output}"
+rule slow:
+    input: "one.2"
+    output: "slow"
+    shell: "touch started; sleep 600"
+"""
+    )
+    program = (
+        "import sys, snakemake_executor_plugin_adaptor.executor as plugin; plugin.GONE = 0.1;"
+        "from snakemake.cli import main; main(sys.argv[1:])"
+    )
+    run = snakemake("slow", program=("-c", program))
+    until((here / "started").exists, "the last job runs, after two of the same rule")
+    run.kill()
+    run.communicate()
+    lab.run("cancel", "--task", "0", "all")
+
+    def states() -> set[str]:
+        return {bag["state"] for bag in lab.ask("status", "all")["bags"]}
+
+    until(lambda: not states() & {"open", "running"}, "all bags close")
 
 
 def test_an_interrupt_cancels_the_jobs_and_closes_the_bags(here: Path, lab: Lab) -> None:
