@@ -26,7 +26,7 @@ from adaptor.budget.provisioning.pacing import (
     with_hint,
 )
 from adaptor.budget.provisioning.presets import preset_of
-from adaptor.budget.provisioning.within_budget import Purse, cheaper_anew, hosts_within
+from adaptor.budget.provisioning.within_budget import Purse, cheaper_anew, hosts_within, pays_for_all
 from adaptor.crafting.coverage import time_left
 from adaptor.crafting.fits import unit_of, width
 from adaptor.crafting.heuristics import is_narrow
@@ -48,7 +48,7 @@ from adaptor.decisions.requests import (
     staying,
     unit_end,
 )
-from adaptor.decisions.shares import shares_of
+from adaptor.decisions.shares import part_of_money, shares_of
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.forecast.forecast import Forecast
 from adaptor.model import Estimate, PilotState
@@ -87,9 +87,9 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
     if bag is None or not demand.waiting:
         return Aimed(demand)
-    if not bag.spec.aims:
-        return Aimed(_within_money(snapshot, bag, demand))
     site, memory = snapshot.here, draft.memory
+    if not bag.spec.aims:
+        return Aimed(_within_money(snapshot, memory, bag, demand))
     demand = msgspec.structs.replace(demand, paced=bag.spec.paced)
     why = _neither_can_be_kept(snapshot, memory, bag)
     if why:
@@ -100,7 +100,7 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
         longest = longest_before(bag.spec.deadline, snapshot.now, needed, unit, site.rules.time_resolution)
         demand = msgspec.structs.replace(demand, longest=longest)
     if not bag.spec.paced:
-        return Aimed(_within_money(snapshot, bag, demand))
+        return Aimed(_within_money(snapshot, memory, bag, demand))
     course = course_of(snapshot, bag, known_shortest(site, bag, demand))
     needed, resolution = demand.runtime + site.rules.pad, site.rules.time_resolution
     demand = msgspec.structs.replace(
@@ -116,10 +116,12 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
         why_most=f"bag {bag.id} ({_wanted(bag)}): {paced.advice.reason}",
     )
     draft.keep_pace(bag.id, paced.pace)
-    return Aimed(_within_money(snapshot, bag, limited, course))
+    return Aimed(_within_money(snapshot, memory, bag, limited, course))
 
 
-def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Course | None = None) -> Demand:
+def _within_money(
+    snapshot: Snapshot, memory: Memory, bag: BagFacts, demand: Demand, course: Course | None = None
+) -> Demand:
     """The demand with no more hosts than the bag's budget pays for in addition to the work of its tasks.
 
     `course`: that of the bag, if it is known already.
@@ -127,11 +129,15 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
     purse = purse_of(snapshot.ledger, snapshot.here, bag)
     if purse is None:
         return demand
-    if not demand.paced and _narrow_here(snapshot, bag):
-        return msgspec.structs.replace(demand, funds=_funds(snapshot, bag, purse))
+    rules = snapshot.here.rules
+    if not demand.paced and is_narrow(snapshot.here.heuristic, rules.limits.in_system):
+        return msgspec.structs.replace(demand, funds=_funds(snapshot, memory, bag, purse))
     if not demand.by_hosts:
         demand = _for_a_unit(snapshot, demand)
     course = course or course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
+    tariff, slots = snapshot.ledger.tariff(snapshot.site), most_slots(snapshot.here, demand.task)
+    if pays_for_all(course, purse, slots, demand.runtime, tariff.charging_unit, tariff.grace):
+        return demand
     hosts = hosts_within(course, purse)
     most = shape_of(snapshot.here, demand).processors_for(hosts)
     if hosts >= demand.waiting or (demand.most is not None and demand.most <= most):
@@ -140,17 +146,12 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
     return msgspec.structs.replace(demand, most=most, why_most=why)
 
 
-def _narrow_here(snapshot: Snapshot, bag: BagFacts) -> bool:
-    """Whether pilots of the bag run tasks one after another. If it may run at several sites, its money is
-    divided among these by hosts."""
-    rules = snapshot.here.rules
-    alone = len(sites_of(bag, snapshot.sites)) == 1
-    return alone and is_narrow(snapshot.here.heuristic, rules.limits.in_system)
-
-
-def _funds(snapshot: Snapshot, bag: BagFacts, purse: Purse) -> Funds:
+def _funds(snapshot: Snapshot, memory: Memory, bag: BagFacts, purse: Purse) -> Funds:
+    """Funds of a site in what is left of a bag's budget: pilots that run tasks one after another waste
+    nothing but their start-up, so no other rule keeps the bag within it."""
     tariff, each = snapshot.ledger.tariff(snapshot.site), width(snapshot.queue, bag.spec.task)
-    return Funds(work=purse.left * each, unit=tariff.charging_unit, grace=tariff.grace)
+    part = part_of_money(snapshot, memory, bag)
+    return Funds(work=part * purse.left * each, unit=tariff.charging_unit, grace=tariff.grace)
 
 
 def _for_a_unit(snapshot: Snapshot, demand: Demand) -> Demand:

@@ -23,7 +23,7 @@ from adaptor.decisions.requests import (
     shape_of,
     smallest,
 )
-from adaptor.decisions.shares import shares_of
+from adaptor.decisions.shares import part_of_money
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.model import Request
 from adaptor.units import counted, round_down
@@ -42,6 +42,8 @@ def within_budgets(
     wanted: Issue,
     payers: Mapping[int, float],
     share: float = 1.0,
+    *,
+    last: bool = False,
 ) -> SubmitRequest | TooDear:
     """The request as it may be submitted.
 
@@ -49,6 +51,8 @@ def within_budgets(
         ledger: with all that is set aside so far, in this step too.
         payers: the bags whose waiting tasks the request is for.
         share: of what is left, the part for this request; the rest is for others of this step.
+        last: whether the requests of this step are all that the bag's waiting tasks can use, so that what is
+            left need not last for others.
     """
     site, demand = snapshot.here, wanted.demand
     shape = shape_of(site, demand, wanted.crafted.partition)
@@ -56,11 +60,12 @@ def within_budgets(
     least = smallest(shape, demand)
     per = per_processor(site.rules, site.queue, demand.task)
     whole = ledger.allowance(site.name, "explicit", payers, snapshot.now, per)
-    allowance = _site_part(memory, snapshot.site, demand, whole, least)
+    allowance = _site_part(snapshot, memory, demand, whole, least)
     useful = None
     if allowance.amount is not None and demand.funds.endless:
         allowance = _in_step(allowance, share, least)
-        useful = useful_tr(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
+        if not last:
+            useful = useful_tr(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
     found = afford(allowance, billed(site.rules, request), least, useful)
     if found.request is None:
         return TooDear(too_dear(ledger, allowance, found, demand))
@@ -71,20 +76,19 @@ def within_budgets(
     return msgspec.structs.replace(submit, per=per)
 
 
-def _site_part(memory: Memory, site: str, demand: Demand, allowance: Allowance, least: Request) -> Allowance:
-    """The site's fraction of what is left, by the cost of its share of the waiting tasks.
-
-    The smallest request is within every part, so that what is left of a budget is never left over.
-    """
-    shares = shares_of(memory, bag) if (bag := demand.bag) is not None else None
-    total = sum(share.cost for share in shares.by_site.values()) if shares is not None else 0.0
-    if shares is None or allowance.amount is None or not total:
+def _site_part(
+    snapshot: Snapshot, memory: Memory, demand: Demand, allowance: Allowance, least: Request
+) -> Allowance:
+    """The site's part of what is left. The smallest request is within every part, so that what is left of a
+    budget is never left over."""
+    bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
+    if bag is None or allowance.amount is None:
         return allowance
     some = allowance.tariff.reservation(allowance.kind, least.p, least.tr)
-    mine = max(some, int(allowance.amount * shares.worth(site) / total))
+    mine = max(some, int(allowance.amount * part_of_money(snapshot, memory, bag)))
     if mine >= allowance.amount:
         return allowance
-    part = f"the part of {site} in {allowance.budget}"
+    part = f"the part of {snapshot.site} in {allowance.budget}"
     return msgspec.structs.replace(allowance, amount=mine, budget=part)
 
 

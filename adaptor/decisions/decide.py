@@ -129,14 +129,19 @@ class _Step:
         told = part.reason if part is not None else ""
         decisions = plan(view, part)
         unpaid = Counter[TaskShape]()  # processors of the requests that have yet to share what is left
+        served = Counter[TaskShape]()  # tasks for which the requests have time
         for wanted in decisions:
             if isinstance(wanted, Issue):
-                unpaid[wanted.demand.shape] += wanted.crafted.request.p
+                request, shape = wanted.crafted.request, wanted.demand.shape
+                fits = shape_of(snapshot.here, wanted.demand, wanted.crafted.partition)
+                unpaid[shape] += request.p
+                served[shape] += fits.slots(request.p) * max(1, fits.rounds(request.tr))
         for wanted in decisions:
             match wanted:
-                case Issue():
-                    p, shape = wanted.crafted.request.p, wanted.demand.shape
-                    told = self._issue(wanted, told, p / unpaid[shape])
+                case Issue(crafted, demand):
+                    p, shape = crafted.request.p, demand.shape
+                    last = demand.most is None and served[shape] >= demand.waiting
+                    told = self._issue(wanted, told, p / unpaid[shape], last=last)
                     unpaid[shape] -= p
                 case Reshape():
                     self._reshape(wanted)
@@ -174,13 +179,16 @@ class _Step:
             return msgspec.structs.replace(demand, most=0, why_most=why, withheld=True)
         return one_trial_at_a_time(self._snapshot.here, demand)
 
-    def _issue(self, wanted: Issue, divided: str, share: float) -> str:
-        """Submit what the budgets hold. Returns the reason of the division, as long as it was not told."""
+    def _issue(self, wanted: Issue, divided: str, share: float, *, last: bool) -> str:
+        """Submit what the budgets hold. Returns the reason of the division, as long as it was not told.
+
+        `share`, `last`: see `within_budgets`.
+        """
         demands = zip(self._snapshot.demands, self._snapshot.payers, strict=True)
         payers = next((each for demand, each in demands if demand.shape == wanted.demand.shape), {})
         if not payers:
             return divided
-        found = within_budgets(self._snapshot, self._memory, self._ledger, wanted, payers, share)
+        found = within_budgets(self._snapshot, self._memory, self._ledger, wanted, payers, share, last=last)
         if isinstance(found, TooDear):
             self._draft.pause_bag(self._snapshot.site, wanted.demand.bag, found.reason)
             self._actions.append(Withhold(found.reason, wanted.demand))

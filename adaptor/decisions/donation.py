@@ -298,10 +298,9 @@ class _Choice:
             return allowance
         if wanted.bag not in self._parts:
             shares = None if wanted.bag is None else shares_of(self._memory, wanted.bag)
-            total = sum(share.cost for share in shares.by_site.values()) if shares is not None else 0.0
-            mine = shares.worth(donated_nodes(self._snapshot.site)) if shares is not None and total else 1.0
+            mine = 1.0 if shares is None else shares.part(donated_nodes(self._snapshot.site))
             together = min(nodes, math.ceil(self._left[wanted.bag] / wanted.tasks))
-            self._parts[wanted.bag] = together, int(allowance.amount * mine / (total or 1.0) / together)
+            self._parts[wanted.bag] = together, int(allowance.amount * mine / together)
         some = allowance.tariff.reservation(allowance.kind, least.p, least.tr)
         amount = min(allowance.amount, max(some, self._parts[wanted.bag][1]))
         return msgspec.structs.replace(allowance, amount=amount)

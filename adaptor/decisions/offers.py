@@ -17,7 +17,7 @@ from adaptor.crafting.multisite.site_status import NO_ANSWER, SiteStatus
 from adaptor.crafting.situation import Demand, TaskGroup
 from adaptor.decisions.donated_offers import donated_places
 from adaptor.decisions.memory import Question
-from adaptor.decisions.requests import shape_of, smallest, tariff_for
+from adaptor.decisions.requests import most_slots, shape_of, smallest, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.resources import TaskSize
 from adaptor.runtimes.sums import RuntimeSums
@@ -27,6 +27,8 @@ from adaptor.scheduling.facts import BagFacts
 _OPENINGS = 3  # distinct instants at which processors of a site become free, at most
 _SPREAD = 0.5  # deviation of runtimes in parts of their mean, before enough have finished to tell
 _SHORTEST = 1e-3  # least mean runtime in seconds, should a clock have been set back
+CERTAIN = 0.8
+"""The part of what is left of a budget up to which the expected cost of a bag may be taken for certain."""
 _RUNNING = 200  # running tasks of a site that count, at most; evenly spaced among all
 
 
@@ -82,9 +84,29 @@ def _own_bag(snapshot: Snapshot, group: TaskGroup) -> BagFacts | None:
         return None
     number = next(iter(group.at.values())).bag
     bag = None if number is None else snapshot.bags.get(number)
-    if bag is None or bag.spec.prefer != "fast" or snapshot.ledger.budget_of(bag.id):
+    if bag is None or bag.spec.paced or not _pays_anywhere(snapshot, bag, sites):
         return bag
-    return None  # to be fast is all that it wants: it gets what one without a wish gets
+    return None  # it wants to be fast, and nothing else: it gets what one without a wish gets
+
+
+def _pays_anywhere(snapshot: Snapshot, bag: BagFacts, sites: Sequence[SiteFacts]) -> bool:
+    """Whether the budget of a bag holds its unfinished tasks wherever they run, so that it binds nothing.
+
+    What is reserved counts as left: it is for such tasks.
+    """
+    balance = snapshot.ledger.budget_of(bag.id)
+    if balance is None:
+        return True
+    offers = [
+        explicit_offer(snapshot.ledger, site, bag.spec.task, task_time(bag, site.name, snapshot.now))
+        for site in sites
+    ]
+    tasks = bag.waiting + len(bag.starts)
+    slots = min(tasks, sum(most_slots(site, bag.spec.task) for site in sites))
+    starts = (slots * offer.cost(max(offer.startup, offer.charging_unit)) for offer in offers)
+    work = (tasks * offer.cost_per_task for offer in offers)
+    dearest = max(map(sum, zip(starts, work, strict=True)), default=0.0)
+    return dearest <= CERTAIN * in_credits(max(0, balance.left + balance.reserved))
 
 
 def _as_if_it_answered(status: SiteStatus) -> SiteStatus:

@@ -10,6 +10,9 @@ from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.task_shares import INTERVAL, CostSplit, split_tasks
 from adaptor.crafting.multisite.capacity import TargetShares
 from adaptor.decisions.memory import AnsweredShares, Memory, Question, donated_nodes
+from adaptor.decisions.requests import most_slots, sites_of
+from adaptor.decisions.snapshot import Snapshot
+from adaptor.scheduling.facts import BagFacts
 
 
 def answered(memory: Memory, questions: Sequence[Question]) -> Memory:
@@ -36,6 +39,20 @@ def shares_of(memory: Memory, bag: int) -> CostSplit | None:
     """Sites at which the tasks of a bag should run; None: wherever they finish first."""
     answer = memory.shares.get(bag)
     return None if answer is None else answer.split
+
+
+def part_of_money(snapshot: Snapshot, memory: Memory, bag: BagFacts) -> float:
+    """The part of the site of a step in what is left of a bag's budget, as the division by cost says.
+
+    Without one, by what its slots cost; where few of all slots are enough for the waiting tasks, any site may
+    run them all.
+    """
+    if (shares := shares_of(memory, bag.id)) is not None:
+        return shares.part(snapshot.site)
+    slots = {site.name: most_slots(site, bag.spec.task) for site in sites_of(bag, snapshot.sites)}
+    worth = {name: count * snapshot.ledger.tariff(name).price("explicit") for name, count in slots.items()}
+    enough = max(1.0, sum(slots.values()) / max(1, bag.waiting))
+    return min(1.0, enough * worth[snapshot.site] / max(1, sum(worth.values())))
 
 
 def why_not_donated(memory: Memory, bag: int | None, site: str) -> str:

@@ -28,6 +28,7 @@ from adaptor.decisions.actions import (
     WithdrawStuck,
     WithholdNodes,
 )
+from adaptor.decisions.first_estimates import within_budgets
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import (
     Pilot,
@@ -143,6 +144,7 @@ class Step:
         waits = any(demand.wants_pilots for demand in broker.demands(site.name, self._now))
         site.read((yield from self._ask(Ask.QUEUE)).queue if waits else None)
         site.set_longest(broker)
+        within_budgets(site, self._common.sites, broker, self._common.ledger)
         for text in site.doubts():
             yield from self._ask(Explain("problem", text))
 

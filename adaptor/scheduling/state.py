@@ -128,6 +128,8 @@ class SchedulingState:
         self.told_growth: set[tuple[int, str]] = set()
         """Remarks by bag on tasks that ran out of memory, which were reported."""
         self.looked: dict[int, float] = {}  # by bag: the last search for tasks to replicate (epoch seconds)
+        self._affordable: dict[tuple[int, str], float] = {}
+        """Seconds of a task that the budget of a bag pays for, by bag and site."""
         self._samples: dict[int, RuntimeSample] = {}
         self._site_samples: dict[tuple[int, str], RuntimeSample] = {}
         self.ended_parents: deque[tuple[Bag, int]] = deque()
@@ -163,7 +165,18 @@ class SchedulingState:
         assumed = self.bags[bag].assumed_at(site) if bag in self.bags else None
         if assumed is not None:
             learner.suppose(assumed)
+        elif (paid := self._affordable.get((bag, site), math.inf)) < self.sites[site].initial_tr:
+            learner.suppose(max(SHORTEST, paid))
         return learner
+
+    def afford(self, bag: int, site: str, seconds: float) -> None:
+        """Lower the first estimate of a bag to what its budget pays for each task, in seconds.
+
+        What is assumed while nothing is known does not keep a small budget from being spent.
+        """
+        if self._affordable.get((bag, site)) != seconds:
+            self._affordable[bag, site] = seconds
+            self.learners[bag, site] = self._learner_with(bag, site, self.learner(bag, site).learned)
 
     def know_earlier(self, bag: Bag, earlier: Mapping[str, EarlierTasks]) -> None:
         """Set what is known of earlier bags of the same kinds, by site."""
@@ -447,7 +460,7 @@ class SchedulingState:
         for root in [root for root in self.roots if root[0] == bag.id] if self.roots else ():
             del self.roots[root]
         tables: tuple[dict[Any, Any], ...] = (self.learners, self.held_processors, self._site_samples)
-        for table in (*tables, self.class_learners, self.leases):
+        for table in (*tables, self.class_learners, self.leases, self._affordable):
             for key in [key for key in table if key[0] == bag.id]:
                 del table[key]
 

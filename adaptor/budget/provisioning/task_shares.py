@@ -70,10 +70,13 @@ class CostSplit(msgspec.Struct, frozen=True, kw_only=True):
         others = self.by_site.values()
         return sum(share.slots for share in others if share.cost * here.tasks < here.cost * share.tasks)
 
-    def worth(self, site: str) -> float:
-        """Credits that its share costs."""
+    def part(self, site: str) -> float:
+        """The part of all credits that its share costs; 1 where no share costs anything."""
+        total = sum(share.cost for share in self.by_site.values())
         share = self.by_site.get(site)
-        return 0.0 if share is None else share.cost
+        if not total:
+            return 1.0
+        return 0.0 if share is None else share.cost / total
 
 
 def split_tasks(

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from adaptor.budget.accounting.tariffs import begun_units
 from adaptor.budget.provisioning.pacing import HINTED, LONGER, Course, known_mean
 from adaptor.budget.provisioning.work_bound import deviating, variation
 
@@ -58,6 +59,24 @@ def hosts_within(course: Course, purse: Purse) -> int:
     longer = mean * max(LOOSE, deviating(course.sums, course.waiting, _CERTAINTY))
     sure = int((purse.left - _uncovered(course, longer)) / _lost(course, longer))
     return min(found, max(0, sure, course.sums.finished - course.there))
+
+
+def pays_for_all(course: Course, purse: Purse, hosts: int, longest: float, unit: int, grace: int) -> bool:
+    """Whether the budget holds requests for all waiting tasks, even if each takes as long as the longest.
+
+    Where a mean is all that is known, and hosts run several tasks, what they lose at their end counts too.
+
+    Args:
+        hosts: slots that the site has for them.
+        longest: estimated seconds of the longest task.
+        unit: seconds of a charging unit.
+        grace: seconds that a request may last beyond its walltime.
+    """
+    slots = max(1, min(hosts, course.waiting))
+    rounds = math.ceil(course.waiting / slots)
+    lost = _lost_at_end(course, longest) if course.hint is not None and rounds > 1 else 0.0
+    seconds = course.terms.startup + rounds * longest + lost + grace
+    return slots * begun_units(seconds, unit) * unit <= purse.left
 
 
 def useful_seconds(course: Course, purse: Purse, hosts: float, longest: float) -> float:

@@ -64,12 +64,14 @@ class Look:
         starting = sum(
             int(each.slots) for each in (wanted.elsewhere or {}).values() if not (each.start or each.age)
         )
+        self._covered = sum(slots[pilot.id] for pilot in self._queued)
         if demand.waiting:
             risk = at_risk(view, demand, running)
             self._todo = max(0, demand.waiting + demand.coming + risk - idle - starting)
         else:  # slots that are idle now lack the time
             self._todo = max(0, demand.threat.tasks - starting)
-        self._covered = sum(slots[pilot.id] for pilot in self._queued)
+        if wanted.elsewhere is None:
+            self._todo = min(self._todo, wanted.remaining + self._covered)
         self._coming: set[int] = set()
         self._profiles: dict[str, Profile] = {}
         usable = [place for place in self._places if self._todo and self._shapes[place.name].widest]

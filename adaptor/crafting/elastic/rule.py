@@ -30,7 +30,7 @@ def by_holes(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
     """
     if not view.narrow:
         return by_completion(view, places, wanted)
-    if wanted.elsewhere is None or wanted.demand.paced:
+    if wanted.demand.paced:
         return _with_few(view, places, wanted)
     if wanted.demand.most == 0 and all(pilot.state is PilotState.RUNNING for pilot in wanted.pilots):
         return Made([], places, wanted.demand.why_most)

@@ -52,7 +52,8 @@ def test_the_cheapest_site_alone_where_there_is_time_enough():
     assert not found.urgent
     assert found.reason.startswith("cheapest within ")
     assert found.reason.endswith(": 120 tasks at cheap (0.167 credits each)")
-    assert (found.tasks("fast"), found.slots("fast"), found.worth("fast")) == (0, 0, 0.0)
+    assert (found.tasks("fast"), found.slots("fast"), found.part("fast")) == (0, 0, 0.0)
+    assert found.part("cheap") == 1.0
 
 
 def test_the_dear_site_has_what_the_cheap_one_cannot_do_by_the_deadline():
@@ -110,7 +111,7 @@ def test_processors_that_are_free_at_several_instants_are_one_portion():
 def test_waiting_is_not_charged():
     waits = site("a", processors=1, mean=600.0, charging_unit=600.0, wait=7200.0)
     found = split_tasks(Aim(prefer="cheap"), at(6), {"a": (waits,)})
-    assert found.worth("a") == pytest.approx(1.0)
+    assert found.by_site["a"].cost == pytest.approx(1.0)
     assert found.seconds > 7200 + 5 * 600
 
 

@@ -18,6 +18,7 @@ BAGS = {
     "256 exponential ones of 20 s": _drawn.exponential(20, 256),
     "32 tasks of 5 to 15 min": _drawn.uniform(300, 900, 32),
     "20 equal ones of 150 s": np.full(20, 150.0),
+    "8 equal ones of half an hour": np.full(8, 1800.0),
 }
 UNITS = {"by the second": 1, "by the hour": 3600}
 DEFAULT = ("elastic", "by the second")
@@ -26,28 +27,42 @@ OTHERS = [("elastic", "by the hour"), ("completion", "by the second"), ("complet
 
 
 def run(
-    bag: str, heuristic: str, budget: float | None = None, unit: int = 1, *, told: bool = False
+    bag: str,
+    heuristic: str,
+    budget: float | None = None,
+    unit: int = 1,
+    *,
+    told: bool = False,
+    sites: int = 1,
 ) -> Outcome:
+    """A bag at a site of 64 processors, or at several that have as many together; the later the dearer."""
     tasks = [float(max(1, round(each))) for each in BAGS[bag]]
-    site = CheckedSite(
-        tariff=Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=unit),
-        processors=64,
-        limits=Limits(
-            max_pending_requests=4, max_pilots=500 * (heuristic == "elastic"), max_proc=16, max_tr=24 * 3600
-        ),
-        heuristic=heuristic,
-        initial_tr=HEURISTICS[heuristic].assumed_runtime,
-    )
+    there = [
+        CheckedSite(
+            name=f"site {number}",
+            tariff=Tariff(price_explicit=1.0 + number / 2, price_donated=1.0, charging_unit=unit),
+            processors=64 // sites,
+            limits=Limits(
+                max_pending_requests=4,
+                max_pilots=500 * (heuristic == "elastic"),
+                max_proc=16 // sites,
+                max_tr=24 * 3600,
+            ),
+            heuristic=heuristic,
+            initial_tr=HEURISTICS[heuristic].assumed_runtime,
+        )
+        for number in range(sites)
+    ]
     time = sum(tasks) / len(tasks) if told else None
     return submitted(
-        tasks, site, budget=budget, time=time, pays=budget is not None, order="random", foresees=False
-    ).run()
+        tasks, *there, budget=budget, time=time, pays=budget is not None, order="random", foresees=False
+    ).run(longest=100 * 3600)
 
 
 @functools.cache
-def plain_run(bag: str, heuristic: str, unit: str) -> Outcome:
+def plain_run(bag: str, heuristic: str, unit: str, *, told: bool = False, sites: int = 1) -> Outcome:
     """Without a budget; several tests compare with it."""
-    return run(bag, heuristic, unit=UNITS[unit])
+    return run(bag, heuristic, unit=UNITS[unit], told=told, sites=sites)
 
 
 @pytest.mark.parametrize(
@@ -102,3 +117,29 @@ def test_where_one_request_is_allowed_a_deadline_of_three_times_the_time_is_kept
     plain = ended(None)
     assert ended(3 * plain) <= 3 * plain
     assert ended(10 * plain) <= 10 * plain
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["unknown", "told"])
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("heuristic", ["adaptive", "static", "completion"])
+@pytest.mark.parametrize("bag", [bag for bag in BAGS if "256" not in bag])
+def test_what_a_site_assumes_of_tasks_makes_no_budget_too_small(
+    bag: str, heuristic: str, unit: str, told: bool
+) -> None:
+    """With an assumed hour it took up to 33 times as long: the budget held requests for few tasks."""
+    plain = plain_run(bag, heuristic, unit, told=told)
+    paid = run(bag, heuristic, 1.5 * plain.cost, UNITS[unit], told=told)
+    assert paid.ended
+    assert paid.end <= plain.end
+    assert paid.cost <= 1.5 * plain.cost
+
+
+@pytest.mark.parametrize("heuristic", ["elastic", "completion", "adaptive"])
+@pytest.mark.parametrize("bag", ["20 equal ones of 150 s", "32 tasks of 5 to 15 min"])
+def test_at_two_sites_a_budget_that_does_not_bind_makes_no_bag_later(bag: str, heuristic: str) -> None:
+    """Narrow pilots were made for a minute alone, so that tasks started anew until all was spent."""
+    plain = plain_run(bag, heuristic, "by the second", sites=2)
+    paid = run(bag, heuristic, 1.5 * plain.cost, sites=2)
+    assert paid.ended
+    assert paid.end <= plain.end
+    assert paid.cost <= 1.5 * plain.cost

@@ -123,7 +123,7 @@ def two_sites() -> Scene:
             "far": (far, 8, [(0, 8, 300, 200), (900, 4, 900, 800)]),
         },
         bags=(
-            SceneBag(spec=spec(), tasks=60, seconds=50, budget=3_000_000),
+            SceneBag(spec=spec(), tasks=60, seconds=50, budget=2_600_000),
             SceneBag(spec=spec(deadline=1500.0), tasks=40, seconds=30),
             SceneBag(spec=spec(allocation="transparent"), tasks=30, seconds=40),
             SceneBag(spec=spec(), tasks=40, seconds=20),
