@@ -115,16 +115,18 @@ if __name__ == "__main__":
 """
     )
     assert running.stdout is not None
-    assert [running.stdout.readline(), running.stdout.readline()] == ["7\n", "opened\n"]
 
     def states() -> dict[str, str]:
         return {bag["name"]: bag["state"] for bag in lab.ask("status", "all")["bags"]}
 
-    until(lambda: states()["other"] == "done", "a bag that no program follows closes")
-    (own,) = states().keys() - {"other"}
-    assert states()[own] == "open"
-    running.kill()
-    running.wait()
+    try:
+        assert [running.stdout.readline(), running.stdout.readline()] == ["7\n", "opened\n"]
+        until(lambda: states()["other"] == "done", "a bag that no program follows closes")
+        (own,) = states().keys() - {"other"}
+        assert states()[own] == "open"
+    finally:
+        running.kill()
+        running.wait()
     until(lambda: states()[own] == "done", "it closes, too")
 
 
