@@ -60,10 +60,9 @@ def within_budgets(
     least = smallest(shape, demand)
     per = per_processor(site.rules, site.queue, demand.task)
     whole = ledger.allowance(site.name, "explicit", payers, snapshot.now, per)
-    allowance = _site_part(snapshot, memory, demand, whole, least)
-    useful = None
-    if allowance.amount is not None and demand.funds.endless:
-        allowance = _in_step(allowance, share, least)
+    allowance, useful = whole, None
+    if whole.amount is not None and demand.funds.endless:  # else the funds have divided what is left
+        allowance = _in_step(_site_part(snapshot, memory, demand, whole, least), share, least)
         if not last:
             useful = useful_tr(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
     found = afford(allowance, billed(site.rules, request), least, useful)
@@ -82,8 +81,9 @@ def _site_part(
     """The site's part of what is left. The smallest request is within every part, so that what is left of a
     budget is never left over."""
     bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
-    if bag is None or allowance.amount is None:
+    if bag is None:
         return allowance
+    assert allowance.amount is not None
     some = allowance.tariff.reservation(allowance.kind, least.p, least.tr)
     mine = max(some, int(allowance.amount * part_of_money(snapshot, memory, bag)))
     if mine >= allowance.amount:

@@ -49,7 +49,10 @@ def part_of_money(snapshot: Snapshot, memory: Memory, bag: BagFacts) -> float:
     """
     if (shares := shares_of(memory, bag.id)) is not None:
         return shares.part(snapshot.site)
-    slots = {site.name: most_slots(site, bag.spec.task) for site in sites_of(bag, snapshot.sites)}
+    sites = sites_of(bag, snapshot.sites)
+    if len(sites) == 1:
+        return 1.0
+    slots = {site.name: most_slots(site, bag.spec.task) for site in sites}
     worth = {name: count * snapshot.ledger.tariff(name).price("explicit") for name, count in slots.items()}
     enough = max(1.0, sum(slots.values()) / max(1, bag.waiting))
     return min(1.0, enough * worth[snapshot.site] / max(1, sum(worth.values())))
