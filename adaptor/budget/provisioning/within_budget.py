@@ -51,7 +51,7 @@ def hosts_within(course: Course, purse: Purse) -> int:
         return max(1, math.ceil(max(course.tasks / FEW, some)))
     if course.blind:
         some = int(purse.whole / (PAID * max(1.0, course.terms.startup)))
-        return max(not course.there, min(course.tasks, some) - course.there)
+        return max(0 if course.there else 1, min(course.tasks, some) - course.there)
     spare = max(purse.left - _uncovered(course, mean), LOST * purse.left)
     found = max(1, int(spare / _lost(course, mean)))
     if course.hint is not None or not course.there:

@@ -54,6 +54,12 @@ def test_starts_of_hosts_take_no_more_than_a_quarter_of_the_money() -> None:
     assert 0 < few * STARTUP <= 10 * STARTUP / 4
 
 
+def test_the_first_host_is_a_number_that_reasons_can_name() -> None:
+    little = Purse(3 * STARTUP, 0.0)
+    assert str(hosts_within(course(), little)) == "1"
+    assert str(hosts_within(course(running=1, hosts=1), little)) == "0"
+
+
 @given(st.integers(1, 200), st.integers(1, 64), st.floats(1.0, 1.8))
 def test_within_a_tight_budget_no_more_hosts_are_there_than_tasks_have_finished(
     finished: int, hosts: int, work: float
