@@ -11,6 +11,7 @@ from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.accounting.tariffs import Allocation, Tariff
 from adaptor.crafting.fits import RequestShape, each_kind, why_no_node_holds
 from adaptor.crafting.situation import Demand, EarlierTasks, SiteRules
+from adaptor.decisions.first_estimates import least_time
 from adaptor.decisions.requests import per_processor, smallest
 from adaptor.defaults import HOW_TO_ADD
 from adaptor.errors import UsageError
@@ -109,17 +110,24 @@ def check_holds_a_request(
 ) -> None:
     """Raises UsageError: the amount (millionths of a credit) is less than the smallest request may cost.
 
+    While nothing is known of its tasks, they are taken to need as little as `within_budgets` allows.
+
     `earlier`: by site, what is known of earlier bags of the same kinds.
     """
     assumed = {
-        name: min(assumed_at(spec, earlier, name) or terms[name].initial_tr, terms[name].longest)
-        for name in sites
+        name: min(
+            assumed_at(spec, earlier, name) or min(terms[name].initial_tr, least_time(rules)),
+            terms[name].longest,
+        )
+        for name, rules in sites.items()
     }
     needed, site, request = min(_first_requests(spec, sites, assumed, ledger))
     if amount < needed:
         known_as = "its --time" if spec.time is not None else "initial_tr"
         if site in earlier and spec.time is None:
             known_as = f"what earlier tasks of {earlier[site].kind} took"
+        elif spec.time is None and assumed[site] < terms[site].initial_tr:
+            known_as = f"at least {format_duration(assumed[site])}"
         raise UsageError(
             f"a budget of {format_credits(amount)} credits holds no request: the smallest, {request.p} × "
             f"{format_duration(request.tr)} at {site}, may cost {format_credits(needed)} (a task is taken to "

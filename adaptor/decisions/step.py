@@ -144,7 +144,9 @@ class Step:
         waits = any(demand.wants_pilots for demand in broker.demands(site.name, self._now))
         site.read((yield from self._ask(Ask.QUEUE)).queue if waits else None)
         site.set_longest(broker)
-        within_budgets(site, self._common.sites, broker, self._common.ledger)
+        rules = {name: each.rules for name, each in self._common.sites.items()}
+        queues = {name: each.seen for name, each in self._common.sites.items()}
+        within_budgets(site.name, rules, queues, broker, self._common.ledger)
         for text in site.doubts():
             yield from self._ask(Explain("problem", text))
 

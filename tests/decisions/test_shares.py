@@ -98,7 +98,7 @@ def view(bag: int) -> BagView:
 
 
 def test_a_bag_that_no_site_holds_is_paused_and_says_what_it_needs(two: FakeSites) -> None:
-    bag = two.submit_bag(400, budget=10_000)  # 12 s of a processor
+    bag = two.submit_bag(400, budget=8_000)  # 9.6 s of a processor
     rounds(two)
     assert two.asked() == {"near": 0, "far": 0}
     told = why_paused(two.sites["near"].core, view(bag.id))

@@ -10,11 +10,13 @@ from adaptor.api import PlannedRequest
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.entries import Budget
+from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.provisioning.menu import Line, menu
 from adaptor.crafting.situation import Demand, EarlierTasks, TaskShape, Withhold
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
+from adaptor.decisions.first_estimates import within_budgets
 from adaptor.decisions.forecasting.known_bag import known_bag
 from adaptor.decisions.offers import explicit_offer, task_time
 from adaptor.decisions.requests import most_slots, tariff_for
@@ -29,6 +31,13 @@ from adaptor.scheduling.facts import BagFacts, facts_of
 from adaptor.scheduling.state import SiteTerms
 
 _NEW = 1 << 40  # the number of the bag: no real one is so high
+_UNSUBMITTED = {
+    "bag {} is paused": "the bag would pause",
+    " (bag {}): the smallest": ": the smallest",
+    "adaptor change {} ": "",
+    "bag {}": "the bag",
+}
+"""What reasons say of a bag, and of one that has no number yet."""
 
 
 class NewBag(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +62,7 @@ class PlannedBag(msgspec.Struct, frozen=True, kw_only=True):
     withheld: dict[str, str]
     """Reasons for no request, by site."""
     end: Estimate | None
-    """Epoch seconds; None: none can be seen."""
+    """Epoch seconds; None: none can be seen, or the budget pays for no request."""
     work: Estimate
     """Processor-seconds of all tasks."""
     cost: Estimate
@@ -67,20 +76,24 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
         snapshots: by site at which it may run: those of a step now, with the queue just read.
         terms: of all these sites.
     """
-    broker = _broker(new, terms, now=max(snapshot.now for snapshot in snapshots.values()))
+    now = max(snapshot.now for snapshot in snapshots.values())
+    broker = _broker(new, terms, now)
+    ledger = _with_budget(new, snapshots, broker, now)
     requests: list[PlannedRequest] = []
     withheld: dict[str, str] = {}
+    unpaid: set[str] = set()
     made: dict[str, tuple[SubmitRequest, ...]] = {}
     for name in snapshots:
-        decision = decide(_with_bag(snapshots[name], new, broker, made))
+        decision = decide(_with_bag(snapshots[name], ledger.fork(), broker, made))
+        if _NEW in decision.memory.paused.get(name, {}):
+            unpaid.add(name)
         made[name] = tuple(submit for submit in decision.submits if not submit.node)
-        requests += [
-            PlannedRequest(name, new.request.p, new.request.tr, new.predicted_start, new.reason)
-            for new in (submit.crafted for submit in made[name])
-        ]
+        for crafted in (submit.crafted for submit in made[name]):
+            start, reason = crafted.predicted_start, _of_new(crafted.reason)
+            requests.append(PlannedRequest(name, crafted.request.p, crafted.request.tr, start, reason))
         why = [action.reason for action in decision.actions if isinstance(action, Withhold)]
         if not made[name]:
-            withheld[name] = why[0] if why else "the tasks are planned elsewhere"
+            withheld[name] = _of_new(why[0]) if why else "the tasks are planned elsewhere"
     first = next(iter(snapshots.values()))
     ahead = BagAhead(_facts(broker), bool(broker.state.alone), new.others)
     sites = {name: snapshots[name].sites[name] for name in snapshots}
@@ -92,7 +105,7 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
     return PlannedBag(
         requests=tuple(requests),
         withheld=withheld,
-        end=found.end,
+        end=None if unpaid == set(snapshots) else found.end,
         work=work,
         cost=found.cost or _times(work, price / HOUR),
     )
@@ -139,18 +152,34 @@ def _broker(new: NewBag, terms: Mapping[str, SiteTerms], now: float) -> Broker:
     return broker
 
 
+def _of_new(reason: str) -> str:
+    """The reason, of a bag that has no number yet."""
+    for known, new in _UNSUBMITTED.items():
+        reason = reason.replace(known.format(_NEW), new)
+    return reason
+
+
+def _with_budget(new: NewBag, snapshots: Mapping[str, Snapshot], broker: Broker, now: float) -> Ledger:
+    """The ledger with the budget of the bag, whose first estimates are as it pays for them."""
+    ledger = next(iter(snapshots.values())).ledger.fork()
+    if new.budget is not None:
+        ledger.set_budget(Budget(amount=new.budget, bag=_NEW), now)
+        rules = {name: snapshot.here.rules for name, snapshot in snapshots.items()}
+        queues = {name: snapshot.here.queue for name, snapshot in snapshots.items()}
+        for name in snapshots:
+            within_budgets(name, rules, queues, broker, ledger)
+    return ledger
+
+
 def _facts(broker: Broker) -> BagFacts:
     return facts_of(broker.state, broker.state.bags[_NEW])
 
 
 def _with_bag(
-    snapshot: Snapshot, new: NewBag, broker: Broker, made: Mapping[str, tuple[SubmitRequest, ...]]
+    snapshot: Snapshot, ledger: Ledger, broker: Broker, made: Mapping[str, tuple[SubmitRequest, ...]]
 ) -> Snapshot:
     """The step of a site as if the bag had just been submitted, and others had decided before."""
     demands, payers = _together(snapshot, broker)
-    ledger = snapshot.ledger.fork()
-    if new.budget is not None:
-        ledger.set_budget(Budget(amount=new.budget, bag=_NEW), snapshot.now)
     sites = {
         name: msgspec.structs.replace(site, submitting=(*site.submitting, *made.get(name, ())))
         for name, site in snapshot.sites.items()

@@ -10,7 +10,9 @@ import pytest
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.situation import EarlierTasks
 from adaptor.daemon.client.credits import budget_writer
+from adaptor.decisions.first_estimates import least_time
 from adaptor.errors import UsageError
+from adaptor.units import round_up
 from tests.daemon.donating_site import DonatingSite
 
 
@@ -37,9 +39,24 @@ def test_a_bag_of_a_known_kind_needs_the_price_of_what_its_tasks_took(tmp_path: 
     core, sites = site.state.core, {"here": site.state}
     spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
     known = EarlierTasks(kind="kind fit", tasks=9, mean=1.0, factor=2.0, low=1.0, high=1.0)
-    with pytest.raises(UsageError, match="taken to need initial_tr before"):
+    with pytest.raises(UsageError, match="taken to need at least 10s before"):
         budget_writer(core, sites, spec, 2.9, {})
     assert budget_writer(core, sites, spec, 2.9, {"here": known}) is not None
     long = msgspec.structs.replace(known, high=3000.0)
     with pytest.raises(UsageError, match="taken to need what earlier tasks of kind fit took before"):
         budget_writer(core, sites, spec, 2.9, {"here": long})
+
+
+def test_a_budget_for_less_than_initial_tr_is_taken_if_it_pays_for_short_tasks(tmp_path: Path) -> None:
+    site = DonatingSite(tmp_path / "state")
+    core, sites = site.state.core, {"here": site.state}
+    rules = site.state.memory.rules
+    terms = core.terms["here"]
+    assert terms.initial_tr > 2 * rules.pad
+    spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
+    least = core.treasury.ledger.tariff("here").reservation(
+        "explicit", 1, round_up(least_time(rules) + rules.pad, rules.time_resolution)
+    )
+    assert budget_writer(core, sites, spec, least / 10**6, {}) is not None
+    with pytest.raises(UsageError, match=r"taken to need at least \d+s before"):
+        budget_writer(core, sites, spec, least / 10**6 * 0.99, {})

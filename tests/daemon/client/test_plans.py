@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
 from adaptor import api
@@ -17,8 +18,8 @@ from tests.daemon.fake_site import FakeSite
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={}, time=120.0)
 
 
-def plan(site: FakeSite, spec: BagSpec = SPEC, tasks: int = 12) -> PlanView:
-    asked = api.GetPlan(spec, tasks)
+def plan(site: FakeSite, spec: BagSpec = SPEC, tasks: int = 12, budget: float | None = None) -> PlanView:
+    asked = api.GetPlan(spec, tasks, budget)
     return asyncio.run(read_plan(site.running, asked))
 
 
@@ -47,3 +48,23 @@ def test_pilots_and_other_bags_are_taken_account_of(site: FakeSite) -> None:
 def test_a_site_that_does_not_exist_is_an_error(site: FakeSite) -> None:
     with pytest.raises(UsageError, match="no site 'far'"):
         plan(site, BagSpec(name="b", cwd="/", output="/nowhere", environment={}, sites=("far",)))
+
+
+def test_a_budget_that_pays_for_less_than_initial_tr_is_planned_with_what_it_pays_for(site: FakeSite) -> None:
+    unknown = msgspec.structs.replace(SPEC, time=None)
+    longest = max(each.tr for each in plan(site, unknown).requests)
+    told = plan(site, unknown, budget=0.1)
+    assert told.requests
+    assert max(each.tr for each in told.requests) < longest
+    assert sum(each.p * each.tr for each in told.requests) <= 360
+    assert told.end is not None
+
+
+def test_a_budget_that_pays_for_no_request_has_no_end_and_names_no_bag(site: FakeSite) -> None:
+    told = plan(site, budget=0.001)
+    assert not told.requests
+    assert told.end is None
+    (why,) = told.withheld.values()
+    assert why.startswith("the bag would pause: 0.001 credits are left for it: the smallest")
+    assert "waiting tasks may need" in why
+    assert "adaptor change" not in why
