@@ -52,7 +52,7 @@ def within_budgets(
         slots = sum(most_slots(rules[each], queues[each], task) for each in rules if bag.spec.allows(each))
         least = least_time(here)
         shortest = round_up(least + pad, here.time_resolution)
-        hosts = min(total, slots, tariff.affordable_seconds("explicit", amount, wide) // shortest)
-        if hosts:
-            paid = tariff.affordable_seconds("explicit", amount, hosts * wide)
-            broker.state.afford(number, name, max(least, (paid - pad) / math.ceil(total / hosts)))
+        most = tariff.affordable_seconds("explicit", amount, wide) // shortest
+        hosts = max(1, min(total, slots, most))  # one that is too dear, too: reasons name what it costs
+        paid = tariff.affordable_seconds("explicit", amount, hosts * wide)
+        broker.state.afford(number, name, max(least, (paid - pad) / math.ceil(total / hosts)))

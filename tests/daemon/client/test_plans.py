@@ -68,3 +68,12 @@ def test_a_budget_that_pays_for_no_request_has_no_end_and_names_no_bag(site: Fak
     assert why.startswith("the bag would pause: 0.001 credits are left for it: the smallest")
     assert "waiting tasks may need" in why
     assert "adaptor change" not in why
+
+
+def test_a_budget_that_pays_for_no_request_is_told_the_least_that_would(site: FakeSite) -> None:
+    """It is what submission asks for, and not what a request of initial_tr would cost."""
+    unknown = msgspec.structs.replace(SPEC, time=None)
+    (why,) = plan(site, unknown, tasks=1, budget=0.001).withheld.values()
+    least = float(why.rpartition("--budget ")[2])
+    assert least < 0.2
+    assert plan(site, unknown, tasks=1, budget=least).requests
