@@ -53,6 +53,6 @@ def within_budgets(
         least = least_time(here)
         shortest = round_up(least + pad, here.time_resolution)
         most = tariff.affordable_seconds("explicit", amount, wide) // shortest
-        hosts = max(1, min(total, slots, most))  # one that is too dear, too: reasons name what it costs
+        hosts = max(1, min(total, slots, most))  # even one too many: reasons name its cost
         paid = tariff.affordable_seconds("explicit", amount, hosts * wide)
         broker.state.afford(number, name, max(least, (paid - pad) / math.ceil(total / hosts)))

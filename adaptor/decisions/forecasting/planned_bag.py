@@ -37,7 +37,7 @@ _UNSUBMITTED = {
     "adaptor change {} ": "",
     "bag {}": "the bag",
 }
-"""What reasons say of a bag, and of one that has no number yet."""
+"""Words of reasons for a bag, with those for one that has no number yet."""
 
 
 class NewBag(msgspec.Struct, frozen=True, kw_only=True):
