@@ -26,7 +26,7 @@ from adaptor.decisions.requests import (
 from adaptor.decisions.shares import part_of_money
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.model import Request
-from adaptor.units import counted, round_down
+from adaptor.units import counted
 
 
 class TooDear(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ def within_budgets(
         allowance = _in_step(_site_part(snapshot, memory, demand, whole, least), share, least)
         if not last:
             useful = useful_tr(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
-    found = afford(allowance, billed(site.rules, request), least, useful)
+    found = afford(allowance, billed(site.rules, request), least, useful, site.rules.time_resolution)
     if found.request is None:
         return TooDear(too_dear(ledger, allowance, found, demand))
     if found.request == billed(site.rules, wanted.crafted.request):
@@ -119,7 +119,7 @@ def useful_tr(
 
 def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[int, float]) -> SubmitRequest:
     assert found.request is not None
-    request = found.request.lasting(round_down(found.request.tr, shape.rules.time_resolution))
+    request = found.request
     tasks = shape.slots(request.p) * max(1, shape.rounds(request.tr))
     crafted = msgspec.structs.replace(
         wanted.crafted,

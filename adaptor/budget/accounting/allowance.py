@@ -8,7 +8,7 @@ from adaptor.budget.accounting.credits import format_credits
 from adaptor.budget.accounting.statements import JointStanding
 from adaptor.budget.accounting.tariffs import Allocation, Tariff
 from adaptor.model import Request
-from adaptor.units import format_duration
+from adaptor.units import format_duration, round_down
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,13 +36,15 @@ class Afforded(msgspec.Struct, frozen=True, kw_only=True):
     """Whether processors are what is missing."""
 
 
-def afford(allowance: Allowance, wanted: Request, smallest: Request, useful: int | None = None) -> Afforded:
+def afford(
+    allowance: Allowance, wanted: Request, smallest: Request, useful: int | None = None, resolution: int = 1
+) -> Afforded:
     """Cut a request to what is left: time first, then processors, in multiples of the smallest's.
 
     Time first, because all processors for a part of the time bring the results sooner (Silva et al. 2011,
     abstract: the most speedup within a budget). `smallest` is the least that is of any use: the processors
     of one task, or of a node, for the shortest waiting task. `useful`: seconds for which a request is of use
-    at most; None: for as long as wanted.
+    at most; None: for as long as wanted. A request that is cut lasts for a multiple of `resolution` seconds.
     """
     longest = wanted if useful is None else wanted.lasting(min(wanted.tr, max(useful, smallest.tr)))
     joint, least = allowance.joint, allowance.tariff.reservation(allowance.kind, smallest.p, smallest.tr)
@@ -60,6 +62,8 @@ def afford(allowance: Allowance, wanted: Request, smallest: Request, useful: int
             f"(charged in units of {format_duration(allowance.tariff.charging_unit)})"
         )
         return Afforded(request=None, needed=least, reason=reason)
+    if request != wanted:
+        request = request.lasting(round_down(request.tr, resolution))
     needed = allowance.tariff.reservation(allowance.kind, request.p, request.tr)
     if request == wanted:
         reason = f"{_shown(wanted)} may cost {format_credits(needed)} credits, and {_left(allowance)}"

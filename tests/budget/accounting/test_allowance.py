@@ -75,3 +75,12 @@ def test_what_is_afforded_fits_and_nothing_is_withheld(amount, wanted, least, un
         assert smallest.p <= answer.request.p <= wanted.p
         assert smallest.tr <= answer.request.tr <= wanted.tr
         assert answer.request.p == wanted.p or answer.request.p % smallest.p == 0
+
+
+def test_what_is_cut_is_named_in_the_resolution_of_the_scheduler() -> None:
+    tariff = Tariff(price_explicit=10, price_donated=1, grace=90)
+    allowance = Allowance(tariff=tariff, kind="explicit", amount=1_400_000, budget="bag 1")
+    answer = afford(allowance, Request(4, 7200), Request(1, 60), resolution=60)
+    assert answer.request == Request(3, 60)
+    assert answer.needed == tariff.reservation("explicit", 3, 60)
+    assert answer.reason.startswith("cut from 4 × 2h to 3 × 1m (1.25 credits): 1.4 credits are left")
