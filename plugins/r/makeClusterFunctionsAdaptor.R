@@ -105,14 +105,23 @@ makeClusterFunctionsAdaptor = function(adaptor = "adaptor", name = NULL, fs.late
     }
   }
 
-  # The ids of the jobs of this registry in this state.
+  # The ids of the jobs of this registry in this state. batchtools asks for those that wait and then for those that
+  # run: both lists are of one look, for between two a job may go from one worker to another and be in neither.
+  seen = new.env(parent = emptyenv())
   listJobs = function(reg, state) {
     ids = reg$status$batch.id[!is.na(reg$status$submitted) & is.na(reg$status$done)]
-    bags = unique(sub("\\..*", "", ids[!is.na(ids)]))
-    if (!length(bags))
+    bags = paste(unique(sub("\\..*", "", ids[!is.na(ids)])), collapse = ",")
+    if (!nzchar(bags))
       return(character(0L))
-    rows = run(c("results", paste(bags, collapse = ","), "--state", state, "--all", "--csv"))
-    rows = utils::read.csv(text = rows, colClasses = "character")
+    rows = seen$rows
+    if (state == "waiting" || is.null(rows) || seen$bags != bags || Sys.time() - seen$at > 1) {
+      rows = run(c("results", bags, "--state", "waiting", "--state", "running", "--all", "--csv"))
+      rows = utils::read.csv(text = rows, colClasses = "character")
+    }
+    seen$rows = if (state == "waiting") rows
+    seen$bags = bags
+    seen$at = Sys.time()
+    rows = rows[rows$state == state, ]
     sprintf("%s.%s", rows$bag, rows$task)
   }
 

@@ -37,23 +37,33 @@ def missing() -> str:
     return f"no batchtools {how}" if found.returncode else ""
 
 
-@pytest.fixture
-def environment(lab: Lab) -> dict[str, str]:
-    """R finds `adaptor`, with a site of this machine."""
+def with_r(lab: Lab) -> dict[str, str]:
+    """The environment in which R finds `adaptor`, with the sites that are configured."""
     if why := missing():
         pytest.skip(why)
-    lab.configure(site("local", processors=2, idle_timeout=5))
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     return {**lab.environment, "PATH": path, "ADAPTOR_CONFIG": str(lab.config)}
 
 
-def test_a_thousand_jobs_come_back(lab: Lab, environment: dict[str, str]) -> None:
+@pytest.fixture
+def environment(lab: Lab) -> dict[str, str]:
+    """R finds `adaptor`, with a site of this machine."""
+    lab.configure(site("local", processors=2, idle_timeout=5))
+    return with_r(lab)
+
+
+def check_a_thousand_jobs(lab: Lab, environment: dict[str, str]) -> None:
+    """By batchtools and by future: results, arrays, logs, kills."""
     words = ["Rscript", str(THOUSAND), str(FUNCTIONS)]
     done = run_text(words, env=environment, cwd=lab.work, timeout=PATIENCE)
     assert "all is well" in done.stdout, f"{done.stdout}\n{done.stderr}\n{lab.log()}"
     assert not [bag for bag in lab.ask("status", "all")["bags"] if bag["ended"] is None], (
         "all bags are closed"
     )
+
+
+def test_a_thousand_jobs_come_back(lab: Lab, environment: dict[str, str]) -> None:
+    check_a_thousand_jobs(lab, environment)
 
 
 def test_their_own_tests_pass(lab: Lab, environment: dict[str, str]) -> None:
