@@ -145,6 +145,7 @@ class Openings:
         """
         self._note_opened()
         opening = self._waiting.pop(held.key, None) or self._opening(held)
+        opening.held = held  # ahead of its turn it had no processors yet
         if opening.outcome is None:
             opening.until = now + (LONGEST if held.bag.bundle is None else LONGEST_STAGING)
             self._note_opened()  # the thread wakes the worker only for those that wait already
