@@ -398,6 +398,10 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
         """Tasks that each slot of a request can run one after another in tr seconds."""
         return rounds_within(tr, self.runtime, self.rules.pad)
 
+    def holds(self, processors: int, tr: float) -> int:
+        """Tasks for which a request has time; for one in each slot at least, whatever the estimate."""
+        return self.slots(processors) * max(1, self.rounds(tr))
+
     def longest_tr(self, duration: float, least: float | None = None) -> int:
         """The largest tr for a free slot of `duration` seconds (may be `math.inf`).
 

@@ -34,7 +34,7 @@ def static(situation: CraftingSituation) -> list[CraftedRequest]:
         f"{counted(allowed, 'allowed request')}, each of the longest time allowed and of at most "
         f"{counted(shape.widest, 'processor')}"
     )
-    most = slots * max(1, shape.rounds(request.tr))
+    most = shape.holds(processors, request.tr)
     share, rest = divmod(remaining, count)
     shares = [share + (index < rest) for index in range(count)]
     return [CraftedRequest(request, None, min(most, share), reason) for share in shares]

@@ -120,7 +120,7 @@ def useful_tr(
 def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[int, float]) -> SubmitRequest:
     assert found.request is not None
     request = found.request
-    tasks = shape.slots(request.p) * max(1, shape.rounds(request.tr))
+    tasks = shape.holds(request.p, request.tr)
     crafted = msgspec.structs.replace(
         wanted.crafted,
         request=request,

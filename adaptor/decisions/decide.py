@@ -129,20 +129,21 @@ class _Step:
         told = part.reason if part is not None else ""
         decisions = plan(view, part)
         unpaid = Counter[TaskShape]()  # processors of the requests that have yet to share what is left
-        served = Counter[TaskShape]()  # tasks for which the requests have time
+        served = Counter[TaskShape]()  # tasks for which the requests of bags with few wide ones have time
         for wanted in decisions:
             if isinstance(wanted, Issue):
-                request, shape = wanted.crafted.request, wanted.demand.shape
-                fits = shape_of(snapshot.here, wanted.demand, wanted.crafted.partition)
-                unpaid[shape] += request.p
-                served[shape] += fits.slots(request.p) * max(1, fits.rounds(request.tr))
+                request, demand = wanted.crafted.request, wanted.demand
+                unpaid[demand.shape] += request.p
+                if demand.bag is not None and demand.funds.endless:
+                    shape = shape_of(snapshot.here, demand, wanted.crafted.partition)
+                    served[demand.shape] += shape.holds(request.p, request.tr)
         for wanted in decisions:
             match wanted:
                 case Issue(crafted, demand):
-                    p, shape = crafted.request.p, demand.shape
-                    last = demand.most is None and served[shape] >= demand.waiting
-                    told = self._issue(wanted, told, p / unpaid[shape], last=last)
-                    unpaid[shape] -= p
+                    p = crafted.request.p
+                    last = demand.most is None and served[demand.shape] >= demand.waiting
+                    told = self._issue(wanted, told, p / unpaid[demand.shape], last=last)
+                    unpaid[demand.shape] -= p
                 case Reshape():
                     self._reshape(wanted)
                 case _:

@@ -113,12 +113,11 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
     def most(self, demand: Demand) -> int:
         """The most tasks that one request can hold."""
         shape = self.shape(demand)
-        return shape.slots(shape.widest) * max(1, shape.rounds(shape.rules.limits.max_tr))
+        return shape.holds(shape.widest, shape.rules.limits.max_tr)
 
     def holds(self, pilot: PilotView, demand: Demand) -> int:
         """Tasks that a pilot can take."""
-        shape = self.shape(demand)
-        return shape.slots(pilot.request.p) * max(1, shape.rounds(pilot.request.tr))
+        return self.shape(demand).holds(pilot.request.p, pilot.request.tr)
 
     def delay(self, processors: int, now: float, tr: float | None = None) -> float:
         """Expected lateness of a request of this width (seconds): learned or present, the larger one.
