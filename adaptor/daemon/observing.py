@@ -236,7 +236,7 @@ async def learn_starts(site: Site) -> None:
     if queue is None:
         return
     memory, backend = site.memory, site.backend
-    shares, own = memory.jobs.copy(), {pilot.job for pilot in site.pilots.values() if pilot.job is not None}
+    shares, own = memory.jobs.copy(), memory.own_jobs
     shares.looked(queue, own)
     seen = SiteSeen(
         name=site.name,

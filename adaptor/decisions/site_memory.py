@@ -111,6 +111,11 @@ class SiteMemory:
     def limits(self) -> Limits:
         return self.rules.limits
 
+    @property
+    def own_jobs(self) -> set[str]:
+        """The scheduler's ids of our pilots in the system."""
+        return {pilot.job for pilot in self.pilots.values() if pilot.job is not None}
+
     def know_limits(self, limits: Limits) -> None:
         """The scheduler has said what its limits are."""
         if self.limits_known and limits != self.rules.limits:
@@ -164,7 +169,7 @@ class SiteMemory:
         self.queue = queue
         self.seen = queue or self.seen
         if queue is not None:
-            self.jobs.looked(queue, {pilot.job for pilot in self.pilots.values() if pilot.job is not None})
+            self.jobs.looked(queue, self.own_jobs)
 
     def doubts(self) -> list[str]:
         """Why the queue may be misread, each reason once: the scheduler has said what its backend does not

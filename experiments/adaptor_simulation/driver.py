@@ -124,10 +124,6 @@ class SimulatedDriver:
             site, self.sites, self.broker, self.ledger, self.decided, kept, now, midnight=0.0
         )
 
-    def jobs_of(self, site: str) -> set[str]:
-        """The scheduler's ids of our requests in the system."""
-        return {pilot.job for pilot in self.sites[site].pilots.values() if pilot.job is not None}
-
     # --- one step ----------------------------------------------------------------------------------
 
     def step(self, site: str, now: float) -> Iterable[str]:

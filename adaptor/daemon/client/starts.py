@@ -41,7 +41,7 @@ async def _at(site: Site, asked: api.GetStart) -> list[StartView]:
         return [start_view.unread(site.name, memory.problem)]
     memory.read(queue)
     asks_scheduler = (lambda: start_view.report_of(backend, asked.job)) if asked.job else None
-    own = {pilot.job for pilot in memory.pilots.values() if pilot.job is not None}
+    own = memory.own_jobs
     seen = start_view.SiteSeen(
         name=site.name,
         queue=_with_ends(queue, own, _last_work(site, queue.now) + float(config.idle_timeout)),

@@ -177,7 +177,7 @@ class Submitted:
         (first, before), (last, after) = self._seen[0], self._seen[-1]
         rate = (after - before) / (last - first) if last > first else 0.0
         left = self.bag.count(TaskState.WAITING) + self.bag.count(TaskState.LEASED)
-        queue, own = self.site.queue_state(), self.driver.jobs_of(self.site.name)
+        queue, own = self.site.queue_state(), self.driver.sites[self.site.name].own_jobs
         ends = [job.end for job in queue.running if job.id in own]
         ends += [
             job.planned_start + job.tr
