@@ -94,15 +94,15 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     why = _neither_can_be_kept(snapshot, memory, bag)
     if why:
         return Aimed(msgspec.structs.replace(demand, most=0, why_most=why), why)
+    needed, resolution = demand.runtime + site.rules.pad, site.rules.time_resolution
     if bag.spec.deadline is not None:
-        ledger, needed = snapshot.ledger, demand.runtime + site.rules.pad
+        ledger = snapshot.ledger
         unit = host_terms(ledger, site).unit if charges_whole_units(ledger, site) else 0.0
-        longest = longest_before(bag.spec.deadline, snapshot.now, needed, unit, site.rules.time_resolution)
+        longest = longest_before(bag.spec.deadline, snapshot.now, needed, unit, resolution)
         demand = msgspec.structs.replace(demand, longest=longest)
     if not bag.spec.paced:
         return Aimed(_within_money(snapshot, memory, bag, demand))
     course = course_of(snapshot, bag, known_shortest(site, bag, demand))
-    needed, resolution = demand.runtime + site.rules.pad, site.rules.time_resolution
     demand = msgspec.structs.replace(
         demand, longest=longest_to_learn(course, demand.longest, needed, resolution)
     )

@@ -21,7 +21,7 @@ def least_time(rules: SiteRules) -> float:
     return max(rules.pad, _LEAST)
 
 
-def within_budgets(
+def estimate_by_budgets(
     name: str,
     rules: Mapping[str, SiteRules],
     queues: Mapping[str, QueueState | None],

@@ -110,7 +110,7 @@ def check_holds_a_request(
 ) -> None:
     """Raises UsageError: the amount (millionths of a credit) is less than the smallest request may cost.
 
-    While nothing is known of its tasks, they are taken to need as little as `within_budgets` allows.
+    While nothing is known of its tasks, they are taken to need as little as `estimate_by_budgets` allows.
 
     `earlier`: by site, what is known of earlier bags of the same kinds.
     """

@@ -28,7 +28,7 @@ from adaptor.decisions.actions import (
     WithdrawStuck,
     WithholdNodes,
 )
-from adaptor.decisions.first_estimates import within_budgets
+from adaptor.decisions.first_estimates import estimate_by_budgets
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import (
     Pilot,
@@ -146,7 +146,7 @@ class Step:
         site.set_longest(broker)
         rules = {name: each.rules for name, each in self._common.sites.items()}
         queues = {name: each.seen for name, each in self._common.sites.items()}
-        within_budgets(site.name, rules, queues, broker, self._common.ledger)
+        estimate_by_budgets(site.name, rules, queues, broker, self._common.ledger)
         for text in site.doubts():
             yield from self._ask(Explain("problem", text))
 

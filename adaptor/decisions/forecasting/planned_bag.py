@@ -16,7 +16,7 @@ from adaptor.budget.provisioning.menu import Line, menu
 from adaptor.crafting.situation import Demand, EarlierTasks, TaskShape, Withhold
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
-from adaptor.decisions.first_estimates import within_budgets
+from adaptor.decisions.first_estimates import estimate_by_budgets
 from adaptor.decisions.forecasting.known_bag import known_bag
 from adaptor.decisions.offers import explicit_offer, task_time
 from adaptor.decisions.requests import most_slots, tariff_for
@@ -167,7 +167,7 @@ def _with_budget(new: NewBag, snapshots: Mapping[str, Snapshot], broker: Broker,
         rules = {name: snapshot.here.rules for name, snapshot in snapshots.items()}
         queues = {name: snapshot.here.queue for name, snapshot in snapshots.items()}
         for name in snapshots:
-            within_budgets(name, rules, queues, broker, ledger)
+            estimate_by_budgets(name, rules, queues, broker, ledger)
     return ledger
 
 
