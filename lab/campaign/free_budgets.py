@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 import click
@@ -42,7 +42,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def runtimes(self) -> list[float]:
-        """Runtimes of the tasks in whole seconds: 8 to 400 tasks of 10 s to half an hour on average, equal,
+        """Runtimes of the tasks in seconds: 8 to 400 tasks of 10 s to half an hour on average, equal,
         uniform, exponential, log-normal, or a few far longer than the others."""
         draw = np.random.default_rng((self.seed, self.bag))
         tasks, mean = int(np.exp(draw.uniform(*np.log((8, 400))))), np.exp(draw.uniform(*np.log((10, 1800))))
@@ -53,31 +53,51 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
             draw.lognormal(-0.5, 1.0, tasks),
             np.where(draw.random(tasks) < 0.1, 6.0, 0.45),
         )[self.bag % 5]
-        return [float(max(1, round(each))) for each in mean * found]
+        return [float(each) for each in mean * found]
 
     def run(self, budget: float | None = None) -> Outcome:
-        tasks = self.runtimes
-        there = [
-            CheckedSite(
-                name=f"site {number}",
-                tariff=Tariff(price_explicit=1 + number / 2, price_donated=1, charging_unit=self.unit),
-                processors=PROCESSORS // self.sites,
-                limits=Limits(
-                    max_pending_requests=REQUESTS,
-                    max_pilots=PILOTS * (self.heuristic == "elastic"),
-                    max_proc=PROCESSORS // REQUESTS // self.sites,
-                    max_tr=24 * 3600,
-                ),
-                heuristic=self.heuristic,
-                initial_tr=HEURISTICS[self.heuristic].assumed_runtime,
-            )
-            for number in range(self.sites)
-        ]
-        mean = math.fsum(tasks) / len(tasks) if self.told else None
-        bag = submitted(
-            tasks, *there, budget=budget, time=mean, pays=budget is not None, order="random", foresees=False
+        return run(self.runtimes, self.heuristic, budget, self.unit, told=self.told, sites=self.sites)
+
+
+def run(
+    runtimes: Sequence[float],
+    heuristic: str,
+    budget: float | None = None,
+    unit: int = 1,
+    *,
+    told: bool = False,
+    sites: int = 1,
+) -> Outcome:
+    """A bag at an empty site, or at several that have as many processors together; the later the dearer.
+
+    Args:
+        runtimes: of the tasks, rounded to whole seconds.
+        budget: credits; None: no limit.
+        unit: seconds that are charged as a whole.
+        told: whether the user says how long a task takes on average.
+    """
+    tasks = [float(max(1, round(each))) for each in runtimes]
+    there = [
+        CheckedSite(
+            name=f"site {number}",
+            tariff=Tariff(price_explicit=1 + number / 2, price_donated=1, charging_unit=unit),
+            processors=PROCESSORS // sites,
+            limits=Limits(
+                max_pending_requests=REQUESTS,
+                max_pilots=PILOTS * (heuristic == "elastic"),
+                max_proc=PROCESSORS // REQUESTS // sites,
+                max_tr=24 * 3600,
+            ),
+            heuristic=heuristic,
+            initial_tr=HEURISTICS[heuristic].assumed_runtime,
         )
-        return bag.run(longest=LONGEST)
+        for number in range(sites)
+    ]
+    mean = math.fsum(tasks) / len(tasks) if told else None
+    bag = submitted(
+        tasks, *there, budget=budget, time=mean, pays=budget is not None, order="random", foresees=False
+    )
+    return bag.run(longest=LONGEST)
 
 
 class Compared(msgspec.Struct, frozen=True):

@@ -7,15 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor_simulation.cluster import Cluster, cluster_of_processors
+from adaptor_simulation.cluster import Cluster, Policy, cluster_of_processors
 from adaptor_simulation.files import TraceError
 from adaptor_simulation.jobs import Jobs
 from adaptor_simulation.kernels import JOB, START
+from adaptor_simulation.queue_rules import BY_SUBMISSION, QueueRules
 from tests.examples import examples
 from tests.simulation.naive_cluster import NaiveCluster
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from, policies, traces
 
 requests = st.tuples(st.integers(1, PROCESSORS), st.integers(1, 30))
+steps_in_seconds = st.lists(st.integers(0, 40), min_size=1, max_size=6)
 
 
 def naive(processors: int, policy: str) -> NaiveCluster:
@@ -189,12 +191,13 @@ def test_the_clock_stops_where_a_job_from_outside_starts_and_where_it_ends():
     assert cluster.now == 100
 
 
-@given(traces(), policies, st.lists(st.integers(0, 40), min_size=1, max_size=6))
-@examples(100)
-def test_the_way_in_steps_and_forks_of_forks_does_not_matter(jobs, policy, steps):
-    whole = cluster_of_processors(jobs, PROCESSORS, policy)
+def check_steps_and_forks(
+    jobs: Jobs, policy: Policy, steps: list[int], rules: QueueRules = BY_SUBMISSION
+) -> None:
+    """A cluster that goes on in steps, each in a fork of the last, starts every job as a whole one does."""
+    whole = cluster_of_processors(jobs, PROCESSORS, policy, rules)
     whole.finish()
-    stepped = cluster_of_processors(jobs, PROCESSORS, policy)
+    stepped = cluster_of_processors(jobs, PROCESSORS, policy, rules)
     now = 0
     for step in steps:
         now += step
@@ -206,6 +209,12 @@ def test_the_way_in_steps_and_forks_of_forks_does_not_matter(jobs, policy, steps
         assert (known[known >= 0] <= now).all()
     stepped.finish()
     assert stepped.starts().tolist() == whole.starts().tolist()
+
+
+@given(traces(), policies, steps_in_seconds)
+@examples(100)
+def test_the_way_in_steps_and_forks_of_forks_does_not_matter(jobs, policy, steps):
+    check_steps_and_forks(jobs, policy, steps)
 
 
 @given(traces(), policies)

@@ -16,6 +16,7 @@ from adaptor_simulation.pilot_requests import planned_queue, queue_state
 from adaptor_simulation.queue_rules import FairShare, QueueRules
 from tests.examples import examples
 from tests.simulation.naive_cluster import NaiveCluster
+from tests.simulation.test_cluster import check_steps_and_forks, steps_in_seconds
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from, policies, traces
 
 USERS = 3
@@ -111,20 +112,10 @@ def test_jobs_from_outside_of_a_fork_equal_a_full_replay(jobs, policy, rules, at
     assert base.starts().tolist() == expected(naive_of(jobs, policy, rules)[0], jobs)
 
 
-@given(of_users(), policies, queue_rules, st.lists(st.integers(0, 40), min_size=1, max_size=6))
+@given(of_users(), policies, queue_rules, steps_in_seconds)
 @examples(100)
 def test_the_way_in_steps_and_forks_does_not_matter(jobs, policy, rules, steps):
-    whole = cluster_of_processors(jobs, PROCESSORS, policy, rules)
-    whole.finish()
-    stepped, now = cluster_of_processors(jobs, PROCESSORS, policy, rules), 0
-    for step in steps:
-        now += step
-        origin, stepped = stepped, stepped.fork()
-        origin.submit(PROCESSORS, 17)
-        origin.finish()
-        stepped.advance(now)
-    stepped.finish()
-    assert stepped.starts().tolist() == whole.starts().tolist()
+    check_steps_and_forks(jobs, policy, steps, rules)
 
 
 def starts_of(

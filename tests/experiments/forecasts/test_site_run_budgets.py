@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.model import Limits
 from adaptor_experiments.forecasts.site_run import CheckedSite, Outcome, submitted
+from lab.campaign import free_budgets
 
 _drawn = np.random.default_rng(1)
 BAGS = {
@@ -35,28 +35,7 @@ def run(
     told: bool = False,
     sites: int = 1,
 ) -> Outcome:
-    """A bag at a site of 64 processors, or at several that have as many together; the later the dearer."""
-    tasks = [float(max(1, round(each))) for each in BAGS[bag]]
-    there = [
-        CheckedSite(
-            name=f"site {number}",
-            tariff=Tariff(price_explicit=1.0 + number / 2, price_donated=1.0, charging_unit=unit),
-            processors=64 // sites,
-            limits=Limits(
-                max_pending_requests=4,
-                max_pilots=500 * (heuristic == "elastic"),
-                max_proc=16 // sites,
-                max_tr=24 * 3600,
-            ),
-            heuristic=heuristic,
-            initial_tr=HEURISTICS[heuristic].assumed_runtime,
-        )
-        for number in range(sites)
-    ]
-    time = sum(tasks) / len(tasks) if told else None
-    return submitted(
-        tasks, *there, budget=budget, time=time, pays=budget is not None, order="random", foresees=False
-    ).run(longest=100 * 3600)
+    return free_budgets.run(BAGS[bag], heuristic, budget, unit, told=told, sites=sites)
 
 
 @functools.cache
