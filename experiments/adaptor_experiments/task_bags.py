@@ -1,0 +1,131 @@
+"""The next bags of real workflows on the queue of a trace: job arrays, and the heuristics.
+
+Each heuristic runs a bag twice: knowing nothing of its tasks, and knowing the earlier bag of the kind. Next
+to them stand a job array with the walltime that the user asked for each task, where that is known, and the
+array that knows the longest task to a factor of 1.5 (`peers`), in whose turnaround all others are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from statistics import fmean, geometric_mean
+
+import msgspec
+import numpy as np
+
+from adaptor_experiments.derose.sample import Piece as Moment
+from adaptor_experiments.derose.sample import cluster_at, jobs_of
+from adaptor_experiments.next_bags import NextBag
+from adaptor_experiments.peers.by_hand import ARRAYS, ByHand, Site, UserJob, run_by_hand
+from adaptor_experiments.peers.design import OURS, REFERENCE
+from adaptor_experiments.peers.design import Settings as Peers
+from adaptor_experiments.resumable import all_rows
+from adaptor_simulation.cluster import Cluster
+from adaptor_simulation.grid_run import run_grid_job
+from adaptor_simulation.kernels import Array
+
+ASKED = "array as asked"
+KNOWN = next(array for array in ARRAYS if array.name == REFERENCE)
+HEURISTICS = tuple(each for each in OURS if each.name in ("elastic-100", "completion-6", "adaptive-6"))
+
+
+class Played(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of one bag."""
+
+    workflow: str
+    way: str
+    relative: float
+    """Turnaround over that of the array that knows the longest task."""
+    unused: float
+    """Share of the processor time held in which no task ran that finished there."""
+    jobs: int
+
+
+class Bag(msgspec.Struct, frozen=True):
+    """A next bag of a workflow."""
+
+    workflow: str
+    next: NextBag
+
+    @property
+    def runtimes(self) -> Array:
+        """Whole seconds."""
+        seconds = np.ceil([task.ran for task in self.next.tasks])
+        return np.maximum(1, seconds).astype(np.int64)
+
+    def as_asked(self, longest: int) -> list[UserJob] | None:
+        """Jobs of one task each, that may last for `longest` seconds; None: what was asked for one is not
+        known."""
+        limits = [task.limit for task in self.next.tasks if task.limit is not None]
+        if len(limits) < len(self.next.tasks):
+            return None
+        return [
+            UserJob(1, 1, min(longest, max(int(ran), round(limit))), (int(ran),))
+            for ran, limit in zip(self.runtimes, limits, strict=True)
+        ]
+
+
+def play(moment: Moment, bags: Sequence[Bag]) -> list[Played]:
+    """Every bag in every way from one state of the cluster; without those of which a task takes too long.
+
+    Raises TraceError: the trace is at fault.
+    """
+    site = Peers().site
+    base = cluster_at(
+        moment.workload, jobs_of(moment), moment.settings.scheduler, moment.settings.seed, moment.sample
+    )
+    rows = []
+    for bag in bags:
+        runtimes, work = bag.runtimes, int(bag.runtimes.sum())
+        if (reference := KNOWN.run(base.fork(), runtimes, site)) is None:
+            continue
+        found = {REFERENCE: reference}
+        if (jobs := bag.as_asked(site.longest)) is not None:
+            found[ASKED] = run_by_hand(base.fork(), jobs, KNOWN.in_system)
+        found.update(_by_heuristics(base, bag, site))
+        rows += [
+            Played(
+                workflow=bag.workflow,
+                way=way,
+                relative=each.turnaround / reference.turnaround,
+                unused=1 - work / each.held,
+                jobs=each.jobs,
+            )
+            for way, each in found.items()
+        ]
+    return rows
+
+
+def _by_heuristics(base: Cluster, bag: Bag, site: Site) -> Iterator[tuple[str, ByHand]]:
+    for ours in HEURISTICS:
+        terms = ours.terms(base.processors, site)
+        for title, earlier in (("knows nothing", None), ("knows the earlier bag", bag.next.earlier)):
+            knows = msgspec.structs.replace(terms, earlier=earlier)
+            result = run_grid_job(base.fork(), bag.runtimes, knows)
+            figures = ByHand(turnaround=result.turnaround, jobs=len(result.requests), held=result.held)
+            yield f"{ours.name}, {title}", figures
+
+
+def play_all(moments: Sequence[Moment], bags: Sequence[Bag], processes: int) -> list[Played]:
+    """At each moment. Raises TraceError: the trace is at fault."""
+    return all_rows(partial(play, bags=bags), moments, processes)
+
+
+HEADINGS = ("workflow", "way", "runs", "turnaround ÷ array-1.5", "worst", "held, not used", "jobs of a bag")
+
+
+def table(rows: Sequence[Played]) -> Iterator[tuple[str, ...]]:
+    """By workflow and way, and of all bags."""
+    names = list(dict.fromkeys(row.workflow for row in rows))
+    for workflow in (*names, *(["all"] if len(names) > 1 else [])):
+        its = [row for row in rows if workflow in ("all", row.workflow)]
+        for way in dict.fromkeys(row.way for row in its):
+            of_way = [row for row in its if row.way == way]
+            yield (
+                *(workflow, way, f"{len(of_way):,}"),
+                f"{geometric_mean(row.relative for row in of_way):.2f}",
+                f"{max(row.relative for row in of_way):.2f}",
+                f"{fmean(row.unused for row in of_way):.0%}",
+                f"{fmean(row.jobs for row in of_way):,.0f}",
+            )
