@@ -11,24 +11,26 @@ from collections.abc import Iterator
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import Course, advise
 from adaptor.budget.provisioning.presets import PREFERENCES
-from adaptor.runtimes.sums import RuntimeSums
+from adaptor.model import Preference
+from adaptor.runtimes.known import KnownRuntimes
 from bench.table import Row, show, timed
 
 TASKS, GROUPS, STEPS = 100_000, 100, 200
 TARGET = 0.001
 
 
-def seconds(prefer: str) -> float:
+def seconds(prefer: Preference) -> float:
     """The mean of a step with so many groups of hosts."""
     finished = TASKS - STEPS
+    known = KnownRuntimes(finished=finished, total=220.0 * finished, squares=220.0**2 * finished, told=220.0)
     course = Course(
         now=0.0,
         tasks=TASKS,
-        sums=RuntimeSums(finished=finished, total=220.0 * finished, squares=220.0**2 * finished),
+        known=known,
         hosts=[Hosts(50, 300.0, 3600.0 + group) for group in range(GROUPS)],
         terms=HostTerms(unit=3600.0, startup=300.0),
-        hint=220.0,
-        prefer=prefer,
+        preset=PREFERENCES[prefer],
+        assumed=220.0,
     )
     began = time.perf_counter()
     for _ in range(STEPS):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from itertools import chain
 
-from adaptor.crafting.completion.beliefs import MANY, beliefs, few_beside, mean_age
+from adaptor.crafting.completion.beliefs import MANY, beliefs, few_beside
 from adaptor.crafting.coverage import has_slot, holds, time_left
-from adaptor.crafting.situation import Demand, Member, PilotView, PlanningView, SiteRules, TaskTimes
+from adaptor.crafting.situation import Demand, Member, PilotView, PlanningView, SiteRules
 from adaptor.model import PilotState
+from adaptor.runtimes.known import KnownRuntimes
 
 SOONER = 0.7  # expected wait of a queued request relative to the planned one, as jobs end before their limits
 
@@ -49,7 +50,7 @@ def _may_be_cut(view: PlanningView, demand: Demand) -> bool:
     return may_outlast(min(ends), demand.times, view.now, demand.running, view.rules)
 
 
-def may_outlast(seconds: float, times: TaskTimes, now: float, running: int, rules: SiteRules) -> bool:
+def may_outlast(seconds: float, times: KnownRuntimes, now: float, running: int, rules: SiteRules) -> bool:
     """Whether a task that runs may need more than this number of seconds yet.
 
     As long as few have finished, nothing speaks against it, unless these and those that run are alike.
@@ -58,7 +59,7 @@ def may_outlast(seconds: float, times: TaskTimes, now: float, running: int, rule
         seconds: from now on.
         running, rules: as for `beliefs`.
     """
-    found, age = beliefs(times, now, running, rules), mean_age(times, now)
+    found, age = beliefs(times, now, running, rules), times.age(now)
     if times.finished and age <= times.longest and all(belief.alike for belief in found):
         return False
     few = times.finished < MANY and few_beside(times, running)
@@ -97,7 +98,7 @@ def member_of(pilot: PilotView, demand: Demand, slots: float, wait: float, now: 
         wait: seconds until its planned start, if it is queued.
     """
     if pilot.state is PilotState.RUNNING:
-        age = max(1.0, mean_age(demand.times, now))
+        age = max(1.0, demand.times.age(now))
         return Member(0.0, max(0.0, (pilot.ends or now) - now), slots, age)
     slots = min(1, slots) if demand.alone else slots
     return Member(SOONER * wait, float(pilot.request.tr), slots)

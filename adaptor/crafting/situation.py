@@ -13,6 +13,7 @@ from adaptor.crafting.heuristics import is_narrow
 from adaptor.crafting.profile import Profile
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
 from adaptor.resources import Need, Room, TaskSize
+from adaptor.runtimes.known import KnownRuntimes
 
 
 class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,53 +87,6 @@ class CraftingSituation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Heuristic = Callable[[CraftingSituation], list[CraftedRequest]]
-
-
-class EarlierTasks(msgspec.Struct, frozen=True, kw_only=True):
-    """Runtimes of earlier bags of the same kind of task at this site. Times in seconds."""
-
-    kind: str
-    """The kind's name for people, e.g. `fit.py`."""
-    tasks: int
-    """Finished tasks that the figures come from."""
-    mean: float
-    """Geometric mean of the mean runtimes of the earlier bags, newest weighted most."""
-    factor: float
-    """The factor within which the mean of a new bag is expected (one standard deviation), at least 2."""
-    low: float
-    high: float
-    """The 5 % and 95 % quantiles of the tasks."""
-
-
-class TaskTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """Observed runtimes of some tasks, in seconds."""
-
-    finished: int = 0
-    mean: float = 0.0
-    """Mean runtime of the finished tasks."""
-    longest: float = 0.0
-    """Longest runtime of the finished tasks."""
-    not_enough: float = 0.0
-    """The longest time after which a task was still unfinished, when its pilot ended."""
-    cut: int = 0
-    """Unfinished tasks that the end of their pilot cut."""
-    cut_after: float = 0.0
-    """The mean of the longest times that these ran."""
-    mean_start: float | None = None
-    """Mean start of the tasks that run now, in epoch seconds; None: none does, or it is not known."""
-    first_start: float | None = None
-    """The earliest of these starts."""
-    told: float | None = None
-    """The runtime that the user expects of a task; None: unknown."""
-    earlier: EarlierTasks | None = None
-    """Earlier bags of the same kind; None: none are known."""
-    ended_after: float = math.inf
-    """Seconds after which each of them is ended, finished or not; infinity: it is not known of all."""
-
-    @property
-    def known(self) -> bool:
-        """Whether a task has finished, or its user or earlier bags say what one takes."""
-        return self.finished > 0 or self.told is not None or self.earlier is not None
 
 
 TaskShape = tuple[TaskSize, int | None]  # the size of a task, and its bag if that has its own pilots
@@ -270,8 +224,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     largest: tuple[tuple[str, Largest], ...] = ()
     """Largest request to make in each partition where larger ones have failed (empty: the site has only
     one)."""
-    times: TaskTimes = TaskTimes()
-    """Observed runtimes of the tasks."""
+    times: KnownRuntimes = msgspec.field(default_factory=KnownRuntimes)
+    """Runtimes of the tasks, as far as they are known at the site."""
     threat: Threat = Threat()
     """Tasks that pilots may cut, if none of them waits."""
 

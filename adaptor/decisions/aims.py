@@ -23,7 +23,6 @@ from adaptor.budget.provisioning.pacing import (
     situation_of,
     starts_in_time,
     terms_for,
-    with_hint,
 )
 from adaptor.budget.provisioning.presets import preset_of
 from adaptor.budget.provisioning.within_budget import Purse, cheaper_anew, hosts_within, pays_for_all
@@ -52,7 +51,6 @@ from adaptor.decisions.shares import part_of_money, shares_of
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.forecast.forecast import Forecast
 from adaptor.model import Estimate, PilotState
-from adaptor.runtimes.sums import RuntimeSums
 from adaptor.scheduling.facts import BagFacts
 from adaptor.units import counted, format_duration, format_instant, round_up
 
@@ -190,15 +188,8 @@ def _terms(ledger: Statements, site: SiteFacts, bag: BagFacts) -> HostTerms:
     start-up, and the part of a task that a host loses at its end, a small part of it."""
     if charges_whole_units(ledger, site):
         return host_terms(ledger, site)
-    sums = RuntimeSums(finished=bag.finished, total=bag.total, squares=bag.squares)
-    lost = with_hint(sums, _hint(site, bag)).residual
+    lost = bag.known_at(site.name).with_hint.residual
     return terms_for(ledger.tariff(site.name).charging_unit, site.rules.pad, lost)
-
-
-def _hint(site: SiteFacts, bag: BagFacts) -> float | None:
-    """Seconds of a task by its user, or by earlier bags of its kind; None: nothing is known."""
-    earlier = bag.earlier.get(site.name)
-    return bag.spec.time or (earlier.mean if earlier else None)
 
 
 def _within_share(memory: Memory, site: SiteFacts, bag: BagFacts, hosts: int) -> int:
@@ -267,18 +258,11 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0) -> Course:
     return Course(
         now=now,
         tasks=bag.tasks,
-        sums=RuntimeSums(
-            finished=bag.finished,
-            total=bag.total,
-            squares=bag.squares,
-            running=len(bag.starts),
-            starts=sum(bag.starts),
-        ),
+        known=bag.known_at(site.name),
         hosts=[_paid(snapshot, *each) for each in there],
         lasting=[_lasting(snapshot, *each) for each in there],
         terms=_terms(snapshot.ledger, site, bag),
         preset=preset_of(bag.spec.prefer),
-        hint=_hint(site, bag),
         assumed=min(terms.initial_tr, terms.longest),
         needed=needed,
         deadline=bag.spec.deadline,
@@ -286,7 +270,6 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0) -> Course:
         whole_units=whole_units,
         sites=len(sites_of(bag, snapshot.sites)),
         requests_left=max(0, site.rules.limits.in_system - len(site.requests)),
-        oldest=now - min(bag.starts, default=now),
         newest=max(
             (pilot.submitted if pilot.started is None else pilot.started for _, _, pilot, _ in there),
             default=-math.inf,

@@ -10,13 +10,14 @@ from adaptor.budget.accounting.credits import format_credits
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.accounting.tariffs import Allocation, Tariff
 from adaptor.crafting.fits import RequestShape, each_kind, why_no_node_holds
-from adaptor.crafting.situation import Demand, EarlierTasks, SiteRules
+from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.decisions.first_estimates import least_time
 from adaptor.decisions.requests import per_processor, smallest
 from adaptor.defaults import HOW_TO_ADD
 from adaptor.errors import UsageError
 from adaptor.model import QueueState, Request
 from adaptor.resources import TaskSize
+from adaptor.runtimes.known import EarlierTasks
 from adaptor.scheduling.bag import assumed_at
 from adaptor.scheduling.state import SiteTerms
 from adaptor.units import format_duration

@@ -20,7 +20,7 @@ from adaptor.decisions.memory import Question
 from adaptor.decisions.requests import most_slots, shape_of, smallest, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.resources import TaskSize
-from adaptor.runtimes.sums import RuntimeSums
+from adaptor.runtimes.known import KnownRuntimes
 from adaptor.runtimes.task_time import TaskTime, learned_time
 from adaptor.scheduling.facts import BagFacts
 
@@ -63,18 +63,17 @@ def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
     else as in earlier bags of its kind, else as the site's initial_tr says.
     """
     here = bag.learned[site]
-    earlier = bag.earlier[site].mean if site in bag.earlier else None
-    told = here.mean or bag.spec.time
-    guess = told or earlier or here.estimate
+    told = here.seen.mean or bag.spec.time
+    guess = told or bag.known_at(site).hint or here.estimate
     # The first tasks to finish are short ones: without those that run, a site not used yet would look fast.
-    at = [site] if told or here.learned.finished else list(bag.learned)
-    known = [bag.learned[name].learned for name in at]
+    at = [site] if told or here.seen.finished else list(bag.learned)
+    known = [bag.learned[name].seen for name in at]
     finished = sum(there.finished for there in known)
     total = max(sum(there.total for there in known), _SHORTEST * finished)
     squares = max(sum(there.squares for there in known), _SHORTEST * total)
     elapsed = [seconds for name in at for seconds in bag.elapsed(name, now)]
     running = elapsed[:: max(1, -(-len(elapsed) // _RUNNING))]
-    seen = RuntimeSums(finished=finished, total=total, squares=squares)
+    seen = KnownRuntimes(finished=finished, total=total, squares=squares)
     return learned_time(TaskTime(guess, _SPREAD * guess), 0, seen, running)
 
 
@@ -101,7 +100,7 @@ def _pays_anywhere(snapshot: Snapshot, bag: BagFacts, sites: Sequence[SiteFacts]
         explicit_offer(snapshot.ledger, site, bag.spec.task, task_time(bag, site.name, snapshot.now))
         for site in sites
     ]
-    tasks = bag.waiting + len(bag.starts)
+    tasks = bag.waiting + bag.known.running
     slots = min(tasks, sum(most_slots(site, bag.spec.task) for site in sites))
     starts = (slots * offer.cost(max(offer.startup, offer.charging_unit)) for offer in offers)
     work = (tasks * offer.cost_per_task for offer in offers)

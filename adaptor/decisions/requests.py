@@ -113,8 +113,8 @@ def tariff_for(ledger: Statements, site: SiteFacts, task: TaskSize) -> Tariff:
 
 def known_shortest(site: SiteFacts, bag: BagFacts, demand: Demand) -> float:
     """Estimated seconds of the shortest waiting task; 0 while nothing is known of the bag there."""
-    known = bag.learned[site.name].learned
-    return demand.shortest if known.finished or known.cut else 0.0
+    learner = bag.learned[site.name]
+    return demand.shortest if learner.seen.finished or learner.cuts else 0.0
 
 
 def sites_of(bag: BagFacts, sites: Mapping[str, SiteFacts]) -> list[SiteFacts]:

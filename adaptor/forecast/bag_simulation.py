@@ -18,9 +18,9 @@ from typing import NamedTuple
 import msgspec
 
 from adaptor.forecast.supply import Moment, PilotAhead, Supply
+from adaptor.runtimes.known import KnownRuntimes
 from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.runtimes.possible import Runtimes
-from adaptor.runtimes.sums import RuntimeSums
 
 MOST_SLOTS = 16  # slots that are followed one by one
 _CHUNKS = 2  # parts in which a slot takes its share of what waits
@@ -44,8 +44,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks of other bags that take turns with these, as many as count."""
     learners: Mapping[str, RuntimeLearner]
     """Learners by site; the course changes them."""
-    sums: RuntimeSums = msgspec.field(default_factory=RuntimeSums)
-    """Runtime sums of the bag; the course changes them."""
+    seen: KnownRuntimes = msgspec.field(default_factory=KnownRuntimes)
+    """Runtimes of the bag's tasks at all sites; the course changes them."""
     most: int
     """Tasks that can run at the same time, at most, by all limits."""
     at_once: int | None = None
@@ -103,7 +103,7 @@ class _Simulation:
     def __init__(self, work: Work, pilots: Sequence[PilotAhead], runtimes: Runtimes, supply: Supply) -> None:
         self._work, self._runtimes, self._supply = work, runtimes, supply
         self._now = self._last = work.now
-        self._learners, self._sums = work.learners, work.sums
+        self._learners, self._seen = work.learners, work.seen
         self._together = max(1, math.ceil(work.most / MOST_SLOTS))  # slots that count as one
         self._left = (work.waiting + work.beside) / self._together
         self._all = max(1.0, self._left)
@@ -171,7 +171,7 @@ class _Simulation:
         """The number of a task that was cut before now, where the learners know it by another one."""
         number = self._new_number()
         for learner in self._learners.values():
-            if ran <= learner.outlasted:
+            if ran <= learner.seen.not_enough:
                 learner.cut(number, ran)
         return number
 
@@ -246,13 +246,11 @@ class _Simulation:
         self._last = max(self._last, self._now)
         learner, tasks = self._learners[site], max(1, round(count * self._together))
         longest = each if count == 1 else max(each, self._runtimes.one(1 - self._left / self._all))
-        learner.finished_together(tasks, tasks * each, tasks * each * each, longest)
+        for seen in (learner.seen, self._seen):
+            seen.add_all(tasks, tasks * each, tasks * each * each, longest)
         if task.number is not None:
             for other in self._learners.values():
                 other.forget(task.number)
-        self._sums.finished += tasks
-        self._sums.total += tasks * each
-        self._sums.squares += tasks * each * each
         self._learned(site)
         if self._left < self._ask_below:
             self._ask_below = _PACED * self._left
@@ -362,8 +360,11 @@ class _Simulation:
 
     def _moment(self, uncovered: float, *, but: _Pilot | None = None) -> Moment:
         starts = [task.since for task in self._running.values()]
-        sums = msgspec.structs.replace(
-            self._sums, running=len(starts) * self._together, starts=math.fsum(starts) * self._together
+        seen = msgspec.structs.replace(
+            self._seen,
+            running=len(starts) * self._together,
+            starts=math.fsum(starts) * self._together,
+            first_start=min(starts, default=None),
         )
         last = max(self._cuts).number if self._cuts else None
         return Moment(
@@ -375,8 +376,7 @@ class _Simulation:
                 site: 0.0 if last is None else learner.estimate_of(last)
                 for site, learner in self._learners.items()
             },
-            sums=sums,
-            oldest=min(starts, default=None),
+            seen=seen,
             held=[
                 msgspec.structs.replace(pilot.ahead, end=pilot.end)
                 for pilot in self._pilots_now()

@@ -82,8 +82,8 @@ class Buyer:
         return Course(
             now=moment.now,
             # As many as the course follows: slots that count as one round them.
-            tasks=moment.sums.finished + moment.sums.running + moment.waiting,
-            sums=moment.sums,
+            tasks=moment.seen.finished + moment.seen.running + moment.waiting,
+            known=moment.seen,
             hosts=[
                 msgspec.structs.replace(
                     hosts, ends=site.terms.paid_until(pilot.began, pilot.end - pilot.began, moment.now)
@@ -93,14 +93,12 @@ class Buyer:
             lasting=lasting,
             terms=site.terms,
             preset=self._aims.preset,
-            hint=site.hint,
-            assumed=min(site.rule.initial, site.rule.longest),
+            assumed=min(site.learner.initial, site.learner.longest),
             needed=moment.needed(site.name) if learner.knows else 0.0,
             deadline=self._aims.deadline,
             slow=self._aims.slow,
             whole_units=site.whole_units,
             requests_left=max(0, limits.in_system - sum(pilot.site == site.name for pilot in moment.held)),
             widest=max(1, limits.max_proc // width(site.queue, site.task)),
-            oldest=0.0 if moment.oldest is None else moment.now - moment.oldest,
             newest=max((pilot.began for pilot in moment.held), default=-math.inf),
         )

@@ -61,7 +61,7 @@ def worth_telling(finished: int, tasks: int) -> bool:
 def forecast(known: KnownBag) -> Forecast:
     """The forecast of a bag."""
     charged = in_credits(known.used + sum(_charged(site, known.now) for site in known.sites))
-    if not known.waiting and not known.running:
+    if not known.waiting and not known.seen.running:
         now, cost = (Estimate(figure, figure, figure) for figure in (known.now, charged))
         return Forecast(end=now, cost=cost if known.pays else None, work=Estimate(0, 0, 0), least=charged)
     draw = random.Random(1)  # noqa: S311
@@ -71,10 +71,12 @@ def forecast(known: KnownBag) -> Forecast:
     if any(site.queue is not None or site.pilots for site in known.sites):
         courses = _courses(known, runtimes, draw)
     # The end as it was simulated; times below a look at the queue are nearly nothing.
-    finished = known.sums.finished
+    finished = known.seen.finished
     alone = not any(_has_others(site) for site in known.sites)
     raw = Raw(
-        kind=kind_of_end(finished, finished + known.running + known.waiting, alone=alone, pays=known.pays),
+        kind=kind_of_end(
+            finished, finished + known.seen.running + known.waiting, alone=alone, pays=known.pays
+        ),
         made=known.now,
         unit=max([1.0, *(site.poll for site in known.sites)]),
         ends=estimate(course.end for course in courses),
@@ -219,9 +221,9 @@ def _work(known: KnownBag) -> Work:
         waiting=known.waiting - len(known.again),
         again=known.again,
         beside=beside,
-        learners={site.name: site.rule.learner(site.learned) for site in known.sites},
-        sums=msgspec.structs.replace(known.sums),
-        most=max(1, min(most, known.waiting + known.running)),
+        learners={site.name: site.learner.copy() for site in known.sites},
+        seen=msgspec.structs.replace(known.seen),
+        most=max(1, min(most, known.waiting + known.seen.running)),
         at_once=known.at_once,
         idle_costs=known.idle_costs,
     )

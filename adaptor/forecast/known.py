@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -11,14 +10,14 @@ from adaptor.budget.accounting.tariffs import Allocation, Tariff
 from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.pacing import Pace
 from adaptor.budget.provisioning.presets import Preset
-from adaptor.crafting.situation import EarlierTasks, SiteRules
+from adaptor.crafting.situation import SiteRules
 from adaptor.forecast.calibration import Kind
 from adaptor.forecast.other_bags import OtherBags
 from adaptor.model import QueueState
 from adaptor.resources import TaskSize
-from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
+from adaptor.runtimes.known import KnownRuntimes
+from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.runtimes.possible import RuntimeKnowledge
-from adaptor.runtimes.sums import RuntimeSums
 
 _SAYS_LITTLE = 1.0  # deviation of the logarithm of a guess beyond which it says little: by a factor of 2.7
 
@@ -54,15 +53,8 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
     queue: QueueState | None
     """The queue as last read; None: it was never read."""
     task: TaskSize
-    rule: RuntimeRule
-    """Rule by which the runtime of the bag's tasks is learned there."""
-    learned: LearnedRuntimes = LearnedRuntimes()
-    hint: float | None = None
-    """Seconds that its user expects a task to take there; None: unknown."""
-    earlier: EarlierTasks | None = None
-    """Earlier bags of the same kind; None: none are known."""
-    ended_after: float = math.inf
-    """The time-out of its tasks, seconds."""
+    learner: RuntimeLearner
+    """Learner of the bag's tasks there: what it knows, and how it goes on."""
     pilots: tuple[KnownPilot, ...] = ()
     open: bool = True
     """Whether requests may be made there."""
@@ -106,9 +98,9 @@ class KnownBag(msgspec.Struct, frozen=True, kw_only=True):
 
     now: float
     waiting: int
-    running: int
     runtimes: RuntimeKnowledge
-    sums: RuntimeSums = msgspec.field(default_factory=RuntimeSums)
+    seen: KnownRuntimes = msgspec.field(default_factory=KnownRuntimes)
+    """Runtimes of its tasks at all sites."""
     sites: Sequence[KnownSite]
     others: OtherBags = OtherBags()
     """Bags that take turns with this one."""
@@ -129,4 +121,4 @@ class KnownBag(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def blind(self) -> bool:
         """Whether the runtime of its tasks is only assumed: none has finished, and there is no hint."""
-        return not self.sums.finished and self.runtimes.surety > _SAYS_LITTLE
+        return not self.seen.finished and self.runtimes.surety > _SAYS_LITTLE

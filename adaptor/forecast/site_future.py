@@ -23,7 +23,7 @@ from adaptor.crafting.futures.drawn_queue import drawn_jobs, fitting, planned
 from adaptor.crafting.planner import PLANNERS
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, TaskTimes
+from adaptor.crafting.situation import Demand, PilotView, PlanningView
 from adaptor.forecast.buying import Bounds, Buyer
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
 from adaptor.forecast.supply import Moment, PilotAhead
@@ -226,11 +226,10 @@ class SiteFuture:
         # Partitions are not told apart, and nothing is withdrawn for what may come.
         limits = msgspec.structs.replace(known.rules.limits, partitions={})
         rules = msgspec.structs.replace(known.rules, limits=limits, may_withdraw=False, may_reshape=False)
-        seen = learner.learned
         demand = Demand(
             task=known.task,
             waiting=math.ceil(moment.waiting / sites),
-            running=moment.sums.running,
+            running=moment.seen.running,
             runtime=moment.needed(known.name),
             shortest=learner.estimate,
             bag=_BAG,
@@ -238,18 +237,11 @@ class SiteFuture:
             by_hosts=bounds is not None,
             least_tr=bounds.least_tr if bounds is not None else 0,
             longest=bounds.longest if bounds is not None else None,
-            times=TaskTimes(
-                finished=seen.finished,
-                mean=seen.mean,
-                longest=seen.longest,
-                not_enough=seen.not_enough,
-                cut=len(seen.cut),
-                cut_after=seen.cut_after,
-                mean_start=moment.sums.starts / moment.sums.running if moment.sums.running else None,
-                first_start=moment.oldest,
-                told=known.hint,
-                earlier=known.earlier,
-                ended_after=known.ended_after,
+            times=msgspec.structs.replace(
+                learner.known,
+                running=moment.seen.running,
+                starts=moment.seen.starts,
+                first_start=moment.seen.first_start,
             ),
         )
         pilots = tuple(self._views(moment))

@@ -9,8 +9,8 @@ from typing import Protocol
 import msgspec
 
 from adaptor.budget.accounting.tariffs import Allocation, Tariff
+from adaptor.runtimes.known import KnownRuntimes
 from adaptor.runtimes.learner import RuntimeLearner
-from adaptor.runtimes.sums import RuntimeSums
 
 
 class PilotAhead(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,10 +58,8 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     """Learners by site."""
     longest_cut: Mapping[str, float]
     """Seconds that the waiting task needs that was cut latest, by site; 0: none was cut."""
-    sums: RuntimeSums
-    """Runtime sums of all tasks of the bag."""
-    oldest: float | None
-    """The first start of a task that runs; None: none does."""
+    seen: KnownRuntimes
+    """Runtimes of its tasks at all sites."""
     held: Sequence[PilotAhead] = ()
     """The pilots in the system."""
 

@@ -10,12 +10,12 @@ import msgspec
 
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.fits import most_memory
-from adaptor.crafting.situation import EarlierTasks
 from adaptor.journal.bag_rows import requeued_work, unpack_task
 from adaptor.kinds.earlier import KEPT, KindRecord, earlier_tasks, earlier_text, memory_needed, record_of
 from adaptor.kinds.recognising import kind_of
 from adaptor.model import AttemptOutcome, QueueState
 from adaptor.option_kinds import AUTO
+from adaptor.runtimes.known import EarlierTasks
 from adaptor.units import format_size
 
 MOST_RECORDS = 10_000

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from adaptor.bag_spec import TaskKind
-from adaptor.crafting.situation import EarlierTasks
+from adaptor.runtimes.known import EarlierTasks
 from adaptor.units import counted, format_duration
 
 KEPT = 12  # bags of a kind at a site that count: one more would weigh 1/4096

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.errors import UsageError
-from adaptor.runtimes.sums import RuntimeSums
+from adaptor.runtimes.known import KnownRuntimes
 
 _ASKED = 1024
 """Answers of `last_end` that are kept: each program for another deadline asks the same of all offers."""
@@ -125,7 +125,9 @@ def _last_end(task: TaskTime, processors: int, confidence: float) -> float:
     return high
 
 
-def learned_time(prior: TaskTime, weight: int, seen: RuntimeSums, running: Sequence[float] = ()) -> TaskTime:
+def learned_time(
+    prior: TaskTime, weight: int, seen: KnownRuntimes, running: Sequence[float] = ()
+) -> TaskTime:
     """Expected runtime of the next tasks at a site, from those that finished there and those that run.
 
     Short tasks finish first, so the finished ones alone would look too short; each running one is counted
@@ -143,7 +145,7 @@ def learned_time(prior: TaskTime, weight: int, seen: RuntimeSums, running: Seque
 
 
 def _learned(
-    prior: TaskTime, weight: int, seen: RuntimeSums, running: Sequence[float], guess: TaskTime
+    prior: TaskTime, weight: int, seen: KnownRuntimes, running: Sequence[float], guess: TaskTime
 ) -> TaskTime:
     weight = weight if weight + seen.finished + len(running) else 1
     total = weight * prior.mean + seen.total

@@ -14,9 +14,9 @@ from itertools import compress
 import msgspec
 
 from adaptor.bag_spec import BagSpec
-from adaptor.crafting.situation import EarlierTasks
 from adaptor.model import TASK_TRANSITIONS, TaskState
 from adaptor.resources import OwnNeeds
+from adaptor.runtimes.known import EarlierTasks
 from adaptor.scheduling.dependencies import Dependencies, Links
 from adaptor.scheduling.donation_facts import NEVER_PREEMPTED, Preempted
 from adaptor.scheduling.lines import Line, Lines

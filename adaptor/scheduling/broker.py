@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 
 from adaptor.bag_spec import BagSpec
-from adaptor.crafting.situation import Demand, EarlierTasks, TaskGroup, TaskShape
+from adaptor.crafting.situation import Demand, TaskGroup, TaskShape
 from adaptor.donation.idleness import Hazard
 from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey, Hello, Leaving, Orders, Report, Result
 from adaptor.resources import OwnNeeds, TaskSize
+from adaptor.runtimes.known import EarlierTasks
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.blocking import await_again, await_retried, follow_ends, look_at
 from adaptor.scheduling.changes import AttemptSuspected, Changes, NeedsChanged

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from adaptor.budget.provisioning.tail_phase import Threatened
-from adaptor.crafting.situation import Demand, EarlierTasks, TaskGroup, TaskShape, TaskTimes, Threat
+from adaptor.crafting.situation import Demand, TaskGroup, TaskShape, Threat
 from adaptor.donation.situation import DonationDemand
 from adaptor.model import TaskState
+from adaptor.runtimes.known import EarlierTasks, KnownRuntimes
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import donation_demands_of, kept_for_requests
 from adaptor.scheduling.guards import room_of
@@ -21,22 +22,22 @@ from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.tail_replication import likely_cuts
 
 
-def task_times(state: SchedulingState, site: str, turns: Iterable[Turn]) -> TaskTimes:
-    """Observed runtimes of the tasks of some classes at a site, together."""
+def known_runtimes(state: SchedulingState, site: str, turns: Iterable[Turn]) -> KnownRuntimes:
+    """Known runtimes of some classes at a site, together."""
     turns = list(turns)
-    learners = [state.learner_of(bag, site, line) for bag, line in turns]
-    known = [learner.learned for learner in learners]
-    finished, cut = sum(learned.finished for learned in known), sum(len(learned.cut) for learned in known)
+    known = [state.learner_of(bag, site, line).known for bag, line in turns]
     told = [each for bag, _ in turns if (each := bag.spec.time) is not None]
     starts = _starts(state, site, {(bag.id, line.number) for bag, line in turns})
-    return TaskTimes(
-        finished=finished,
-        mean=sum(learned.total for learned in known) / finished if finished else 0.0,
-        longest=max((learned.longest for learned in known), default=0.0),
-        not_enough=max((learned.not_enough for learned in known), default=0.0),
-        cut=cut,
-        cut_after=sum(sum(learned.cut.values()) for learned in known) / cut if cut else 0.0,
-        mean_start=sum(starts) / len(starts) if starts else None,
+    return KnownRuntimes(
+        finished=sum(each.finished for each in known),
+        total=sum(each.total for each in known),
+        squares=sum(each.squares for each in known),
+        longest=max((each.longest for each in known), default=0.0),
+        not_enough=max((each.not_enough for each in known), default=0.0),
+        cut=sum(each.cut for each in known),
+        cut_for=sum(each.cut_for for each in known),
+        running=len(starts),
+        starts=sum(starts),
         first_start=min(starts, default=None),
         told=max(told) if len(told) == len(turns) else None,
         earlier=_earlier(turns, site),
@@ -214,7 +215,7 @@ def _demand(state: SchedulingState, site: str, turns: list[Turn]) -> Demand:
         bag=bag,
         together=sum(_at_once(state, each, line) for each, line in turns) if limited else None,
         priority=max((each.spec.priority for each, line in turns if each.startable_in(line)), default=0),
-        times=task_times(state, site, turns),
+        times=known_runtimes(state, site, turns),
     )
 
 
@@ -252,7 +253,7 @@ def _estimates(state: SchedulingState, bag: Bag, line: Line, site: str) -> list[
     learner, of_all = state.learner_of(bag, site, line), state.learner(bag.id, site)
     odd = [
         task
-        for task in of_all.cut_tasks | bag.preempted.keys() | bag.progress.keys()
+        for task in of_all.cuts.keys() | bag.preempted.keys() | bag.progress.keys()
         if bag.state(task) is TaskState.WAITING and bag.lines.of(task) is line
     ]
     estimates = [state.estimate_of(bag, site, task) for task in odd]

@@ -21,7 +21,7 @@ from adaptor.scheduling.workers import Worker
 def donated_need(state: SchedulingState, bag: Bag, site: str, task: int) -> float:
     """Seconds that a task is taken to need on a donated node; 0 while nothing is known of its bag."""
     learner = state.learner_of(bag, site, bag.lines.of(task))
-    known = learner.mean is not None or learner.cut_tasks or bag.assumed_at(site) is not None
+    known = learner.seen.finished or learner.cuts or bag.assumed_at(site) is not None
     known = known or (bag.sizes.timed and bag.sizes.time(task) is not None)
     return known_need(state.whole_of(bag, site, task) if known else None, bag.preempted_of(task).ran)
 
@@ -112,7 +112,7 @@ class _Release:
 def reach(state: SchedulingState, bag: Bag, line: Line, site: str) -> int:
     """Number of tasks at the head of a line that are searched for one that fits: those that were cut or
     preempted may need more than the others."""
-    odd = len(state.learner(bag.id, site).cut_tasks) + len(bag.preempted)
+    odd = len(state.learner(bag.id, site).cuts) + len(bag.preempted)
     return odd + (LOOKAHEAD if line.mixed else 1)
 
 

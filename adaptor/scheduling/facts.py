@@ -7,23 +7,11 @@ from collections.abc import Mapping
 import msgspec
 
 from adaptor.bag_spec import BagSpec
-from adaptor.crafting.situation import EarlierTasks
 from adaptor.model import TaskState
-from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
+from adaptor.runtimes.known import EarlierTasks, KnownRuntimes
+from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.state import SchedulingState
-
-
-class LearnedAt(msgspec.Struct, frozen=True, kw_only=True):
-    """Runtimes that are known of a bag at one site."""
-
-    learned: LearnedRuntimes
-    mean: float | None
-    """Mean runtime in seconds; None before the first task has finished there."""
-    estimate: float
-    """The estimated runtime of a task that was never cut, seconds."""
-    rule: RuntimeRule
-    """Rule by which the learner goes on from here."""
 
 
 class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,18 +22,13 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
     tasks: int
     """Tasks that have a result or may still get one, except those that wait for others."""
     waiting: int
-    finished: int
-    total: float
-    """The sum of the runtimes of finished tasks."""
-    squares: float
-    """The sum of the squared runtimes."""
-    starts: tuple[float, ...]
-    """Start of the first attempt of each running task."""
+    known: KnownRuntimes
+    """Runtimes of its tasks at all sites; of a running one the first attempt counts."""
     attempts: dict[str, tuple[float, ...]]
     """Start of each running attempt by site, replicas included."""
     by_pilot: dict[int, tuple[float, ...]]
     """Starts of the running attempts of each pilot."""
-    learned: dict[str, LearnedAt]
+    learned: dict[str, RuntimeLearner]
     """Learned runtimes by site at which the bag may run."""
     runtimes: tuple[float, ...]
     """A sample of the finished tasks: one runtime in `every`."""
@@ -61,6 +44,14 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
     earlier: Mapping[str, EarlierTasks] = {}
     """Runtimes of earlier bags of the same kinds, by site."""
 
+    @property
+    def finished(self) -> int:
+        return self.known.finished
+
+    def known_at(self, site: str) -> KnownRuntimes:
+        """Runtimes of its tasks at all sites, and what earlier bags say of a site."""
+        return msgspec.structs.replace(self.known, earlier=self.earlier.get(site))
+
     def elapsed(self, site: str, now: float) -> list[float]:
         """Seconds since the start of each running attempt at a site."""
         return [max(0.0, now - start) for start in self.attempts.get(site, ())]
@@ -71,22 +62,23 @@ def facts_of(state: SchedulingState, bag: Bag) -> BagFacts:
     sample = state.sample(bag.id)
     blocked = bag.count(TaskState.BLOCKED)
     starts, attempts, by_pilot, bounds = _running(state, bag.id)
-    learned = {}
-    for site in filter(bag.spec.allows, state.sites):
-        learner = state.learner(bag.id, site)
-        learned[site] = LearnedAt(
-            learned=learner.learned, mean=learner.mean, estimate=learner.estimate, rule=learner.rule
-        )
-    cut = {task: ran for each in learned.values() for task, ran in each.learned.cut.items()}
+    learned = {site: state.learner(bag.id, site).copy() for site in filter(bag.spec.allows, state.sites)}
+    cut = {task: ran for each in learned.values() for task, ran in each.cuts.items()}
     return BagFacts(
         id=bag.id,
         spec=bag.spec,
         tasks=bag.total - bag.count(TaskState.FAILED) - bag.count(TaskState.CANCELLED) - blocked,
         waiting=bag.count(TaskState.WAITING),
-        finished=bag.count(TaskState.DONE),
-        total=bag.runtime,
-        squares=bag.squares,
-        starts=tuple(starts.values()),
+        known=KnownRuntimes(
+            finished=bag.count(TaskState.DONE),
+            total=bag.runtime,
+            squares=bag.squares,
+            running=len(starts),
+            starts=sum(starts.values()),
+            first_start=min(starts.values(), default=None),
+            told=bag.spec.time,
+            ended_after=bag.spec.ended_after,
+        ),
         attempts={site: tuple(there) for site, there in attempts.items()},
         by_pilot={pilot: tuple(each) for pilot, each in by_pilot.items()},
         bounds={pilot: tuple(cut.get(task, 0.0) for task in bound) for pilot, bound in bounds.items()},

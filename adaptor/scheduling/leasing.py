@@ -86,7 +86,7 @@ def lacks_time(state: SchedulingState, worker: Worker, now: float) -> bool:
     return all(
         (known or bag.sizes.time(task) is not None) and state.needs(bag, site, task) > left
         for bag, line in lines_of(bags)
-        for known in [bag.spec.time or state.learner_of(bag, site, line).mean is not None]
+        for known in [bag.spec.time or state.learner_of(bag, site, line).seen.finished]
         for task in line.waiting.head(reach(state, bag, line, site))
     )
 
@@ -155,9 +155,9 @@ def _reserve(state: SchedulingState, bag: Bag, line: Line, worker: Worker) -> in
     part of the waiting tasks (guided self-scheduling), so that the last tasks do not wait in one worker.
     Of a bag with `max-running`, the worker's places of it count in place of its processors.
     """
-    mean = state.learner_of(bag, worker.site, line).mean
+    seen = state.learner_of(bag, worker.site, line).seen
     terms = state.sites[worker.site]
-    if mean is None or not terms.reserve or line.task.nodes > 1:
+    if not seen.finished or not terms.reserve or line.task.nodes > 1:
         return 0
     slots = max(1, worker.whole.slots(line.task))
     share = worker.processors / max(1, state.workers.processors(worker.site))
@@ -165,7 +165,7 @@ def _reserve(state: SchedulingState, bag: Bag, line: Line, worker: Worker) -> in
         slots = worker.held.at_once(bag.id)
         share = slots / bag.max_running
     seconds = terms.reserve + 2 * terms.latency
-    wanted = min(RESERVE_LIMIT, max(1, math.ceil(slots * seconds / max(mean, 1e-4))))
+    wanted = min(RESERVE_LIMIT, max(1, math.ceil(slots * seconds / max(seen.mean, 1e-4))))
     return min(wanted, int(len(line.waiting) * share / 2))
 
 

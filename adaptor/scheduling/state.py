@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 
-from adaptor.crafting.situation import EarlierTasks
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationRules
 from adaptor.model import QueueState, TaskState
 from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Lease, Orders
 from adaptor.resources import TaskSize
-from adaptor.runtimes.learner import SHORTEST, LearnedRuntimes, RuntimeLearner
+from adaptor.runtimes.known import EarlierTasks
+from adaptor.runtimes.learner import SHORTEST, RuntimeLearner
 from adaptor.runtimes.sample import RuntimeSample
 from adaptor.scheduling.bag import Bag, idle_costs
 from adaptor.scheduling.changes import AttemptRevived, AttemptStart, Changes, TaskChange
@@ -81,14 +81,17 @@ class PaidCopy(msgspec.Struct, frozen=True):
     """Epoch seconds until which its slot is paid; None after a restart, until its pilot has a meter."""
 
 
-def _new_learner(terms: SiteTerms, learned: LearnedRuntimes | None = None) -> RuntimeLearner:
-    return RuntimeLearner(
+def _learner(terms: SiteTerms, before: RuntimeLearner | None = None) -> RuntimeLearner:
+    """A learner by the terms of a site that goes on from what another one knew."""
+    learner = RuntimeLearner(
         initial=terms.initial_tr,
         factor=terms.growth_factor,
         longest=terms.longest,
-        learned=learned,
         even_odds=terms.even_odds,
     )
+    if before is not None:
+        learner.seen, learner.cuts = before.seen, before.cuts
+    return learner
 
 
 class SchedulingState:
@@ -152,21 +155,21 @@ class SchedulingState:
         learner = self.learners.get((bag, site))
         if learner is None:
             learner = self.learners[bag, site] = self._learner_with(bag, site)
-        if learner.mean is None and len(self.sites) > 1:
+        if not learner.seen.finished and len(self.sites) > 1:
             others = (self.learners.get((bag, other)) for other in self.sites)
-            known = [other.estimate for other in others if other is not None and other.mean is not None]
+            known = [other.estimate for other in others if other is not None and other.seen.finished]
             if known:
-                learner.suppose(max(known))
+                learner.initial = max(known)
         return learner
 
-    def _learner_with(self, bag: int, site: str, learned: LearnedRuntimes | None = None) -> RuntimeLearner:
+    def _learner_with(self, bag: int, site: str, before: RuntimeLearner | None = None) -> RuntimeLearner:
         """A learner that knows what is assumed of a bag before any of its tasks has finished."""
-        learner = _new_learner(self.sites[site], learned)
+        learner = _learner(self.sites[site], before)
         assumed = self.bags[bag].assumed_at(site) if bag in self.bags else None
         if assumed is not None:
-            learner.suppose(assumed)
+            learner.initial = assumed
         elif (paid := self._affordable.get((bag, site), math.inf)) < self.sites[site].initial_tr:
-            learner.suppose(max(SHORTEST, paid))
+            learner.initial = max(SHORTEST, paid)
         return learner
 
     def afford(self, bag: int, site: str, seconds: float) -> None:
@@ -176,14 +179,14 @@ class SchedulingState:
         """
         if self._affordable.get((bag, site)) != seconds:
             self._affordable[bag, site] = seconds
-            self.learners[bag, site] = self._learner_with(bag, site, self.learner(bag, site).learned)
+            self.learners[bag, site] = self._learner_with(bag, site, self.learner(bag, site))
 
     def know_earlier(self, bag: Bag, earlier: Mapping[str, EarlierTasks]) -> None:
         """Set what is known of earlier bags of the same kinds, by site."""
         bag.earlier = earlier
         for site in self.sites:
             if (learner := self.learners.get((bag.id, site))) is not None:
-                self.learners[bag.id, site] = self._learner_with(bag.id, site, learner.learned)
+                self.learners[bag.id, site] = self._learner_with(bag.id, site, learner)
 
     def learner_of(self, bag: Bag, site: str, line: Line) -> RuntimeLearner:
         """Learner of the runtimes of a class; before it knows any, that of the bag."""
@@ -198,7 +201,7 @@ class SchedulingState:
         yield self.learner(bag.id, site)
         if len(bag.lines) > 1:
             where = bag.id, site, bag.lines.of(task).number
-            yield self.class_learners.setdefault(where, _new_learner(self.sites[site]))
+            yield self.class_learners.setdefault(where, _learner(self.sites[site]))
 
     def cut(self, bag: Bag, site: str, task: int, ran: float) -> None:
         """Learn that a task was unfinished after `ran` seconds, when its pilot ended."""
@@ -290,10 +293,10 @@ class SchedulingState:
         self.sites[site] = terms
         for (bag, where), learner in list(self.learners.items()):
             if where == site:
-                self.learners[bag, site] = self._learner_with(bag, site, learner.learned)
+                self.learners[bag, site] = self._learner_with(bag, site, learner)
         for (bag, where, line), learner in list(self.class_learners.items()):
             if where == site:
-                self.class_learners[bag, site, line] = _new_learner(terms, learner.learned)
+                self.class_learners[bag, site, line] = _learner(terms, learner)
 
     def serves(self, worker: Worker, bag: Bag) -> bool:
         """True if the tasks of a bag may run on this worker, regardless of free processors and time."""

@@ -79,7 +79,7 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
     known = {
         site: state.sample_at(bag.id, site)
         for site in state.sites
-        if bag.spec.allows(site) and state.learner(bag.id, site).mean is not None
+        if bag.spec.allows(site) and state.learner(bag.id, site).seen.finished
     }
     places = _places(state, bag, set(known), now) if running and known else []
     if not places or _some_come_back(state, bag):
@@ -163,7 +163,7 @@ class _Tail:
         known = {
             site: Survival(self.samples[site], ages)
             for site, ages in self._ages.items()
-            if state.learner(bag.id, site).mean is not None
+            if state.learner(bag.id, site).seen.finished
         }
         found = []
         for task, attempts in self._running.items():

@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from adaptor.crafting.heuristics import HEURISTICS, HeuristicName, Traits
-from adaptor.crafting.situation import EarlierTasks, SiteRules
+from adaptor.crafting.situation import SiteRules
 from adaptor.donation.situation import Allocation, DonationRules
 from adaptor.resources import TaskSize
+from adaptor.runtimes.known import EarlierTasks
 from adaptor_simulation.files import ReplayError
 from adaptor_simulation.kernels import Array
 

@@ -22,8 +22,8 @@ import msgspec
 import numpy as np
 
 from adaptor.bag_spec import TaskKind
-from adaptor.crafting.situation import EarlierTasks
 from adaptor.kinds.earlier import KEPT, earlier_tasks, record_of
+from adaptor.runtimes.known import EarlierTasks
 from adaptor_simulation.traces.swf import Field, Trace
 from adaptor_simulation.traces.swf_read import read_trace
 

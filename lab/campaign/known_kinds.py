@@ -28,7 +28,7 @@ import msgspec
 import numpy as np
 
 from adaptor.crafting.heuristics import HeuristicName
-from adaptor.crafting.situation import EarlierTasks
+from adaptor.runtimes.known import EarlierTasks
 from adaptor_experiments.derose.design import WORKLOADS, JobType, Settings
 from adaptor_experiments.derose.sample import Piece, cluster_at, jobs_of, pieces, terms_of
 from adaptor_simulation.grid_job import GridTerms

@@ -12,15 +12,7 @@ from hypothesis import strategies as st
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.situation import (
-    Demand,
-    Issue,
-    PilotView,
-    PlanningView,
-    SiteRules,
-    TaskTimes,
-    Withhold,
-)
+from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, Withhold
 from adaptor.model import (
     CraftedRequest,
     Limits,
@@ -32,6 +24,7 @@ from adaptor.model import (
 )
 from adaptor.resources import Need, Node, Part
 from backends.partitions import most_of, together
+from tests.runtimes.known import known_runtimes
 
 from .planner_views import views
 
@@ -78,7 +71,7 @@ def site(
 
 
 def tasks(count: int, runtime: float) -> Demand:
-    known = TaskTimes(finished=10, mean=runtime, longest=runtime)
+    known = known_runtimes(finished=10, mean=runtime, longest=runtime)
     return Demand(waiting=count, runtime=runtime, shortest=runtime, times=known)
 
 

@@ -56,8 +56,8 @@ def test_runtimes_learned_together_are_those_learned_one_by_one(
             learner.cut(task, ran)
     for runtime in after:
         single.finished(runtime)
-    together.finished_together(len(after), sum(after), sum(each * each for each in after), max(after))
-    assert together.learned == single.learned
+    together.seen.add_all(len(after), sum(after), sum(each * each for each in after), max(after))
+    assert together == single
     assert together.estimate == single.estimate
     for task in cuts:
         assert together.estimate_of(task) == max(together.estimate, together.needed_by(task))

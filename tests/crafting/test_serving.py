@@ -6,15 +6,19 @@ import msgspec
 import pytest
 
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskTimes, Withdraw
+from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, Withdraw
 from adaptor.model import Limits, PilotState, QueueState, Request, RunningJob
+from adaptor.runtimes.known import KnownRuntimes
+from tests.runtimes.known import known_runtimes
 
 LIMITS = Limits(max_pending_requests=3, max_proc=64, max_tr=36_000)
-UNKNOWN = TaskTimes(mean_start=0.0, first_start=0.0)
-ALIKE = TaskTimes(finished=10, mean=600.0, longest=600.0, mean_start=0.0, first_start=0.0)
+UNKNOWN = known_runtimes(mean_start=0.0, first_start=0.0)
+ALIKE = known_runtimes(finished=10, mean=600.0, longest=600.0, mean_start=0.0, first_start=0.0)
 
 
-def all_run(times: TaskTimes = UNKNOWN, heuristic: str = "completion", answers: bool = True) -> PlanningView:
+def all_run(
+    times: KnownRuntimes = UNKNOWN, heuristic: str = "completion", answers: bool = True
+) -> PlanningView:
     """All tasks run in a pilot that has an hour left, and a longer one is queued."""
     first = PilotView(
         id=1, job="1", state=PilotState.RUNNING, request=Request(20, 4100), started=-500.0, ends=3600.0,

@@ -7,9 +7,9 @@ import pytest
 
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.provisioning.presets import PREFERENCES
-from adaptor.crafting.situation import EarlierTasks
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.model import Limits, Preference
+from adaptor.runtimes.known import EarlierTasks
 from adaptor_experiments.a2ha.bags import IMAGE, runtimes
 from adaptor_experiments.a2ha.simulation import CloudRun
 from adaptor_experiments.forecasts.site_run import CheckedSite, submitted

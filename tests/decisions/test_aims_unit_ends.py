@@ -16,8 +16,9 @@ from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import Limits, PilotState, Request
-from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
-from adaptor.scheduling.facts import BagFacts, LearnedAt
+from adaptor.runtimes.known import KnownRuntimes
+from adaptor.runtimes.learner import RuntimeLearner
+from adaptor.scheduling.facts import BagFacts
 from adaptor.scheduling.state import SiteTerms
 
 HOUR = 3600.0
@@ -25,6 +26,7 @@ RULES = SiteRules(limits=Limits(max_pending_requests=4, max_proc=16, max_tr=12 *
 SPEC = BagSpec(name="b", cwd="/", output="/o", environment={}, prefer="balanced")
 SHORT, LONG = 3500.0, 1800.0
 """Starts of tasks that have run for less and for more than the mean of 600 s when the unit is nearly over."""
+FINISHED = KnownRuntimes(finished=40, total=40 * 600.0, squares=40 * 600.0**2)
 NEARLY = 3570.0
 
 
@@ -51,15 +53,14 @@ def snapshot(
     """One pilot whose charging unit ends at 3600 s, with these running tasks, and one that is new."""
     others = (2900.0, 2950.0)
     running = {1: tuple(starts), 2: others}
+    first = (*starts, *others)
+    known = msgspec.structs.replace(
+        FINISHED, running=len(first), starts=sum(first), first_start=min(first), told=spec.time
+    )
     bag = BagFacts(
-        id=1, spec=spec, tasks=100, waiting=50, finished=40, total=40 * 600.0, squares=40 * 600.0**2,
-        starts=(*starts, *others), attempts={"here": (*starts, *others)}, by_pilot=running,
-        learned={"here": LearnedAt(
-                learned=LearnedRuntimes(finished=40),
-                mean=600.0,
-                estimate=600.0,
-                rule=RuntimeRule(initial=600.0, factor=2, longest=3600.0),
-            )},
+        id=1, spec=spec, tasks=100, waiting=50, known=known,
+        attempts={"here": first}, by_pilot=running,
+        learned={"here": RuntimeLearner(initial=600.0, factor=2, longest=3600.0, seen=FINISHED)},
         runtimes=(), every=1,
     )  # fmt: skip
     ledger = Ledger()

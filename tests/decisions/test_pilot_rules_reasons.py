@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.crafting.situation import Demand, Largest, TaskTimes
+from adaptor.crafting.situation import Demand, Largest
 from adaptor.decisions.actions import WAITS, Remark, WithdrawStuck
 from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.failures.tried_sizes import KEPT, KEPT_IN_LIMITS, TriedSizes
@@ -21,6 +21,7 @@ from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request
 from adaptor.reports import Hold, JobReport, JobState, Remedy, Wait
 from adaptor.resources import TaskSize
 from tests.decisions.test_pilot_rules import NOW, QUEUED, RUNNING, pilot, site
+from tests.runtimes.known import known_runtimes
 
 LIMIT = Wait("its account may hold no more (AssocGrpCpuLimit)", Hold.LIMIT, Remedy.NARROWER)
 DEMAND = Demand(task=TaskSize(), waiting=8, runtime=600.0, shortest=600.0)
@@ -162,6 +163,6 @@ def test_while_nothing_of_a_size_has_started_one_request_tries_it() -> None:
 def test_while_nothing_is_known_of_the_runtimes_a_short_request_may_be_tried() -> None:
     here = snapshot().here
     assert smallest_to_try(shape_of(here, DEMAND), DEMAND) == Request(1, 1)
-    known = msgspec.structs.replace(DEMAND, times=TaskTimes(finished=1, mean=600.0))
+    known = msgspec.structs.replace(DEMAND, times=known_runtimes(finished=1, mean=600.0))
     assert smallest_to_try(shape_of(here, known), known) == Request(1, 600)
     assert PilotState.QUEUED is WAITING.state

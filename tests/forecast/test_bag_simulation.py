@@ -17,9 +17,10 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.forecast.bag_simulation import Course, Work, course_of
 from adaptor.forecast.supply import Moment, PilotAhead
 from adaptor.model import Request
-from adaptor.runtimes.learner import ENOUGH, LearnedRuntimes, RuntimeRule
+from adaptor.runtimes.known import KnownRuntimes
+from adaptor.runtimes.learner import ENOUGH, RuntimeLearner
 
-RULE = RuntimeRule(initial=40.0, factor=2, longest=1000.0)
+LEARNER = RuntimeLearner(initial=40.0, factor=2, longest=1000.0)
 
 
 class Always(msgspec.Struct, frozen=True):
@@ -67,13 +68,13 @@ def course(
     takes: float,
     supply: Exactly,
     *,
-    rule: RuntimeRule = RULE,
+    rule: RuntimeLearner = LEARNER,
     waiting: int = 1,
     pilots: Sequence[PilotAhead] = (),
     idle_costs: bool = False,
     **learned: Any,
 ) -> Course:
-    learners = {"here": rule.learner(LearnedRuntimes(**learned))}
+    learners = {"here": msgspec.structs.replace(rule, seen=KnownRuntimes(**learned), cuts={})}
     work = Work(now=0.0, waiting=waiting, learners=learners, most=4, idle_costs=idle_costs)
     return course_of(work, pilots, Always(takes), supply)
 
@@ -81,7 +82,7 @@ def course(
 @pytest.mark.parametrize("factor", [2, 3, 5])
 def test_a_task_that_was_cut_is_asked_for_by_the_growth_factor_of_the_site(factor: int) -> None:
     """40 s, 40 s times the factor and so on, until the task of 300 s fits."""
-    rule, supply = msgspec.structs.replace(RULE, factor=factor), Exactly()
+    rule, supply = msgspec.structs.replace(LEARNER, factor=factor), Exactly()
     expected = [40.0]
     while expected[-1] < 300.0:
         expected.append(min(rule.longest, expected[-1] * factor))
@@ -93,7 +94,7 @@ def test_a_task_that_was_cut_is_asked_for_by_the_growth_factor_of_the_site(facto
 def test_a_task_longer_than_any_request_is_given_up() -> None:
     supply = Exactly()
     found = course(5000.0, supply)
-    assert supply.needed[-1] == RULE.longest
+    assert supply.needed[-1] == LEARNER.longest
     assert found.end < math.inf
 
 
@@ -103,7 +104,7 @@ SEVERAL: dict[str, Any] = {"finished": ENOUGH, "total": ENOUGH * 50.0, "longest"
 @pytest.mark.parametrize(("even_odds", "end"), [(True, 100.0), (False, math.inf)])
 def test_tasks_start_at_even_odds_where_the_bag_does_so(even_odds: bool, end: float) -> None:
     """A pilot has time for usual tasks, and not for the longest; more tasks wait than run."""
-    rule = msgspec.structs.replace(RULE, even_odds=even_odds)
+    rule = msgspec.structs.replace(LEARNER, even_odds=even_odds)
     found = course(50.0, Exactly(most=0), rule=rule, waiting=2, pilots=[pilot(120.0)], **SEVERAL)
     assert found.end == end
 
@@ -113,7 +114,7 @@ def test_where_idle_slots_cost_the_same_the_last_task_starts_at_even_odds_too(
     idle_costs: bool, end: float
 ) -> None:
     """As many wait as run when the second of two slots is asked."""
-    rule = msgspec.structs.replace(RULE, even_odds=True)
+    rule = msgspec.structs.replace(LEARNER, even_odds=True)
     pilots = [pilot(120.0), pilot(120.0)]
     found = course(
         50.0, Exactly(most=0), rule=rule, waiting=2, pilots=pilots, idle_costs=idle_costs, **SEVERAL
@@ -123,7 +124,7 @@ def test_where_idle_slots_cost_the_same_the_last_task_starts_at_even_odds_too(
 
 def test_what_finishes_is_learned() -> None:
     """The first estimate lets no second task start in the pilot; what the first one took does."""
-    rule = msgspec.structs.replace(RULE, initial=90.0)
+    rule = msgspec.structs.replace(LEARNER, initial=90.0)
     found = course(30.0, Exactly(most=0), rule=rule, waiting=3, pilots=[pilot(100.0)])
     assert found.end == pytest.approx(90.0)
 
@@ -141,10 +142,10 @@ def test_the_cost_is_what_the_ledger_charges_for_the_pilot(
 ) -> None:
     """The pilot is held until the last task ends; one that would start later costs nothing."""
     tariff = Tariff(price_explicit=price, price_donated=price, charging_unit=unit)
-    rule = msgspec.structs.replace(RULE, longest=1e6)
+    rule = msgspec.structs.replace(LEARNER, longest=1e6)
     held = pilot(1e6, p=p, began=began, tariff=tariff)
     later = pilot(1e3, start=2e6, p=p, tariff=tariff)
-    work = Work(now=0.0, waiting=tasks, learners={"here": rule.learner()}, most=1)
+    work = Work(now=0.0, waiting=tasks, learners={"here": rule.copy()}, most=1)
     found = course_of(work, [held, later], Always(takes), Exactly())
     ledger = Ledger()
     ledger.set_price("here", tariff, began)

@@ -18,35 +18,41 @@ from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
 from adaptor.forecast.other_bags import OtherBags
 from adaptor.model import Estimate, Limits, PendingJob, QueueState, RunningJob
 from adaptor.resources import Node, TaskSize
-from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
+from adaptor.runtimes.known import KnownRuntimes
+from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.runtimes.possible import RuntimeKnowledge
-from adaptor.runtimes.sums import RuntimeSums
 from tests.examples import examples
 
 RULES = SiteRules(limits=Limits(max_pending_requests=4, max_proc=16, max_tr=4 * 3600), pad=30.0)
-RULE = RuntimeRule(initial=600.0, factor=2, longest=RULES.longest_task)
+LEARNER = RuntimeLearner(initial=600.0, factor=2, longest=RULES.longest_task)
 FREE = QueueState(now=0.0, processors=16)
 
 
 def site(queue: QueueState | None = FREE, **changes: Any) -> KnownSite:
-    base = KnownSite(name="site", rules=RULES, heuristic="adaptive", queue=queue, task=TaskSize(), rule=RULE)
+    base = KnownSite(
+        name="site", rules=RULES, heuristic="adaptive", queue=queue, task=TaskSize(), learner=LEARNER
+    )
     return msgspec.structs.replace(base, **changes)
 
 
 def known(waiting: int = 160, at: KnownSite | None = None, **runtimes: Any) -> KnownBag:
     fields: dict[str, Any] = {"guess": 600.0, "surety": 0.2, "tasks": waiting, **runtimes}
     finished = fields.get("finished", ())
-    learned = LearnedRuntimes(
+    seen = KnownRuntimes(
         finished=len(finished), total=math.fsum(finished), longest=max(finished, default=0.0)
     )
+    at = at or site()
     return KnownBag(
         now=0.0,
         waiting=waiting,
-        running=0,
         runtimes=RuntimeKnowledge(**fields),
-        sums=RuntimeSums(finished=len(finished)),
-        sites=[msgspec.structs.replace(at or site(), learned=learned)],
+        seen=KnownRuntimes(finished=len(finished)),
+        sites=[msgspec.structs.replace(at, learner=msgspec.structs.replace(at.learner, seen=seen))],
     )
+
+
+def with_running(bag: KnownBag, running: int) -> KnownBag:
+    return msgspec.structs.replace(bag, seen=msgspec.structs.replace(bag.seen, running=running))
 
 
 def end_of(bag: KnownBag) -> Estimate:
@@ -95,7 +101,7 @@ def test_running_tasks_count_with_what_is_left_of_them() -> None:
         job="1", p=16, tr=4 * 3600.0, slots=16, started=-500.0, predicted=None, elapsed=(500.0,) * 16
     )
     base = known(0, site(pilots=(pilot,)), finished=alike(200), running=[500.0] * 16)
-    bag = msgspec.structs.replace(base, running=16)
+    bag = with_running(base, 16)
     found = end_of(bag)
     assert found.low > 0
     assert found.value < 300
@@ -107,7 +113,7 @@ def test_tasks_that_have_run_far_beyond_all_others_are_of_another_kind() -> None
         job="1", p=16, tr=4 * 3600.0, slots=16, started=-3000.0, predicted=None, elapsed=(3000.0,) * 4
     )
     base = known(0, site(pilots=(pilot,)), finished=alike(200), running=[3000.0] * 4)
-    assert end_of(msgspec.structs.replace(base, running=4)).high > 3000
+    assert end_of(with_running(base, 4)).high > 3000
 
 
 def test_a_task_that_was_cut_needs_a_longer_request() -> None:

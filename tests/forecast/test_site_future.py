@@ -10,14 +10,15 @@ import pytest
 from adaptor.crafting.futures.drawn_queue import planned
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, PlanningView, TaskTimes
+from adaptor.crafting.situation import Demand, Issue, PlanningView
 from adaptor.forecast.known import KnownSite
 from adaptor.forecast.site_future import SiteFuture as Future
 from adaptor.forecast.site_future import SitesFuture
 from adaptor.forecast.supply import Moment, PilotAhead
 from adaptor.model import QueueState, RunningJob
-from adaptor.runtimes.sums import RuntimeSums
-from tests.forecast.test_forecast import RULE, RULES, known, site
+from adaptor.runtimes.known import KnownRuntimes
+from tests.forecast.test_forecast import LEARNER, RULES, known, site
+from tests.runtimes.known import known_runtimes
 
 BUSY = QueueState(now=0.0, processors=64, running=(RunningJob("other", 50, 3000.0),))
 
@@ -34,10 +35,9 @@ def moment(waiting: int = 160, held: tuple[PilotAhead, ...] = ()) -> Moment:
         now=0.0,
         uncovered=waiting,
         waiting=waiting,
-        learners={"site": RULE.learner()},
+        learners={"site": LEARNER.copy()},
         longest_cut={"site": 0.0},
-        sums=RuntimeSums(),
-        oldest=None,
+        seen=KnownRuntimes(),
         held=held,
     )
 
@@ -50,13 +50,13 @@ def requests(found: list[PilotAhead]) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("queue", [QueueState(now=0.0, processors=64), BUSY])
 @pytest.mark.parametrize("heuristic", sorted(HEURISTICS))
 def test_the_first_requests_are_those_that_the_site_would_make(heuristic: str, queue: QueueState) -> None:
-    demand = Demand(waiting=160, runtime=RULE.initial, shortest=RULE.initial, times=TaskTimes())
+    demand = Demand(waiting=160, runtime=LEARNER.initial, shortest=LEARNER.initial, times=known_runtimes())
     view = PlanningView(now=0.0, queue=queue, rules=RULES, heuristic=heuristic, demands=(demand,))
     made = [each.crafted.request for each in plan(view) if isinstance(each, Issue)]
     at = site(queue, heuristic=heuristic)
     coming = future(at)
     coming.again()
-    least = RULE.initial + RULES.pad
+    least = LEARNER.initial + RULES.pad
     assert requests(coming.asked(moment())) == sorted((each.p, max(each.tr, round(least))) for each in made)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.errors import UsageError
-from adaptor.runtimes.sums import RuntimeSums
+from adaptor.runtimes.known import KnownRuntimes
 from adaptor.runtimes.task_time import TaskTime, learned_time
 from tests.budget.provisioning.offer_strategies import task_times
 
@@ -74,7 +74,7 @@ def test_what_is_left_is_that_of_normal_runtimes():
 
 
 def test_short_tasks_that_finish_first_do_not_mislead():
-    prior, seen = TaskTime(100.0, 30.0), RuntimeSums()
+    prior, seen = TaskTime(100.0, 30.0), KnownRuntimes()
     runtimes = np.random.default_rng(4).normal(100.0, 30.0, 400)
     for runtime in runtimes[runtimes <= 90]:
         seen.add(float(runtime))
@@ -86,7 +86,7 @@ def test_short_tasks_that_finish_first_do_not_mislead():
 def test_a_site_whose_tasks_never_finish_looks_worse_and_worse():
     prior = TaskTime(100.0, 10.0)
     means = [
-        learned_time(prior, 5, RuntimeSums(), [elapsed] * 20).mean
+        learned_time(prior, 5, KnownRuntimes(), [elapsed] * 20).mean
         for elapsed in (50.0, 500.0, 5000.0, 50_000.0)
     ]
     assert means == sorted(means)
@@ -94,7 +94,7 @@ def test_a_site_whose_tasks_never_finish_looks_worse_and_worse():
 
 
 def test_few_tasks_keep_the_prior_and_many_replace_it():
-    prior, seen = TaskTime(100.0, 20.0), RuntimeSums()
+    prior, seen = TaskTime(100.0, 20.0), KnownRuntimes()
     assert learned_time(prior, 10, seen).deviation == pytest.approx(20.0)
     for _ in range(1000):
         seen.add(50.0)

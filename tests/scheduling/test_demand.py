@@ -7,10 +7,11 @@ import math
 import msgspec
 
 from adaptor.bag_spec import BagSpec
-from adaptor.crafting.situation import EarlierTasks, Threat
+from adaptor.crafting.situation import Threat
 from adaptor.guard_rails import TimeLimit
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Report, Result
+from adaptor.runtimes.known import EarlierTasks
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.state import SiteTerms

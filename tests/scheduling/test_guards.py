@@ -242,11 +242,11 @@ def test_a_task_that_has_checkpointed_goes_on_at_no_charge(world: World) -> None
     world.finish(player, took=500.0)
     assert outcomes(world, bag)[:4] == [(0, "requeued")] * 3 + [(0, "done")]
     assert bag_of(world, bag).charged == {}
-    learned = world.broker.state.learner(bag, "site").learned
-    assert (learned.finished, learned.longest, learned.cut) == (1, pytest.approx(3500.0), {})
+    learner = world.broker.state.learner(bag, "site")
+    assert (learner.seen.finished, learner.seen.longest, learner.cuts) == (1, pytest.approx(3500.0), {})
     squares = bag_of(world, bag).squares
     world.restart()
-    assert world.broker.state.learner(bag, "site").learned.longest == pytest.approx(3500.0)
+    assert world.broker.state.learner(bag, "site").seen.longest == pytest.approx(3500.0)
     assert bag_of(world, bag).squares == pytest.approx(squares) == pytest.approx(3500.0**2)
 
 

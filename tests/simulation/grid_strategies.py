@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from adaptor.crafting.situation import EarlierTasks, SiteRules
+from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
+from adaptor.runtimes.known import EarlierTasks
 from adaptor.runtimes.learner import ENOUGH
 from adaptor_simulation.cluster import Cluster, cluster_of_processors
 from adaptor_simulation.grid_job import GridTerms, WorkerTerms

@@ -13,7 +13,7 @@ import msgspec
 from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.presets import Preset
-from adaptor.runtimes.sums import RuntimeSums
+from adaptor.runtimes.known import KnownRuntimes
 from adaptor.units import format_duration
 
 FINDING_OUT = "the first hosts find out how long the tasks take"
@@ -25,7 +25,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     now: float
     tasks: int
     """Tasks that have a result or may still have one."""
-    runtimes: RuntimeSums
+    runtimes: KnownRuntimes
     told: int = 0
     """Finished tasks among `runtimes` that are none of the bag: for as many a hint counts."""
     hosts: Sequence[Hosts]

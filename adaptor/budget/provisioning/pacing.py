@@ -24,7 +24,7 @@ from adaptor.budget.provisioning.a2ha import (
 )
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.presets import Preset
-from adaptor.runtimes.sums import RuntimeSums
+from adaptor.runtimes.known import HINTED_TASKS, KnownRuntimes
 from adaptor.units import format_duration, round_up
 
 STARTUPS_PER_UNIT = 12  # a pilot lasts for at least this many start-ups (A²HA §4: 5 of 60 minutes)
@@ -36,12 +36,6 @@ charged for them; without them no pilot could go on with a task (2011, §3.5).""
 _CERTAINTY = 0.9  # with which the bought hosts can do the work, by the deadline or in their requests
 _AIMED_AT = 0.5
 """The part of the time to a deadline, in whole units, in which the work is to be done: requests may wait."""
-_HINTED_TASKS = 8  # finished tasks for which a mean by the user or by earlier bags counts
-HINTED = 0.5
-"""The coefficient of variation that is assumed of runtimes whose mean is known, before enough have finished.
-
-With that of exponential ones (1) equal tasks take half as long again; with 0.5 heavy tails leave a few over.
-"""
 _LEARN, _LEARN_FOR_FEW = 1 / 16, 1 / 4
 """Parts of the time left for which the newest hosts run before more are requested for a deadline.
 
@@ -64,7 +58,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     now: float
     tasks: int
     """Tasks that have a result or may still have one."""
-    sums: RuntimeSums
+    known: KnownRuntimes
+    """Runtimes of its tasks at all sites."""
     hosts: Sequence[Hosts]
     """Slots that are there or have been asked for, until the end of the unit that is paid."""
     lasting: Sequence[Hosts] | None = None
@@ -76,8 +71,6 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the bag buys no more hosts after the first ones than a deadline needs."""
     whole_units: bool = False
     """Whether charging units are long: the rest of a unit in which a host works is paid anyway."""
-    hint: float | None = None
-    """Seconds of a task by its user, a sample or earlier bags of its kind; None: nothing is known."""
     assumed: float
     """Seconds that are assumed of a task where a deadline cannot wait until one has finished."""
     needed: float = 0.0
@@ -89,14 +82,17 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     """Requests that the site allows now."""
     widest: float = math.inf
     """Hosts of the largest request."""
-    oldest: float = 0.0
-    """Seconds for which the first of the running tasks has run."""
     newest: float = -math.inf
     """Epoch seconds at which the newest request of the bag started, or was made if it is queued."""
 
     @property
+    def hint(self) -> float | None:
+        """Seconds of a task by its user, a sample or earlier bags of its kind; None: nothing is known."""
+        return self.known.hint
+
+    @property
     def waiting(self) -> int:
-        return self.tasks - self.sums.finished - self.sums.running
+        return self.tasks - self.known.finished - self.known.running
 
     @property
     def there(self) -> int:
@@ -111,7 +107,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def blind(self) -> bool:
         """Whether nothing is known of the runtimes: the first tasks to finish are short ones."""
-        return self.hint is None and 2 * self.sums.finished <= self.sums.running
+        return self.hint is None and 2 * self.known.finished <= self.known.running
 
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,8 +173,8 @@ def advise(course: Course, pace: Pace | None = None) -> Paced:
 def _resumed(course: Course) -> Pace:
     """Pace after a restart, as if every task that has finished had been answered already."""
     return Pace(
-        finished=course.sums.finished,
-        ratio=ratio_after(course.sums.finished, course.preset),
+        finished=course.known.finished,
+        ratio=ratio_after(course.known.finished, course.preset),
         next_look=course.now + CORRECTION_PERIOD * course.terms.unit,
         allowed=Advice(0, "no task has finished since the daemon started"),
     )
@@ -189,7 +185,7 @@ def _decided(course: Course, pace: Pace) -> Pace:
 
     Tasks that have finished between two looks are one decision, with the ratio of the last of them.
     """
-    finished, periodic = course.sums.finished, course.now >= pace.next_look
+    finished, periodic = course.known.finished, course.now >= pace.next_look
     if not finished and not course.hosts:
         return msgspec.structs.replace(pace, allowed=_first(course))
     if finished <= pace.finished and not periodic and course.hosts:
@@ -200,8 +196,8 @@ def _decided(course: Course, pace: Pace) -> Pace:
     average = seen.runtimes.corrected_mean(course.now) if periodic else seen.runtimes.mean
     sparing = course.whole_units and course.preset.certainty is None
     if sparing and course.requests_left == 1:  # a host too few lasts for another unit
-        longer = _with_long_ones(seen.runtimes, course.now)
-        average = _mean(course, seen.runtimes, longer) * _deviating(course, seen.runtimes)
+        average = _mean(course, seen.runtimes)
+        average *= seen.runtimes.deviating(course.waiting, _CERTAINTY)
         ratio = 1.0
     found = hosts_to_buy(seen, course.preset, ratio, average)
     hosts, enough = found.advice.hosts, seen.there / (1 + course.requests_left)
@@ -232,12 +228,12 @@ def situation_of(course: Course) -> Situation:
     """The course as A²HA sees it. Paid time after a deadline that is ahead has no use."""
     by = math.inf if course.deadline is None or course.deadline <= course.now else course.deadline
     hosts = [msgspec.structs.replace(host, ends=min(host.ends, by)) for host in course.hosts]
-    hint = course.hint if course.preset.certainty is None else None  # a frugal bag is cheaper without
+    told = course.preset.certainty is None and course.hint is not None  # a frugal bag is cheaper without
     return Situation(
         now=course.now,
         tasks=course.tasks,
-        runtimes=with_hint(course.sums, hint),
-        told=0 if hint is None else _HINTED_TASKS,
+        runtimes=course.known.with_hint if told else course.known,
+        told=HINTED_TASKS if told else 0,
         hosts=hosts,
         terms=course.terms,
         needed=course.needed,
@@ -246,9 +242,9 @@ def situation_of(course: Course) -> Situation:
 
 def known_mean(course: Course) -> float:
     """Seconds of a task: measured, else as its user or earlier bags say. Not for a course that is blind."""
-    if course.hint is not None and not course.sums.finished:
+    if course.hint is not None and not course.known.finished:
         return course.hint
-    return course.sums.corrected_mean(course.now)
+    return course.known.corrected_mean(course.now)
 
 
 def needed_for_deadline(course: Course) -> float:
@@ -263,14 +259,15 @@ def needed_for_deadline(course: Course) -> float:
     while little is learned. The runtime that the site assumes counts for the first hosts alone.
     """
     assert course.deadline is not None
-    sums, time_left = with_hint(course.sums, course.hint), course.deadline - course.now
-    known, usable = _with_long_ones(sums, course.now), time_left - course.terms.startup
+    sums, time_left = course.known.with_hint, course.deadline - course.now
+    known, usable = sums.with_long_ones(course.now), time_left - course.terms.startup
     if not course.blind:
-        mean, residual, doubt = _mean(course, sums, known), known.residual, _deviating(course, known)
+        mean, residual = _mean(course, sums), known.residual
+        doubt = known.deviating(course.waiting, _CERTAINTY)
     elif usable < course.assumed:
         return math.inf
     else:
-        age = sums.running_mean(course.now) if course.there else course.assumed
+        age = sums.age(course.now) if course.there else course.assumed
         mean = residual = max(1.0, course.needed, sums.mean, age)
         doubt = _BLIND_DOUBT
     if usable < mean:
@@ -344,12 +341,12 @@ def longest_to_learn(course: Course, longest: int | None, needed: float, resolut
 def starts_in_time(course: Course) -> bool:
     """Whether even a long task that starts now is done by the deadline."""
     assert course.deadline is not None
-    return course.now + course.terms.startup + _longest(course, course.sums) <= course.deadline
+    return course.now + course.terms.startup + _longest(course, course.known) <= course.deadline
 
 
-def _longest(course: Course, sums: RuntimeSums) -> float:
+def _longest(course: Course, known: KnownRuntimes) -> float:
     """Seconds that the last task before the deadline may take: as long as one that runs has run, at least."""
-    return max(course.oldest, sums.mean + _LAST * sums.deviation)
+    return max(known.oldest(course.now), known.mean + _LAST * known.deviation)
 
 
 def _learns_for(course: Course, needed: float) -> float:
@@ -366,36 +363,17 @@ def _learns_for(course: Course, needed: float) -> float:
     return shown / (1 + part) - course.now
 
 
-def _with_long_ones(sums: RuntimeSums, now: float) -> RuntimeSums:
-    """Running tasks count as finished where they have run longer than the finished ones took."""
-    age = sums.running_mean(now)
-    if age <= sums.mean:
-        return sums
-    return msgspec.structs.replace(
-        sums,
-        finished=sums.finished + sums.running,
-        total=sums.total + sums.running * age,
-        squares=sums.squares + sums.running * age**2,
-    )
-
-
-def _deviating(course: Course, runtimes: RuntimeSums) -> float:
-    """The factor by which the work may exceed the expected one."""
-    return work_bound.deviating(runtimes, course.waiting, _CERTAINTY)
-
-
-def _mean(course: Course, runtimes: RuntimeSums, longer: RuntimeSums) -> float:
+def _mean(course: Course, runtimes: KnownRuntimes) -> float:
     """Seconds of a task. The first to finish are short ones, the more so the more the runtimes differ.
 
     Of equal tasks it is the mean of the finished ones; of exponential ones the time of all divided by the
-    number of those that have finished, which is their maximum-likelihood estimate. `longer`: the runtimes
-    `_with_long_ones`.
+    number of those that have finished, which is their maximum-likelihood estimate.
     """
     now = course.now
     if course.hint is not None or not runtimes.finished:
         return runtimes.corrected_mean(now)
-    spread = min(1.0, work_bound.variation(longer))
-    return runtimes.mean + spread * runtimes.running * runtimes.running_mean(now) / runtimes.finished
+    spread = min(1.0, runtimes.with_long_ones(now).variation())
+    return runtimes.mean + spread * runtimes.running * runtimes.age(now) / runtimes.finished
 
 
 def _aimed_at(course: Course, time_left: float) -> float:
@@ -420,16 +398,3 @@ def _missing(
     """
     there = sum(host.count * max(0.0, min(host.time_left(now), usable) - lost) for host in hosts)
     return (work - there) / max(mean, usable - lost)
-
-
-def with_hint(sums: RuntimeSums, hint: float | None) -> RuntimeSums:
-    """The runtimes; what the user or earlier bags say counts as some finished tasks."""
-    if hint is None:
-        return sums
-    return RuntimeSums(
-        finished=sums.finished + _HINTED_TASKS,
-        total=sums.total + _HINTED_TASKS * hint,
-        squares=sums.squares + _HINTED_TASKS * (1 + HINTED**2) * hint**2,
-        running=sums.running,
-        starts=sums.starts,
-    )

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.accounting.tariffs import begun_units
-from adaptor.budget.provisioning.pacing import HINTED, LONGER, Course, known_mean
-from adaptor.budget.provisioning.work_bound import deviating, variation
+from adaptor.budget.provisioning.pacing import LONGER, Course, known_mean
+from adaptor.runtimes.known import HINTED
 
 LOST = 0.1  # the part of the money that may always go into starts and ends of hosts
 PAID = 4  # start-ups that the money lasts for on each of the first hosts
@@ -56,9 +56,9 @@ def hosts_within(course: Course, purse: Purse) -> int:
     found = max(1, int(spare / _lost(course, mean)))
     if course.hint is not None or not course.there:
         return found
-    longer = mean * max(LOOSE, deviating(course.sums, course.waiting, _CERTAINTY))
+    longer = mean * max(LOOSE, course.known.deviating(course.waiting, _CERTAINTY))
     sure = int((purse.left - _uncovered(course, longer)) / _lost(course, longer))
-    return min(found, max(0, sure, course.sums.finished - course.there))
+    return min(found, max(0, sure, course.known.finished - course.there))
 
 
 def pays_for_all(course: Course, purse: Purse, hosts: int, longest: float, unit: int, grace: int) -> bool:
@@ -125,10 +125,10 @@ def task_time(course: Course, purse: Purse) -> float:
     """
     if course.blind:
         return max(course.needed, purse.whole / max(1, course.tasks))
-    mean, sums = known_mean(course), course.sums
-    if not sums.finished:
+    mean, known = known_mean(course), course.known
+    if not known.finished:
         return mean
-    return max(mean, (sums.total + sums.running * sums.running_mean(course.now)) / sums.finished)
+    return max(mean, (known.total + known.running * known.age(course.now)) / known.finished)
 
 
 def _lost(course: Course, mean: float) -> float:
@@ -144,13 +144,13 @@ def _lost_at_end(course: Course, mean: float) -> float:
 
 def _spread(course: Course) -> float:
     """The coefficient of variation of the runtimes, or what is known of it."""
-    return variation(course.sums, 1.0 if course.hint is None else HINTED)
+    return course.known.variation(1.0 if course.hint is None else HINTED)
 
 
 def _uncovered(course: Course, mean: float) -> float:
     """Seconds of work for which the hosts that are there have no time."""
     residual = mean * (1 + _spread(course) ** 2) / 2
-    work = course.waiting * mean + course.sums.running * residual
+    work = course.waiting * mean + course.known.running * residual
     lost = _lost_at_end(course, mean)
     able = sum(host.count * max(0.0, host.time_left(course.now) - lost) for host in course.until_requests_end)
     return max(0.0, work - able)

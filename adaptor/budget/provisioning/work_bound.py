@@ -16,54 +16,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from statistics import NormalDist
 
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
-from adaptor.runtimes.sums import RuntimeSums
-
-PRIOR = 2  # finished tasks that the assumption of an exponential distribution counts for
+from adaptor.runtimes.known import KnownRuntimes
 
 
 def overflow(
-    runtimes: RuntimeSums, waiting: int, hosts: Iterable[Hosts], now: float, certainty: float
+    runtimes: KnownRuntimes, waiting: int, hosts: Iterable[Hosts], now: float, certainty: float
 ) -> float:
     """Seconds of work for which the hosts have no time, by the lower bound; negative: time to spare."""
     work = lower_bound(runtimes, waiting, now, certainty) + runtimes.running * runtimes.residual
     return work - sum(host.count * capacity(host.time_left(now), runtimes) for host in hosts)
 
 
-def lower_bound(runtimes: RuntimeSums, waiting: int, now: float, certainty: float) -> float:
+def lower_bound(runtimes: KnownRuntimes, waiting: int, now: float, certainty: float) -> float:
     """Seconds of work that the waiting tasks have with this probability at least.
 
     Where the running tasks have run longer than the finished ones took, they count too (A²HA Fig. 7).
     """
     if not waiting:
         return 0.0
-    return waiting * runtimes.corrected_mean(now) / deviating(runtimes, waiting, certainty)
+    return waiting * runtimes.corrected_mean(now) / runtimes.deviating(waiting, certainty)
 
 
-def deviating(runtimes: RuntimeSums, waiting: int, certainty: float) -> float:
-    """The factor by which the mean of the waiting tasks is at most larger than that of the finished ones."""
-    known = 1 / max(1, runtimes.finished) + 1 / max(1, waiting)
-    return math.exp(NormalDist().inv_cdf(certainty) * variation(runtimes) * math.sqrt(known))
-
-
-def variation(runtimes: RuntimeSums, assumed: float = 1.0) -> float:
-    """The coefficient of variation, mixed with an assumed one while few are known.
-
-    That of the exponential distribution is 1.
-    """
-    known = max(1, runtimes.finished)
-    found = runtimes.deviation / runtimes.mean if runtimes.mean else 0.0
-    return math.sqrt((PRIOR * assumed * assumed + (known - 1) * found * found) / (PRIOR + known - 1))
-
-
-def capacity(time_left: float, runtimes: RuntimeSums) -> float:
+def capacity(time_left: float, runtimes: KnownRuntimes) -> float:
     """Seconds of a host's time that end in finished tasks, on average."""
     return max(0.0, time_left - runtimes.residual)
 
 
-def necessary(runtimes: RuntimeSums, uncovered: float, terms: HostTerms) -> int:
+def necessary(runtimes: KnownRuntimes, uncovered: float, terms: HostTerms) -> int:
     """Hosts of one unit for `uncovered` seconds of work."""
     if uncovered <= 0:
         return 0

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.crafting.situation import SiteRules, TaskTimes
+from adaptor.crafting.situation import SiteRules
+from adaptor.runtimes.known import KnownRuntimes
 
 ALIKE = 1.02  # runtimes within this factor are alike
 MANY = 64  # finished tasks that speak for the others, however many still run
@@ -42,7 +43,7 @@ class Belief(msgspec.Struct, frozen=True):
         return self.longest <= self.mean * ALIKE
 
 
-def beliefs(times: TaskTimes, now: float, running: int, rules: SiteRules) -> list[Belief]:
+def beliefs(times: KnownRuntimes, now: float, running: int, rules: SiteRules) -> list[Belief]:
     """Beliefs about the runtimes: one once enough tasks have finished, before that a ladder of them.
 
     The rungs are `60 s × 2^k`, all equally likely. If the runtime is known from the user or from earlier bags
@@ -54,9 +55,8 @@ def beliefs(times: TaskTimes, now: float, running: int, rules: SiteRules) -> lis
         running: tasks that run now.
         rules: of the place with the longest requests.
     """
-    age, possible = mean_age(times, now), min(rules.longest_task, times.ended_after)
-    outlasted = max(0.0 if times.first_start is None else now - times.first_start, times.not_enough)
-    others = (running, age), (times.cut, times.cut_after)
+    outlasted, possible = times.outlasted(now), min(rules.longest_task, times.ended_after)
+    others = (running, times.age(now)), (times.cut, times.cut_after)
     longer = sum(count for count, ran in others if ran * ALIKE > times.mean)
     if times.finished and (times.finished >= MANY or not few_beside(times, longer)):
         return [_learned(times, others, longer, outlasted, possible)]
@@ -68,18 +68,13 @@ def usual_share(rules: SiteRules) -> float:
     return min(1.0, rules.limits.max_tr / USUAL)
 
 
-def mean_age(times: TaskTimes, now: float) -> float:
-    """Mean time for which the tasks that run have run; 0: none runs."""
-    return 0.0 if times.mean_start is None else now - times.mean_start
-
-
-def few_beside(times: TaskTimes, others: int) -> bool:
+def few_beside(times: KnownRuntimes, others: int) -> bool:
     """Whether too few have finished to speak for this number of others."""
     return times.finished < _SHARE * (times.finished + others)
 
 
 def _learned(
-    times: TaskTimes, others: Iterable[tuple[int, float]], longer: int, outlasted: float, possible: float
+    times: KnownRuntimes, others: Iterable[tuple[int, float]], longer: int, outlasted: float, possible: float
 ) -> Belief:
     """Belief from the finished tasks, and `others` in groups of a number and a mean age. The longest task
     follows from the rate at which tasks finished: the `longer` ones are left, and one more that was not seen
@@ -94,7 +89,7 @@ def _learned(
     return Belief(min(mean, longest / ALIKE**2), longest)
 
 
-def _ladder(times: TaskTimes, first: float, outlasted: float, possible: float) -> list[Belief]:
+def _ladder(times: KnownRuntimes, first: float, outlasted: float, possible: float) -> list[Belief]:
     """Rungs of runtimes; those near the user's word, or else near earlier bags of the same kind, weigh
     most."""
     expected, factor = times.told, _LEAST_FACTOR

@@ -50,15 +50,14 @@ class Needed(msgspec.Struct, frozen=True, kw_only=True):
 def needed(demand: Demand, now: float) -> Needed:
     """Times that follow from tasks that have finished, run, or were cut, and from what was known before."""
     times = demand.times
-    oldest = 0.0 if times.first_start is None else max(0.0, now - times.first_start)
-    top = max(times.longest, times.not_enough, oldest)
+    top = max(times.longest, times.outlasted(now))
     if not times.finished:
         mean, queued = (demand.runtime, PATIENCE * demand.runtime) if times.known else (0.0, math.inf)
         hole = max(demand.shortest, SURE * top if times.known else 0.0)
         queued = max(queued, hole)
         return Needed(top=top, mean=mean, hole=hole, queued=queued, own=queued, cut=0, alike=False)
     late = times.cut if times.cut_after > times.mean else 0  # cut before, they say nothing
-    if times.mean_start is not None and now - times.mean_start > times.mean:
+    if times.age(now) > times.mean:
         late += demand.running
     doubt = 1 + (1 + late) / times.finished
     hole = max(demand.shortest, SURE * top * (1 + 1 / times.finished))

@@ -10,7 +10,6 @@ from adaptor.api import BagView, ForecastView
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.accounting.entries import Budget
-from adaptor.crafting.situation import EarlierTasks
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
 from adaptor.daemon.removed_sites import settle_site
@@ -19,6 +18,7 @@ from adaptor.decisions.forecasting.told import OLD
 from adaptor.decisions.new_bags import check_holds_a_request
 from adaptor.errors import UsageError
 from adaptor.model import Estimate
+from adaptor.runtimes.known import EarlierTasks
 from adaptor.units import format_duration
 
 

@@ -28,8 +28,8 @@ from adaptor.decisions.snapshot import BagAhead, SiteFacts, Snapshot
 from adaptor.forecast.known import KnownAims, KnownBag, KnownPilot, KnownSite
 from adaptor.model import PilotState
 from adaptor.reports import Hold
+from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.runtimes.possible import RuntimeKnowledge
-from adaptor.runtimes.sums import RuntimeSums
 from adaptor.scheduling.bag import idle_costs
 from adaptor.scheduling.facts import BagFacts
 
@@ -64,8 +64,7 @@ def known_bag(snapshot: Snapshot, ahead: BagAhead) -> KnownBag:
     )
     return KnownBag(
         now=now,
-        waiting=max(0, bag.tasks - bag.finished - len(bag.starts)),
-        running=len(bag.starts),
+        waiting=max(0, bag.tasks - bag.known.finished - bag.known.running),
         again=bag.again,
         runtimes=RuntimeKnowledge(
             finished=bag.runtimes,
@@ -76,7 +75,7 @@ def known_bag(snapshot: Snapshot, ahead: BagAhead) -> KnownBag:
             surety=surety,
             tasks=bag.tasks,
         ),
-        sums=RuntimeSums(finished=bag.finished, total=bag.total, squares=bag.squares),
+        seen=bag.known,
         sites=known,
         others=ahead.others,
         at_once=bag.spec.max_running,
@@ -110,13 +109,25 @@ def _charges(pilots: Iterable[Pilot], ledger: Statements, now: float) -> int:
 def _guess(bag: BagFacts, sites: Sequence[KnownSite]) -> tuple[float, float]:
     """Guessed runtime of a task before any has finished (seconds), and the deviation of its logarithm."""
     assumed = min((bag.learned[site.name].estimate for site in sites), default=1.0)
-    if any(site.hint is not None for site in sites):
+    if sites and bag.spec.time is not None:
         return assumed, _SAID
-    earlier = [site.earlier for site in sites if site.earlier is not None]
+    earlier = [bag.earlier[site.name] for site in sites if site.name in bag.earlier]
     if earlier:
         quickest = min(earlier, key=lambda tasks: tasks.mean)
         return quickest.mean, math.log(quickest.factor)
     return _USUAL * assumed, _UNKNOWN
+
+
+def _learner(bag: BagFacts, site: str) -> RuntimeLearner:
+    """The learner of a site, and what is known without it; the cuts of single tasks are known by pilot."""
+    learner = bag.learned[site]
+    seen = msgspec.structs.replace(
+        learner.seen,
+        told=bag.spec.time,
+        earlier=bag.earlier.get(site),
+        ended_after=bag.spec.ended_after,
+    )
+    return msgspec.structs.replace(learner, seen=seen, cuts={})
 
 
 def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSite:
@@ -139,11 +150,7 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
         poll=site.poll,
         queue=site.queue,
         task=bag.spec.task,
-        rule=there.rule,
-        learned=msgspec.structs.replace(there.learned, cut={}),
-        hint=bag.spec.time,
-        earlier=bag.earlier.get(site.name),
-        ended_after=bag.spec.ended_after,
+        learner=_learner(bag, site.name),
         pilots=tuple(pilots),
         open=bag.spec.allocation != "transparent" and not _fails(site, demand) and not _all_held(site, owner),
         next_request=site.submissions.again if site.submissions.left == 0 else now,

@@ -13,7 +13,7 @@ from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.provisioning.menu import Line, menu
-from adaptor.crafting.situation import Demand, EarlierTasks, TaskShape, Withhold
+from adaptor.crafting.situation import Demand, TaskShape, Withhold
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
 from adaptor.decisions.first_estimates import estimate_by_budgets
@@ -25,6 +25,7 @@ from adaptor.forecast.forecast import forecast
 from adaptor.forecast.other_bags import OtherBags
 from adaptor.kinds.earlier import tells_enough
 from adaptor.model import Estimate
+from adaptor.runtimes.known import EarlierTasks
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.facts import BagFacts, facts_of

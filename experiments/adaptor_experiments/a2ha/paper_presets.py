@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
+import msgspec
+
 from adaptor.budget.provisioning import a2ha
 from adaptor.budget.provisioning.a2ha import Situation, first_hosts, hosts_to_buy
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import Course, Pace, advise
 from adaptor.budget.provisioning.presets import AGGRESSIVE, CONSERVATIVE, Preset
-from adaptor.runtimes.sums import RuntimeSums
+from adaptor.runtimes.known import KnownRuntimes
 
 
 class PaperPreset(Preset, frozen=True, kw_only=True):
@@ -80,7 +82,7 @@ AS_THE_TABLE = PaperPreset(
 class Buyer(Protocol):
     """Call `runtimes.start`, `finish` and `stop` as tasks do so."""
 
-    runtimes: RuntimeSums
+    runtimes: KnownRuntimes
 
     def first(self, hint: int | None = None) -> Advice:
         """With what to begin; `hint`: hosts."""
@@ -95,7 +97,7 @@ class PublishedBuyer:
 
     def __init__(self, tasks: int, terms: HostTerms, preset: Preset) -> None:
         self._tasks, self._terms, self._preset = tasks, terms, preset
-        self.runtimes = RuntimeSums()
+        self.runtimes = KnownRuntimes()
         self._ratio, self._hinted = preset.creation_ratio, 0
 
     def first(self, hint: int | None = None) -> Advice:
@@ -125,7 +127,7 @@ class DaemonBuyer:
 
     def __init__(self, tasks: int, terms: HostTerms, preset: Preset) -> None:
         self._tasks, self._terms, self._preset = tasks, terms, preset
-        self.runtimes = RuntimeSums()
+        self.runtimes = KnownRuntimes()
         self.needed = 0.0  # seconds that the waiting tasks are known to need
         self._pace: Pace | None = None
 
@@ -141,11 +143,10 @@ class DaemonBuyer:
         course = Course(
             now=now,
             tasks=self._tasks,
-            sums=self.runtimes,
+            known=msgspec.structs.replace(self.runtimes, told=hint),
             hosts=hosts,
             terms=self._terms,
             preset=self._preset,
-            hint=hint,
             assumed=self._terms.usable,
             needed=self.needed,
         )

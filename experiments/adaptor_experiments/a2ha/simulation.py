@@ -31,14 +31,14 @@ class PilotRules:
         """Seconds that the tasks which wait are known to need at least; 0: nothing is known."""
         if not self.learner.knows:
             return 0.0
-        if len(queue) > len(self.learner.cut_tasks):
+        if len(queue) > len(self.learner.cuts):
             return self.learner.estimate
         return min(map(self.learner.estimate_of, queue), default=0.0)
 
     def place(self, queue: Sequence[int], time_left: float) -> int | None:
         """Place of the next task, from the end of the queue, that a host starts; None: it has time for
         none."""
-        odd = len(self.learner.cut_tasks) + 1
+        odd = len(self.learner.cuts) + 1
         for place in range(-1, -min(len(queue), odd) - 1, -1):
             if not self.learner.knows or self.learner.estimate_of(queue[place]) <= time_left:
                 return place

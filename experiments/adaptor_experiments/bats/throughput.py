@@ -11,8 +11,8 @@ from adaptor.budget.errors import InfeasibleError
 from adaptor.budget.provisioning.allocation import Allocation, fastest
 from adaptor.budget.provisioning.menu import Line
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
+from adaptor.runtimes.known import KnownRuntimes
 from adaptor.runtimes.sample import RuntimeSample
-from adaptor.runtimes.sums import RuntimeSums
 from adaptor.runtimes.task_time import TaskTime, learned_time
 from adaptor_experiments.bats.design import INTERVAL, SITES, THRESHOLD
 from adaptor_experiments.bats.sampling import IDLE, Fleet, Sampled
@@ -49,7 +49,7 @@ class Throughput:
         self._runtimes = times
         self._waiting = deque(order)
         self._budget, self._known = budget, sampled.known
-        self._seen = [RuntimeSums() for _ in SITES]
+        self._seen = [KnownRuntimes() for _ in SITES]
         self._experience = RuntimeSample(len(order))
         self._experiences = {site.name: RuntimeSample() for site in SITES}
         self._chosen = self._wanted = [chosen.processors.get(site.name, 0) for site in SITES]

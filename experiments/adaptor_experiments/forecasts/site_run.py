@@ -17,7 +17,7 @@ from adaptor.budget.accounting.credits import in_credits, millionths
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.futures.run_shares import RunShares
-from adaptor.crafting.situation import EarlierTasks, SiteRules
+from adaptor.crafting.situation import SiteRules
 from adaptor.decisions.aims import why_paused
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.forecasting.told import bags_ahead, forecast_of
@@ -28,6 +28,7 @@ from adaptor.donation.idleness import Idleness
 from adaptor.donation.situation import DonationRules
 from adaptor.forecast.forecast import Forecast
 from adaptor.model import Limits, Preference, TaskState
+from adaptor.runtimes.known import EarlierTasks
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor_simulation.driver import SimulatedDriver

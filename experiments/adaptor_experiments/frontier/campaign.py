@@ -7,8 +7,8 @@ import math
 import msgspec
 import numpy as np
 
-from adaptor.crafting.situation import EarlierTasks
 from adaptor.forecast.forecast import worth_telling
+from adaptor.runtimes.known import EarlierTasks
 from adaptor_experiments.a2ha.bags import KINDS, runtimes
 from adaptor_experiments.forecasts.site_run import Outcome, submitted
 from adaptor_experiments.frontier.design import (

@@ -13,7 +13,7 @@ from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import DAEMON, INTERVAL, Caution, split_tasks
 from adaptor.budget.provisioning.ways import CONFIDENCE
-from adaptor.runtimes.sums import RuntimeSums
+from adaptor.runtimes.known import KnownRuntimes
 from adaptor.runtimes.task_time import learned_time
 from adaptor_experiments.ricciardi import equations as paper
 from adaptor_experiments.ricciardi.design import (
@@ -122,7 +122,7 @@ class PaperController:
     def __init__(self, resources: Sequence[Resource], target: Target, delta: float) -> None:
         self._offers = [each.offer for each in resources]
         self._target, self._delta = target, delta
-        self._seen = [RuntimeSums() for _ in self._offers]
+        self._seen = [KnownRuntimes() for _ in self._offers]
 
     def finished(self, site: int, runtime: float) -> None:
         self._seen[site].add(runtime)
@@ -151,7 +151,7 @@ class DaemonController:
     def __init__(self, resources: Sequence[Resource], target: Target, delta: float) -> None:
         self._offers = [each.offer for each in resources]
         self._goal, self._delta, self._target = target.goal, delta, target
-        self._seen_at = [RuntimeSums() for _ in self._offers]
+        self._seen_at = [KnownRuntimes() for _ in self._offers]
 
     def finished(self, site: int, runtime: float) -> None:
         self._seen_at[site].add(runtime)

@@ -7,7 +7,6 @@ import math
 
 from adaptor.bag_spec import BagSpec
 from adaptor.model import AttemptOutcome, TaskState
-from adaptor.runtimes.learner import LearnedRuntimes
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd
@@ -70,10 +69,6 @@ class BrokerTasks:
     @property
     def waiting(self) -> int:
         return self._bag.count(TaskState.WAITING)
-
-    @property
-    def learned(self) -> LearnedRuntimes:
-        return self._learner.learned
 
     def add_pilot(self, pilot: int, processors: int, started: int, deadline: int) -> None:
         memory = slots_of(self._cluster, self._terms, processors) * (self._terms.task.memory or 0)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import msgspec
 import numpy as np
 
-from adaptor.crafting.situation import Demand, TaskGroup, TaskShape, TaskTimes
+from adaptor.crafting.situation import Demand, TaskGroup, TaskShape
 from adaptor.donation.fitting import held, least_probability
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationDemand, DonationRules
 from adaptor.protocol.messages import AttemptKey
 from adaptor.resources import TaskSize
-from adaptor.runtimes.learner import LearnedRuntimes, RuntimeLearner
+from adaptor.runtimes.known import KnownRuntimes
+from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
@@ -110,10 +112,6 @@ class KernelTasks(Broker):
     def last_end(self) -> int:
         return int(self._t.s[k.LAST])
 
-    @property
-    def learned(self) -> LearnedRuntimes:
-        return self._learner.learned
-
     # --- the board -------------------------------------------------------------------------------
 
     def demands(self, _site: str, _now: float | None = None) -> tuple[Demand, ...]:
@@ -141,17 +139,13 @@ class KernelTasks(Broker):
             ),
         )
 
-    def _times(self) -> TaskTimes:
-        known, running = self._learner.learned, int(self._t.s[k.HEAP])
+    def _times(self) -> KnownRuntimes:
+        running = int(self._t.s[k.HEAP])
         total, first = k.starts(self._t) if running else (0, NEVER)
-        return TaskTimes(
-            finished=known.finished,
-            mean=known.mean,
-            longest=known.longest,
-            not_enough=known.not_enough,
-            cut=len(known.cut),
-            cut_after=known.cut_after,
-            mean_start=total / running if running else None,
+        return msgspec.structs.replace(
+            self._learner.known,
+            running=running,
+            starts=total,
             first_start=float(first) if running else None,
             earlier=self._earlier if self.waiting else None,
         )
@@ -325,7 +319,7 @@ class KernelTasks(Broker):
 
     def _send_home(self, now: int) -> None:
         """Workers that have no task from this second on leave if they lack the time for all that wait."""
-        if not self.waiting or self._learner.mean is None:
+        if not self.waiting or not self._learner.seen.finished:
             return
         rows = self._rows
         idle = (rows[:, k.BUSY] == 0) & (rows[:, k.IDLE] == now) & (rows[:, k.SINCE] == NEVER)
@@ -377,7 +371,7 @@ class KernelTasks(Broker):
 
     def _put_back(self, task: int) -> None:
         s, known = self._t.s, self._t.tasks[:, task]
-        if task in self._learner.cut_tasks:
+        if task in self._learner.cuts:
             known[k.OWN] = math.ceil(self._learner.needed_by(task))
         stack = k.HELD if held(int(known[k.PREEMPTED]), self._rules) else k.BACK
         self._t.queue[stack, s[k.BACKS + stack]] = task
@@ -392,9 +386,7 @@ class KernelTasks(Broker):
             return
         s = self._t.s.tolist()
         self._done += s[k.COUNT]
-        self._learner.finished_together(
-            s[k.COUNT], float(s[k.TOTAL]), float(s[k.SQUARES]), float(s[k.LONGEST])
-        )
+        self._learner.seen.add_all(s[k.COUNT], float(s[k.TOTAL]), float(s[k.SQUARES]), float(s[k.LONGEST]))
         for task in self._t.over[: s[k.OVER]].tolist():
             self._learner.forget(task)
         self._t.s[k.COUNT : k.OVER + 1] = 0
@@ -402,7 +394,7 @@ class KernelTasks(Broker):
 
     def _estimate(self) -> None:
         s, estimate = self._t.s, math.ceil(self._learner.estimate)
-        learned = self._learner.mean is not None or bool(self._learner.cut_tasks)
+        learned = self._learner.seen.finished or self._learner.cuts
         s[k.ESTIMATE], s[k.NEEDED] = estimate, estimate if learned or self._earlier else 0
         s[k.KNOWN], s[k.KNOWN_TOTAL] = self._learner.odds or (-1, 0.0)
 

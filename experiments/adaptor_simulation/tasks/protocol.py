@@ -7,7 +7,6 @@ from typing import Protocol
 
 import msgspec
 
-from adaptor.runtimes.learner import LearnedRuntimes
 from adaptor.scheduling.broker import Broker
 from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.grid_job import GridTerms
@@ -56,10 +55,6 @@ class Tasks(Protocol):
     @property
     def failed(self) -> Sequence[int]:
         """Tasks that were given up: they had all the time that a request can give, and were cut."""
-
-    @property
-    def learned(self) -> LearnedRuntimes:
-        """Learned runtimes of the tasks."""
 
     def add_pilot(self, pilot: int, processors: int, started: int, deadline: int) -> None:
         """A pilot has started now; its worker takes tasks at once.

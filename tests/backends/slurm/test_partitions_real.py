@@ -12,7 +12,7 @@ import pytest
 from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, PlanningView, TaskTimes
+from adaptor.crafting.situation import Demand, Issue, PlanningView
 from adaptor.daemon.sites import limits_of, make_backend
 from adaptor.model import Limits, QueueState
 from adaptor.reports import JobState
@@ -23,6 +23,7 @@ from backends.slurm import questions
 from backends.slurm.questions import read
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.living import until
+from tests.runtimes.known import known_runtimes
 
 pytestmark = pytest.mark.slurm
 
@@ -71,7 +72,7 @@ def view(
 
 
 def tasks(count: int, runtime: float, bag: int) -> Demand:
-    known = TaskTimes(finished=10, mean=runtime, longest=runtime)
+    known = known_runtimes(finished=10, mean=runtime, longest=runtime)
     return Demand(waiting=count, runtime=runtime, bag=bag, times=known)
 
 

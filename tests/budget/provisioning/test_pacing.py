@@ -27,7 +27,7 @@ from adaptor.budget.provisioning.presets import (
     PREFERENCES,
     Preset,
 )
-from adaptor.runtimes.sums import RuntimeSums
+from adaptor.runtimes.known import KnownRuntimes
 from adaptor_experiments.a2ha.paper_presets import PublishedBuyer
 
 TERMS = HostTerms(unit=3600, startup=300)
@@ -48,22 +48,22 @@ def course(
     hint: float | None = None,
 ) -> Course:
     """Tasks that all take the same time; those that run have just started."""
-    sums = RuntimeSums(
+    sums = KnownRuntimes(
         finished=finished,
         total=finished * runtime,
         squares=finished * runtime**2,
         running=running,
         starts=running * now,
+        told=hint,
     )
     there = [Hosts(hosts, 0.0, ends)] if hosts else []
     return Course(
         now=now,
         tasks=tasks,
-        sums=sums,
+        known=sums,
         hosts=there,
         terms=TERMS,
         preset=preset,
-        hint=hint,
         assumed=600.0,
         deadline=deadline,
     )
@@ -120,7 +120,7 @@ def test_a_decision_is_made_once_for_each_finish() -> None:
 def test_a_periodic_step_moves_the_ratio_too() -> None:
     before = advise(course(hosts=1, running=1, preset=CONSERVATIVE)).pace
     made = course(now=PERIOD, running=1, hosts=1, preset=CONSERVATIVE)
-    made = msgspec.structs.replace(made, sums=msgspec.structs.replace(made.sums, starts=0.0))
+    made = msgspec.structs.replace(made, known=msgspec.structs.replace(made.known, starts=0.0))
     found = advise(made, before)
     assert found.advice.hosts > 0, "the running task alone says that more are needed"
     assert found.pace.ratio == 0.75
@@ -155,7 +155,7 @@ def test_a_deadline_asks_for_as_many_as_it_needs(hours: int) -> None:
 def running(age: float) -> Course:
     """100 tasks, of which 4 have run so long on 4 hosts."""
     made = course(now=age, running=4, hosts=4, ends=36_000.0, deadline=36_000.0)
-    return msgspec.structs.replace(made, sums=msgspec.structs.replace(made.sums, starts=0.0), slow=True)
+    return msgspec.structs.replace(made, known=msgspec.structs.replace(made.known, starts=0.0), slow=True)
 
 
 def test_a_deadline_learns_with_few_hosts_and_asks_for_more_as_its_tasks_run_on() -> None:
@@ -167,13 +167,14 @@ def test_a_deadline_learns_with_few_hosts_and_asks_for_more_as_its_tasks_run_on(
     assert bought[-1] > 30
 
 
-def by_deadline(finished: int, hosts: int, now: float, **changes: Any) -> int:
+def by_deadline(finished: int, hosts: int, now: float, oldest: float = 0.0, **changes: Any) -> int:
     """Hosts to request for 256 tasks of about 200 s, by the hour, in requests of 16 at most."""
     made = course(
         now=now, finished=finished, running=hosts, hosts=hosts, tasks=256, runtime=200.0, deadline=3200.0
     )
     made = msgspec.structs.replace(
         made, slow=True, whole_units=True, widest=16, requests_left=3, newest=0.0,
+        known=msgspec.structs.replace(made.known, first_start=now - oldest),
         terms=HostTerms(unit=3600, startup=30),
     )  # fmt: skip
     made = msgspec.structs.replace(made, **changes)
@@ -230,11 +231,11 @@ def test_what_a_site_assumes_of_a_task_counts_for_the_first_hosts_of_a_near_dead
 def by_the_hour(hosts: int, runtimes: list[float], age: float, requests_left: float) -> int:
     """How many a balanced bag of 256 tasks may buy; its hosts run tasks of this age."""
     made = course(now=500.0, hosts=hosts, preset=BALANCED, tasks=256)
-    sums = RuntimeSums(running=hosts, starts=hosts * (500.0 - age))
-    before = advise(msgspec.structs.replace(made, sums=sums)).pace
+    sums = KnownRuntimes(running=hosts, starts=hosts * (500.0 - age))
+    before = advise(msgspec.structs.replace(made, known=sums)).pace
     for runtime in runtimes:
         sums.add(runtime)
-    made = msgspec.structs.replace(made, sums=sums, whole_units=True, requests_left=requests_left)
+    made = msgspec.structs.replace(made, known=sums, whole_units=True, requests_left=requests_left)
     return advise(made, before).advice.hosts
 
 
@@ -256,18 +257,19 @@ def test_the_first_short_task_of_a_known_mean_misleads_a_balanced_bag_by_a_ninth
     hint: float, part: float, hosts: int
 ) -> None:
     """What the user says counts as eight finished tasks."""
-    sums = RuntimeSums(finished=1, total=part * hint, squares=(part * hint) ** 2)
+    sums = KnownRuntimes(finished=1, total=part * hint, squares=(part * hint) ** 2, told=hint)
     made = course(now=600.0, hosts=hosts, preset=BALANCED, tasks=400, hint=hint)
-    seen = situation_of(msgspec.structs.replace(made, sums=sums))
+    seen = situation_of(msgspec.structs.replace(made, known=sums))
     assert seen.remaining == 399
     assert seen.runtimes.mean == pytest.approx(hint * (8 + part) / 9)
 
 
-def hinted(**changes: Any) -> Course:
+def hinted(hint: float = 200.0, sums: KnownRuntimes | None = None, **changes: Any) -> Course:
     """256 tasks of which their user says that they take 200 s, by the hour."""
+    known = msgspec.structs.replace(sums or KnownRuntimes(), told=hint)
     made = Course(
-        now=0.0, tasks=256, sums=RuntimeSums(), hosts=[], terms=HostTerms(unit=3600.0, startup=30.0),
-        preset=FRUGAL, slow=True, whole_units=True, hint=200.0, assumed=60.0, deadline=6500.0,
+        now=0.0, tasks=256, known=known, hosts=[], terms=HostTerms(unit=3600.0, startup=30.0),
+        preset=FRUGAL, slow=True, whole_units=True, assumed=60.0, deadline=6500.0,
     )  # fmt: skip
     return msgspec.structs.replace(made, **changes)
 
@@ -276,7 +278,7 @@ def test_the_first_short_task_outweighs_no_time_that_the_user_said() -> None:
     """A sample of one says little: alone it would have three times as many hosts bought, by the hour."""
     first = advise(hinted()).advice.hosts
     assert 14 <= first <= 18
-    sums = RuntimeSums(finished=1, total=80.0, squares=6400.0, running=first - 1, starts=30.0 * (first - 1))
+    sums = KnownRuntimes(finished=1, total=80.0, squares=6400.0, running=first - 1, starts=30.0 * (first - 1))
     there = [Hosts(first, 30.0, 6500.0)]
     made = hinted(now=110.0, hosts=there, sums=sums)
     assert advise(made, advise(made).pace).advice.hosts <= 2
@@ -286,7 +288,7 @@ def test_the_first_short_task_outweighs_no_time_that_the_user_said() -> None:
 def test_for_a_far_deadline_no_more_is_bought_while_no_task_has_finished(mean: float) -> None:
     """The requests end before it, and others may follow them, should the tasks take longer."""
     first = advise(hinted(deadline=20_400.0, hint=mean)).advice.hosts
-    sums = RuntimeSums(running=first, starts=30.0 * first)
+    sums = KnownRuntimes(running=first, starts=30.0 * first)
     made = hinted(
         now=60.0, deadline=20_400.0, hint=mean, hosts=[Hosts(first, 30.0, 7200.0)], sums=sums, requests_left=3
     )
@@ -370,7 +372,7 @@ def test_the_only_request_of_a_bag_of_unknown_runtimes_lasts_for_a_quarter_of_th
     "change",
     [
         {"requests_left": 2},
-        {"hint": 600.0},
+        {"known": KnownRuntimes(told=600.0)},
         {"hosts": [Hosts(1, 0.0, 9000.0)]},
         {"whole_units": True},
         {"deadline": None},

@@ -11,20 +11,20 @@ from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import Course
 from adaptor.budget.provisioning.presets import FRUGAL
 from adaptor.budget.provisioning.within_budget import Purse, cheaper_anew, hosts_within, useful_seconds
-from adaptor.runtimes.sums import RuntimeSums
+from adaptor.runtimes.known import KnownRuntimes
 
 TASKS, STARTUP = 256, 30.0
 
 
 def course(finished: int = 0, running: int = 0, hosts: int = 0, **fields: object) -> Course:
     """256 tasks of 200 s."""
-    sums = RuntimeSums(
+    sums = KnownRuntimes(
         finished=finished, total=200.0 * finished, squares=200.0**2 * finished, running=running
     )
     made = Course(
         now=0.0,
         tasks=TASKS,
-        sums=sums,
+        known=sums,
         hosts=[Hosts(hosts, 0.0, 600.0)] if hosts else [],
         terms=HostTerms(unit=360.0, startup=STARTUP),
         preset=FRUGAL,
@@ -69,14 +69,14 @@ def test_within_a_tight_budget_no_more_hosts_are_there_than_tasks_have_finished(
     left = purse(work * (256 - finished) / 256, reserved=600.0 * hosts)
     assume(left.left > 0)
     assert hosts_within(known, left) <= max(0, finished - hosts)
-    hinted = msgspec.structs.replace(known, hint=200.0)
+    hinted = msgspec.structs.replace(known, known=msgspec.structs.replace(known.known, told=200.0))
     assert hosts_within(hinted, left) >= 1
 
 
 def test_one_short_task_buys_no_more_hosts_than_its_budget_surely_pays_for() -> None:
     """15 hosts for 60 s each of a heavy-tailed bag: 14 of 25 tasks were done, and 24 with less budget."""
-    sums = RuntimeSums(finished=1, total=20.0, squares=400.0, running=1)
-    one = course(hosts=1, tasks=25, sums=sums)
+    sums = KnownRuntimes(finished=1, total=20.0, squares=400.0, running=1)
+    one = course(hosts=1, tasks=25, known=sums)
     assert hosts_within(one, Purse(1680.0, 840.0)) <= 2
     assert hosts_within(one, Purse(20_000.0, 840.0)) > 10
 
@@ -110,7 +110,7 @@ def test_known_hosts_have_time_for_their_part_of_the_work_and_for_one_task_more(
 
 def test_a_known_mean_lets_more_hosts_begin_than_an_exponential_distribution_would() -> None:
     """Equal tasks with `--time` took 6.5 times as long as they could with 1.1 times the work."""
-    hinted = hosts_within(course(hint=200.0), purse(1.1))
+    hinted = hosts_within(course(known=KnownRuntimes(told=200.0)), purse(1.1))
     assert hinted > 0.05 * TASKS
     assert hinted < 64
 

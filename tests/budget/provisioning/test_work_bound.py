@@ -8,13 +8,13 @@ import pytest
 
 from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
-from adaptor.runtimes.sums import RuntimeSums
+from adaptor.runtimes.known import KnownRuntimes
 
 HOURLY = HostTerms(unit=3600, startup=300)
 
 
 def known(*values):
-    made = RuntimeSums()
+    made = KnownRuntimes()
     for value in values:
         made.start(0.0)
         made.finish(0.0, value)
@@ -65,7 +65,7 @@ def test_a_begun_unit_is_bought_whole():
 
 
 def test_a_long_first_task_counts_while_it_runs():
-    made = RuntimeSums()
+    made = KnownRuntimes()
     made.start(0.0)
     assert work_bound.lower_bound(made, 10, 600.0, 0.8) > work_bound.lower_bound(made, 10, 60.0, 0.8) > 0
 

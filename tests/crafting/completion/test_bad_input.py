@@ -13,33 +13,33 @@ from adaptor.crafting.completion.search import AT_ONCE, BESIDE
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import (
     Demand,
-    EarlierTasks,
     Issue,
     PilotView,
     PlanningView,
     Reshape,
     SiteRules,
-    TaskTimes,
     Withdraw,
     Withhold,
 )
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize
+from adaptor.runtimes.known import EarlierTasks, KnownRuntimes
 from tests.crafting.crafting_strategies import queues
 from tests.crafting.nodes.node_queues import node_queues
 from tests.examples import examples
+from tests.runtimes.known import known_runtimes
 
 SECONDS = st.sampled_from([0.01, 1.0, 7.0, 60.0, 3600.0, 10_000.0])
 """Six orders of magnitude."""
 
 
 @st.composite
-def times(draw: st.DrawFn, now: float) -> TaskTimes:
+def times(draw: st.DrawFn, now: float) -> KnownRuntimes:
     """Two kinds in one bag, a kind that runs a thousand times longer today, tasks older than any finished."""
     finished, mean = draw(st.sampled_from([0, 1, 7, 100])), draw(SECONDS)
     kind = EarlierTasks(kind="fit.py", tasks=9, mean=draw(SECONDS), factor=2.0, low=0.01, high=1e6)
     age = draw(st.none() | SECONDS)
-    return TaskTimes(
+    return known_runtimes(
         finished=finished,
         mean=mean if finished else 0.0,
         longest=mean * draw(st.sampled_from([1.0, 1.5, 1000.0])) if finished else 0.0,
@@ -146,7 +146,7 @@ def test_a_scheduler_that_breaks_its_plan_every_minute(seed: int) -> None:
     draw = random.Random(seed)
     limits = Limits(max_pending_requests=3, max_proc=16, max_tr=7200)
     rules = SiteRules(limits=limits, time_resolution=60, may_reshape=seed % 2 == 0)
-    known = TaskTimes(finished=10, mean=300.0, longest=300.0)
+    known = known_runtimes(finished=10, mean=300.0, longest=300.0)
     demand = Demand(waiting=200, runtime=300.0, shortest=300.0, times=known)
     pilots: dict[int, PilotView] = {}
     number = 0

@@ -14,41 +14,43 @@ from adaptor.crafting.completion.beliefs import (
     usual_share,
 )
 from adaptor.crafting.serving import may_outlast
-from adaptor.crafting.situation import EarlierTasks, SiteRules, TaskTimes
+from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
+from adaptor.runtimes.known import EarlierTasks, KnownRuntimes
+from tests.runtimes.known import known_runtimes
 
 POSSIBLE = 64_800.0
 RULES = SiteRules(limits=Limits(max_pending_requests=1, max_proc=1, max_tr=64_800))
 
 
-def rungs(times: TaskTimes, now: float = 0.0, running: int = 0) -> list[float]:
+def rungs(times: KnownRuntimes, now: float = 0.0, running: int = 0) -> list[float]:
     return [each.mean for each in beliefs(times, now, running, RULES)]
 
 
 def test_before_anything_is_known_all_doublings_of_a_minute_are_thought_of() -> None:
-    assert rungs(TaskTimes()) == [60.0 * 2**k for k in range(11)]
+    assert rungs(known_runtimes()) == [60.0 * 2**k for k in range(11)]
 
 
 def test_what_a_task_has_outlasted_is_no_longer_thought_of() -> None:
-    assert rungs(TaskTimes(mean_start=0.0, first_start=0.0), now=500.0, running=3)[0] == 960.0
-    assert rungs(TaskTimes(not_enough=7000.0))[0] == 7680.0
+    assert rungs(known_runtimes(mean_start=0.0, first_start=0.0), now=500.0, running=3)[0] == 960.0
+    assert rungs(known_runtimes(not_enough=7000.0))[0] == 7680.0
 
 
 def test_a_user_who_says_how_long_tasks_take_is_mostly_believed() -> None:
-    found = beliefs(TaskTimes(told=600.0), 0.0, 0, RULES)
+    found = beliefs(known_runtimes(told=600.0), 0.0, 0, RULES)
     assert max(found, key=lambda each: each.weight).mean == 600.0
-    assert rungs(TaskTimes(told=600.0, not_enough=700.0))[0] > 700.0  # and was wrong
+    assert rungs(known_runtimes(told=600.0, not_enough=700.0))[0] > 700.0  # and was wrong
 
 
 def test_alike_tasks_are_known_after_the_first() -> None:
-    known = TaskTimes(finished=4, mean=100.0, longest=100.0)
+    known = known_runtimes(finished=4, mean=100.0, longest=100.0)
     assert beliefs(known, 0.0, 4, RULES) == [Belief(100.0, 100.0, 1.0)]
 
 
 def test_the_short_tasks_that_finish_first_do_not_speak_for_the_others() -> None:
-    first_wave = TaskTimes(finished=2, mean=300.0, longest=310.0, mean_start=0.0, first_start=0.0)
+    first_wave = known_runtimes(finished=2, mean=300.0, longest=310.0, mean_start=0.0, first_start=0.0)
     assert rungs(first_wave, now=1000.0, running=98)[0] == 1920.0
-    half = TaskTimes(finished=50, mean=600.0, longest=1000.0, mean_start=0.0, first_start=0.0)
+    half = known_runtimes(finished=50, mean=600.0, longest=1000.0, mean_start=0.0, first_start=0.0)
     (learned,) = beliefs(half, 1000.0, 50, RULES)
     assert learned.longest == pytest.approx(1816.0), "as many in the second 1,000 s as in the first"
     assert learned.mean == pytest.approx(1004.0)
@@ -56,17 +58,17 @@ def test_the_short_tasks_that_finish_first_do_not_speak_for_the_others() -> None
 
 def test_nor_does_the_first_one_that_finishes() -> None:
     """It is as long as itself, but the others are as old."""
-    first = TaskTimes(finished=1, mean=300.0, longest=300.0, mean_start=2.0, first_start=0.0)
+    first = known_runtimes(finished=1, mean=300.0, longest=300.0, mean_start=2.0, first_start=0.0)
     assert rungs(first, now=300.0, running=99)[0] == 480.0
-    alone = TaskTimes(finished=1, mean=300.0, longest=300.0, mean_start=250.0, first_start=250.0)
+    alone = known_runtimes(finished=1, mean=300.0, longest=300.0, mean_start=250.0, first_start=250.0)
     assert beliefs(alone, 300.0, 99, RULES) == [Belief(300.0, 300.0)], "the others have just begun"
 
 
 def test_tasks_that_were_cut_speak_as_those_that_run() -> None:
-    cut = TaskTimes(finished=50, mean=600.0, longest=1000.0, not_enough=1000.0, cut=50, cut_after=1000.0)
-    running = TaskTimes(finished=50, mean=600.0, longest=1000.0, mean_start=0.0, first_start=0.0)
+    cut = known_runtimes(finished=50, mean=600.0, longest=1000.0, not_enough=1000.0, cut=50, cut_after=1000.0)
+    running = known_runtimes(finished=50, mean=600.0, longest=1000.0, mean_start=0.0, first_start=0.0)
     assert beliefs(cut, 1000.0, 0, RULES) == beliefs(running, 1000.0, 50, RULES)
-    few = TaskTimes(finished=1, mean=300.0, longest=300.0, not_enough=1000.0, cut=9, cut_after=1000.0)
+    few = known_runtimes(finished=1, mean=300.0, longest=300.0, not_enough=1000.0, cut=9, cut_after=1000.0)
     assert rungs(few)[0] == 1920.0
 
 
@@ -82,7 +84,7 @@ def test_of_runtimes_spread_evenly_mean_and_longest_are_found(
     """When that part of the first wave has finished."""
     longest, finished = least * most, int(seen * tasks)
     until = least + (longest - least) * finished / tasks
-    times = TaskTimes(
+    times = known_runtimes(
         finished=finished,
         mean=(least + until) / 2,
         longest=until,
@@ -114,7 +116,7 @@ def test_there_is_always_a_belief_that_a_request_can_hold(
     told: float | None,
     cut: int,
 ) -> None:
-    times = TaskTimes(
+    times = known_runtimes(
         finished=finished,
         mean=mean if finished else 0.0,
         longest=min(POSSIBLE, mean * spread) if finished else 0.0,
@@ -135,25 +137,25 @@ def test_there_is_always_a_belief_that_a_request_can_hold(
 @pytest.mark.parametrize(
     ("times", "running", "may"),
     [
-        (TaskTimes(), 100, True),
-        (TaskTimes(finished=1, mean=600.0, longest=600.0), 99, False),
-        (TaskTimes(finished=10, mean=300.0, longest=400.0), 90, True),
-        (TaskTimes(finished=60, mean=300.0, longest=400.0), 40, False),
-        (TaskTimes(finished=60, mean=1500.0, longest=4500.0), 40, True),
+        (known_runtimes(), 100, True),
+        (known_runtimes(finished=1, mean=600.0, longest=600.0), 99, False),
+        (known_runtimes(finished=10, mean=300.0, longest=400.0), 90, True),
+        (known_runtimes(finished=60, mean=300.0, longest=400.0), 40, False),
+        (known_runtimes(finished=60, mean=1500.0, longest=4500.0), 40, True),
     ],
     ids=["nothing is known", "alike", "few of many", "most of them", "longer than what is left"],
 )
 def test_whether_tasks_may_outlast_what_is_left_of_their_pilot(
-    times: TaskTimes, running: int, may: bool
+    times: KnownRuntimes, running: int, may: bool
 ) -> None:
     """All have run for 500 s, of a pilot of which an hour is left."""
-    started = msgspec.structs.replace(times, mean_start=0.0, first_start=0.0)
+    started = msgspec.structs.replace(times, running=1, starts=0.0, first_start=0.0)
     assert may_outlast(3600.0, started, 500.0, running, RULES) is may
 
 
-def earlier(mean: float, factor: float = 2.0) -> TaskTimes:
+def earlier(mean: float, factor: float = 2.0) -> KnownRuntimes:
     kind = EarlierTasks(kind="fit.py", tasks=12, mean=mean, factor=factor, low=mean / 2, high=mean * 2)
-    return TaskTimes(earlier=kind)
+    return known_runtimes(earlier=kind)
 
 
 def test_earlier_bags_of_the_kind_weigh_the_runtimes() -> None:
@@ -186,4 +188,4 @@ def test_what_the_user_says_counts_more_than_earlier_bags() -> None:
 def test_where_requests_are_short_shorter_tasks_are_thought_of(max_tr: float, share: float) -> None:
     rules = SiteRules(limits=msgspec.structs.replace(RULES.limits, max_tr=int(max_tr)))
     assert usual_share(rules) == share
-    assert beliefs(TaskTimes(), 0.0, 0, rules)[0].mean == 60.0 * share
+    assert beliefs(known_runtimes(), 0.0, 0, rules)[0].mean == 60.0 * share

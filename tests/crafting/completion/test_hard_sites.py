@@ -11,28 +11,20 @@ from hypothesis import strategies as st
 
 from adaptor.crafting.availability import availability
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import (
-    Demand,
-    EarlierTasks,
-    Issue,
-    PilotView,
-    PlanningView,
-    SiteRules,
-    TaskTimes,
-    Withdraw,
-    Withhold,
-)
+from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, Withdraw, Withhold
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
+from adaptor.runtimes.known import EarlierTasks, KnownRuntimes
 from tests.crafting.planner_views import views
 from tests.examples import examples
+from tests.runtimes.known import known_runtimes
 
-UNKNOWN = TaskTimes()
+UNKNOWN = known_runtimes()
 LIMITS = Limits(max_pending_requests=6, max_proc=64, max_tr=64_800)
 
 
 def site(
     queue: QueueState,
-    times: TaskTimes = UNKNOWN,
+    times: KnownRuntimes = UNKNOWN,
     runtime: float = 60.0,
     waiting: int = 1000,
     **limits: int,
@@ -116,7 +108,7 @@ def test_five_thousand_queued_jobs() -> None:
 def test_runtimes_over_six_orders_of_magnitude(mean: float, spread: float) -> None:
     """Two kinds in one bag among them: most are short, and some a thousand times longer."""
     longest = min(64_000.0, mean * spread)
-    known = TaskTimes(finished=100, mean=mean, longest=longest)
+    known = known_runtimes(finished=100, mean=mean, longest=longest)
     within_limits(site(machine(FULL), times=known, runtime=max(1.0, longest)))
 
 
@@ -124,8 +116,10 @@ def test_runtimes_over_six_orders_of_magnitude(mean: float, spread: float) -> No
 @pytest.mark.parametrize("factor", [2.0, 50.0])
 def test_whatever_earlier_bags_took(mean: float, factor: float) -> None:
     kind = EarlierTasks(kind="fit.py", tasks=3, mean=mean, factor=factor, low=mean, high=mean)
-    within_limits(site(machine(FULL), times=TaskTimes(earlier=kind)))
-    within_limits(site(machine(FULL), times=TaskTimes(earlier=kind, not_enough=30_000.0), runtime=60_000.0))
+    within_limits(site(machine(FULL), times=known_runtimes(earlier=kind)))
+    within_limits(
+        site(machine(FULL), times=known_runtimes(earlier=kind, not_enough=30_000.0), runtime=60_000.0)
+    )
 
 
 def test_a_known_kind_gets_other_requests_than_an_unknown_one() -> None:
@@ -135,7 +129,7 @@ def test_a_known_kind_gets_other_requests_than_an_unknown_one() -> None:
 
     def first(mean: float) -> float | None:
         kind = EarlierTasks(kind="fit.py", tasks=9, mean=mean, factor=2.0, low=mean, high=mean)
-        view = site(queue, times=TaskTimes(earlier=kind), waiting=20, max_pending_requests=1)
+        view = site(queue, times=known_runtimes(earlier=kind), waiting=20, max_pending_requests=1)
         return issued(view)[0].crafted.predicted_start
 
     assert first(300.0) == 0.0
@@ -174,7 +168,7 @@ def test_a_site_that_forbids_withdrawing_loses_no_useful_request(view: PlanningV
 def test_golden_one_free_hole() -> None:
     """64 processors are free for half an hour, then a job needs them for an hour; tasks of ten minutes."""
     queue = machine(pending=(PendingJob("1", 64, 3600.0, planned_start=1800.0),))
-    known = TaskTimes(finished=10, mean=600.0, longest=600.0)
+    known = known_runtimes(finished=10, mean=600.0, longest=600.0)
     (only,) = issued(site(queue, times=known, runtime=600.0, waiting=128))
     assert only.crafted.reason == "64 × 30m now: done about 00:20:33"  # at the latest, to half a per cent
     first, second = issued(site(queue, times=known, runtime=600.0, waiting=400, max_pending_requests=2))
@@ -193,7 +187,7 @@ def test_golden_nothing_is_asked_for_what_is_nearly_done() -> None:
         ends=6600.0,
         processors=64,
     )
-    known = TaskTimes(finished=64, mean=600.0, longest=600.0, mean_start=0.0, first_start=0.0)
+    known = known_runtimes(finished=64, mean=600.0, longest=600.0, mean_start=0.0, first_start=0.0)
     view = site(machine(RunningJob("a", 64, 6600.0)), times=known, runtime=600.0, waiting=64)
     demand = msgspec.structs.replace(view.demands[0], running=64)
     (told,) = plan(msgspec.structs.replace(view, pilots=(pilot,), demands=(demand,)))

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from adaptor.crafting.availability import availability
 from adaptor.crafting.fits import chunk_of
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, TaskTimes, Withdraw
+from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, Withdraw
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import Need, Node, Part, TaskSize
 from tests.crafting.nodes.node_queues import node_queues
 from tests.examples import examples
+from tests.runtimes.known import known_runtimes
 
 FOUR = tuple(Node(name=f"n{number}", processors=4) for number in range(4))
 RULES = SiteRules(limits=Limits(max_pending_requests=2, max_proc=16, max_tr=7200), time_resolution=60)
@@ -34,7 +35,7 @@ def view(
                 waiting=50,
                 runtime=60.0,
                 task=TaskSize(processors=processors, memory=memory),
-                times=TaskTimes(finished=10, mean=60.0, longest=60.0),
+                times=known_runtimes(finished=10, mean=60.0, longest=60.0),
             ),
         ),
     )

@@ -9,27 +9,20 @@ from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.reasons import end_about
 from adaptor.crafting.serving import pilots_by_demand
-from adaptor.crafting.situation import (
-    Demand,
-    Issue,
-    PilotView,
-    PlanningView,
-    SiteRules,
-    TaskTimes,
-    Withdraw,
-    Withhold,
-)
+from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, Withdraw, Withhold
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize
+from adaptor.runtimes.known import KnownRuntimes
+from tests.runtimes.known import known_runtimes
 
 RULES = SiteRules(limits=Limits(max_pending_requests=3, max_proc=64, max_tr=36_000), time_resolution=60)
-ALIKE = TaskTimes(finished=10, mean=600.0, longest=600.0)
+ALIKE = known_runtimes(finished=10, mean=600.0, longest=600.0)
 
 
 def view(
     *pilots: PilotView,
     waiting: int = 100,
-    times: TaskTimes = ALIKE,
+    times: KnownRuntimes = ALIKE,
     running: tuple[RunningJob, ...] = (),
     pending: tuple[PendingJob, ...] = (),
     rules: SiteRules = RULES,
@@ -77,7 +70,7 @@ def test_a_bag_that_is_refilled_gets_processors_for_what_is_to_come() -> None:
         started=-10.0,
         ends=7190.0,
     )
-    times = TaskTimes(finished=10, mean=1.0, longest=1.0, mean_start=-0.5, first_start=-0.5)
+    times = known_runtimes(finished=10, mean=1.0, longest=1.0, mean_start=-0.5, first_start=-0.5)
     seen = view(pilot, waiting=40, times=times, runtime=1.0)
     seen = msgspec.structs.replace(
         seen,
@@ -95,7 +88,7 @@ def test_a_bag_that_is_refilled_gets_processors_for_what_is_to_come() -> None:
 
 
 def test_unknown_tasks_are_tried_with_requests_of_several_lengths() -> None:
-    issued = plan(view(times=TaskTimes(), runtime=60.0, running=(RunningJob("1", 60, 3000.0),)))
+    issued = plan(view(times=known_runtimes(), runtime=60.0, running=(RunningJob("1", 60, 3000.0),)))
     lengths = {each.crafted.request.tr for each in issued if isinstance(each, Issue)}
     assert len(lengths) > 1
 
@@ -105,7 +98,7 @@ def test_unknown_tasks_are_tried_with_requests_of_several_lengths() -> None:
 def test_a_request_is_no_longer_than_tasks_with_a_time_out_can_take(
     waiting: int, tr: int, told: float | None
 ) -> None:
-    limited = TaskTimes(told=told, ended_after=300.0)
+    limited = known_runtimes(told=told, ended_after=300.0)
     rules = msgspec.structs.replace(RULES, pad=30.0)
     (issued,) = plan(view(waiting=waiting, times=limited, runtime=300.0, rules=rules))
     assert isinstance(issued, Issue)
@@ -114,7 +107,7 @@ def test_a_request_is_no_longer_than_tasks_with_a_time_out_can_take(
 
 def unknown_reasons() -> list[str]:
     """Of all that is planned where nothing is known of the runtimes, and for a request given up there."""
-    fresh = view(times=TaskTimes(), runtime=60.0, running=(RunningJob("1", 60, 3000.0),))
+    fresh = view(times=known_runtimes(), runtime=60.0, running=(RunningJob("1", 60, 3000.0),))
     issued = [each.crafted.reason for each in plan(fresh) if isinstance(each, Issue)]
     waits = msgspec.structs.replace(freed(), demands=(Demand(waiting=10, runtime=60.0, shortest=60.0),))
     return [*issued, *(each.reason for each in plan(waits) if isinstance(each, Withdraw))]
@@ -134,7 +127,7 @@ def test_an_end_that_may_be_anything_is_not_said(last: float, said: str) -> None
 
 @pytest.mark.parametrize("known", [{"told": 600.0}, {"finished": 3, "mean": 600.0, "longest": 900.0}])
 def test_an_end_is_named_once_a_runtime_is_known(known: dict[str, float]) -> None:
-    times = msgspec.convert(known, TaskTimes)
+    times = known_runtimes(**known)
     issued = [each for each in plan(view(times=times)) if isinstance(each, Issue)]
     assert issued
     assert all("done about" in each.crafted.reason for each in issued)
@@ -185,7 +178,7 @@ def test_of_several_queued_requests_the_largest_keeps_its_place() -> None:
 def test_while_no_runtime_is_known_a_smaller_request_makes_room_before_one_of_the_largest() -> None:
     own = ((8, 64, 6000, 30_000), (7, 32, 6000, 36_000), (9, 64, 6000, 42_000))
     late = tuple(PendingJob(f"ours{id}", p, tr, start) for id, p, tr, start in own)
-    found = plan(view(*(queued(id, p, tr) for id, p, tr, _ in own), pending=late, times=TaskTimes()))
+    found = plan(view(*(queued(id, p, tr) for id, p, tr, _ in own), pending=late, times=known_runtimes()))
     assert [each.pilot for each in found if isinstance(each, Withdraw)] == [7]
 
 
@@ -327,7 +320,7 @@ def side_by_side(*pilots: PilotView) -> PlanningView:
     seen = view(*pilots)
     wide = Demand(
         task=TaskSize(processors=16), waiting=4, runtime=3600.0, shortest=3600.0,
-        times=TaskTimes(finished=3, mean=3600.0, longest=3600.0),
+        times=known_runtimes(finished=3, mean=3600.0, longest=3600.0),
     )  # fmt: skip
     return msgspec.structs.replace(seen, demands=(*seen.demands, wide))
 
@@ -335,7 +328,7 @@ def side_by_side(*pilots: PilotView) -> PlanningView:
 def test_tasks_of_several_sizes_get_requests_of_their_own_beside_each_other() -> None:
     seen = side_by_side()
     issued = [each for each in plan(seen) if isinstance(each, Issue)]
-    assert {each.demand for each in issued} == set(seen.demands)
+    assert {each.demand.task for each in issued} == {each.task for each in seen.demands}
     assert not any("adaptive" in each.crafted.reason for each in issued)
     free = Profile(0.0, 64)
     for each in issued:  # they are planned beside each other: all of them fit when they say
@@ -366,7 +359,7 @@ def test_a_pilot_serves_the_tasks_that_it_was_made_for() -> None:
 
 def test_a_bag_foretold_to_be_short_asks_for_nothing_hours_away() -> None:
     planned = PendingJob("theirs", 64, 3600, 600.0)
-    seen = view(pending=(planned,), waiting=500, runtime=10.0, times=TaskTimes(told=10.0))
+    seen = view(pending=(planned,), waiting=500, runtime=10.0, times=known_runtimes(told=10.0))
     (issue,) = plan(seen)
     assert isinstance(issue, Issue)
     assert issue.crafted.predicted_start == 0.0
@@ -380,7 +373,7 @@ def test_a_pilot_of_a_bag_without_waiting_tasks_is_withdrawn_as_others_wait() ->
 
 
 def test_no_more_requests_than_the_hour_allows() -> None:
-    seen = msgspec.structs.replace(view(times=TaskTimes(), runtime=60.0), submissions_left=1)
+    seen = msgspec.structs.replace(view(times=known_runtimes(), runtime=60.0), submissions_left=1)
     assert len([each for each in plan(seen) if isinstance(each, Issue)]) == 1
     (withheld,) = plan(msgspec.structs.replace(seen, submissions_left=0, next_submission=60.0))
     assert isinstance(withheld, Withhold)
@@ -407,9 +400,9 @@ def test_no_second_request_waits_for_the_first_where_no_other_job_can_come_betwe
         ends=36_000.0,
     )
     rules = msgspec.structs.replace(RULES, ours_alone=alone)
-    (answer,) = plan(view(pilot, waiting=400, times=TaskTimes(), running=(running,), rules=rules))
+    (answer,) = plan(view(pilot, waiting=400, times=known_runtimes(), running=(running,), rules=rules))
     assert isinstance(answer, Withhold if alone else Issue)
-    first, *more = plan(view(waiting=400, times=TaskTimes(), running=(running,), rules=rules))
+    first, *more = plan(view(waiting=400, times=known_runtimes(), running=(running,), rules=rules))
     assert isinstance(first, Issue), "the only request keeps its place among those of other bags"
     assert bool(more) is not alone
 

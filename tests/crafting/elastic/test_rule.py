@@ -19,17 +19,18 @@ from adaptor.crafting.situation import (
     PlanningView,
     Reshape,
     SiteRules,
-    TaskTimes,
     Threat,
     Withdraw,
     Withhold,
 )
 from adaptor.model import Allowed, Bound, Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize
+from adaptor.runtimes.known import KnownRuntimes
+from tests.runtimes.known import known_runtimes
 
 LIMITS = Limits(max_pending_requests=4, max_pilots=200, max_proc=64, max_tr=36_000)
 RULES = SiteRules(limits=LIMITS)
-UNKNOWN, KNOWN = TaskTimes(), TaskTimes(finished=100, mean=500.0, longest=600.0)
+UNKNOWN, KNOWN = known_runtimes(), known_runtimes(finished=100, mean=500.0, longest=600.0)
 SINGLE = TaskSize()
 ENDLESS = Funds(work=math.inf)
 NO_THREAT = Threat()
@@ -41,7 +42,7 @@ FUNDS = st.just(ENDLESS) | st.builds(
 def view(
     *pilots: PilotView,
     waiting: int = 100,
-    times: TaskTimes = UNKNOWN,
+    times: KnownRuntimes = UNKNOWN,
     running: tuple[RunningJob, ...] = (),
     pending: tuple[PendingJob, ...] = (),
     rules: SiteRules = RULES,
@@ -247,7 +248,7 @@ def test_wide_pilots_have_no_more_slots_than_stay_busy_until_the_longest_task_en
 ) -> None:
     limits = msgspec.structs.replace(LIMITS, max_pilots=100, max_proc=512)
     busy = (RunningJob("1", 312, 36_000.0),)
-    times = TaskTimes(finished=100, mean=500.0, longest=longest)
+    times = known_runtimes(finished=100, mean=500.0, longest=longest)
     seen = view(waiting=400, running=busy, rules=SiteRules(limits=limits), processors=512, times=times)
     assert Counter(p for p, _, starts in asked(seen).elements() if starts) == pilots
 
@@ -340,7 +341,7 @@ def test_a_bag_whose_aims_say_how_many_processors_it_gets_has_few_wide_requests(
     assert 0 < sum(found.values()) <= LIMITS.max_pending_requests
 
 
-def within(work: float, times: TaskTimes = UNKNOWN, waiting: int = 100) -> Counter[tuple[int, int, bool]]:
+def within(work: float, times: KnownRuntimes = UNKNOWN, waiting: int = 100) -> Counter[tuple[int, int, bool]]:
     """What a bag asks for with this number of processors times seconds."""
     seen = view(times=times, waiting=waiting)
     paying = msgspec.structs.replace(seen.demands[0], bag=7, funds=Funds(work=work))
@@ -405,7 +406,7 @@ def sites(draw: st.DrawFn) -> PlanningView:
     finished = draw(st.integers(0, 50))
     mean = draw(st.floats(1, 5000))
     start = draw(st.none() | st.floats(-20_000, 0))
-    times = TaskTimes(
+    times = known_runtimes(
         finished=finished,
         mean=mean if finished else 0.0,
         longest=mean * draw(st.floats(1, 5)) if finished else 0.0,

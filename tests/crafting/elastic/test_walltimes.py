@@ -8,11 +8,12 @@ from itertools import islice
 import pytest
 
 from adaptor.crafting.elastic.walltimes import LADDER, PATIENCE, needed, queued_walltimes
-from adaptor.crafting.situation import Demand, TaskTimes
+from adaptor.crafting.situation import Demand
+from tests.runtimes.known import known_runtimes
 
 
 def demand(**times: float) -> Demand:
-    return Demand(waiting=50, runtime=60.0, shortest=60.0, times=TaskTimes(**times))  # type: ignore[arg-type]
+    return Demand(waiting=50, runtime=60.0, shortest=60.0, times=known_runtimes(**times))  # type: ignore[arg-type]
 
 
 def test_while_nothing_is_known_pilots_of_all_lengths_wait() -> None:
@@ -62,7 +63,7 @@ def test_a_task_that_outlasts_all_others_counts_as_long_as_it_has_run() -> None:
 
 
 def test_what_was_cut_asks_for_what_it_needs() -> None:
-    known = TaskTimes(finished=10, mean=80.0, longest=100.0, cut=2, not_enough=1000.0)
+    known = known_runtimes(finished=10, mean=80.0, longest=100.0, cut=2, not_enough=1000.0)
     need = needed(Demand(waiting=5, runtime=9000.0, shortest=100.0, times=known), 0.0)
     found = list(islice(queued_walltimes(need, [], 1, 50_000.0), 4))
     assert found[:2] == [9000.0, 9000.0]

@@ -12,17 +12,10 @@ from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.situation import (
-    Demand,
-    Issue,
-    PilotView,
-    PlanningView,
-    SiteRules,
-    TaskGroup,
-    TaskTimes,
-    Withdraw,
-)
+from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, TaskGroup, Withdraw
 from adaptor.model import CraftedRequest, Limits, PendingJob, PilotState, QueueState, RunningJob
+from adaptor.runtimes.known import KnownRuntimes
+from tests.runtimes.known import known_runtimes
 
 STEP = 10
 
@@ -196,10 +189,10 @@ class World:
             held,
         )  # fmt: skip
 
-    def _times(self, site: Site) -> TaskTimes:
+    def _times(self, site: Site) -> KnownRuntimes:
         """All tasks of a site are alike; nothing is known before one of them has finished."""
         starts = [end - site.runtime for pilot in site.pilots for end in pilot.ends_of_tasks]
-        return TaskTimes(
+        return known_runtimes(
             finished=self.done, mean=site.runtime, longest=site.runtime,
             mean_start=sum(starts) / len(starts) if starts else None, first_start=min(starts, default=None),
         )  # fmt: skip

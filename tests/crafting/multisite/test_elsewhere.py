@@ -15,10 +15,11 @@ from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.planner import plan
 from adaptor.crafting.queues import places_of
 from adaptor.crafting.serving import SOONER
-from adaptor.crafting.situation import Issue, TaskGroup, TaskTimes
+from adaptor.crafting.situation import Issue, TaskGroup
 from adaptor.model import PendingJob
 from tests.crafting.planner_views import queued, running
 from tests.examples import examples
+from tests.runtimes.known import known_runtimes
 
 from .division_sites import NOW, bag, of_bag, site, situations
 
@@ -27,7 +28,7 @@ def known(group: TaskGroup) -> TaskGroup:
     """Tasks that have run for their estimate."""
     demands = {
         name: msgspec.structs.replace(
-            demand, times=TaskTimes(finished=64, mean=demand.runtime, longest=demand.runtime)
+            demand, times=known_runtimes(finished=64, mean=demand.runtime, longest=demand.runtime)
         )
         for name, demand in group.at.items()
     }

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from adaptor.bag_spec import BagSpec
-from adaptor.crafting.situation import EarlierTasks
 from adaptor.daemon.client.credits import budget_writer
 from adaptor.decisions.first_estimates import least_time
 from adaptor.errors import UsageError
+from adaptor.runtimes.known import EarlierTasks
 from adaptor.units import round_up
 from tests.daemon.donating_site import DonatingSite
 

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from adaptor.backoff import Holdoff
-from adaptor.crafting.situation import EarlierTasks
 from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.forecasting.known_bag import known_bag
 from adaptor.decisions.snapshot import BagAhead
 from adaptor.reports import Hold, Wait
 from adaptor.resources import TaskSize
+from adaptor.runtimes.known import EarlierTasks
 from adaptor.scheduling.facts import facts_of
 from tests.daemon.budgeted_site import steps
 from tests.daemon.fake_site import FakeSite
@@ -41,8 +41,8 @@ def test_the_first_guess(
     snapshot = core.snapshot("here", core.now())
     known = known_bag(snapshot, BagAhead(facts_of(core.broker.state, bag), alone=False))
     assert (known.runtimes.guess, known.runtimes.surety) == (pytest.approx(guess), pytest.approx(surety))
-    assert known.sites[0].rule == core.broker.state.learner(bag.id, "here").rule
-    assert known.sites[0].rule.factor == core.terms["here"].growth_factor
+    assert known.sites[0].learner.estimate == core.broker.state.learner(bag.id, "here").estimate
+    assert known.sites[0].learner.factor == core.terms["here"].growth_factor
     assert known.sites[0].heuristic == snapshot.sites["here"].heuristic
     site.journal.close()
 

@@ -1,0 +1,182 @@
+"""All that is known of the runtimes of some tasks, in running sums: no step looks at single tasks. Pure.
+
+Of one bag or of several that share pilots, at a site or at all of them: what has finished, what runs and what
+was cut, what the user says, and what earlier bags of the kind took. All rules ask it.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import msgspec
+
+PRIOR = 2  # finished tasks that the assumption of an exponential distribution counts for
+HINTED_TASKS = 8  # finished tasks for which a mean by the user or by earlier bags counts
+HINTED = 0.5
+"""The coefficient of variation that is assumed of runtimes whose mean is known, before enough have finished.
+
+With that of exponential ones (1) equal tasks take half as long again; with 0.5 heavy tails leave a few over.
+"""
+
+
+class EarlierTasks(msgspec.Struct, frozen=True, kw_only=True):
+    """Runtimes of earlier bags of the same kind of task at this site. Times in seconds."""
+
+    kind: str
+    """The kind's name for people, e.g. `fit.py`."""
+    tasks: int
+    """Finished tasks that the figures come from."""
+    mean: float
+    """Geometric mean of the mean runtimes of the earlier bags, newest weighted most."""
+    factor: float
+    """The factor within which the mean of a new bag is expected (one standard deviation), at least 2."""
+    low: float
+    high: float
+    """The 5 % and 95 % quantiles of the tasks."""
+
+
+class KnownRuntimes(msgspec.Struct, kw_only=True):
+    """Runtimes in seconds, instants in epoch seconds; the attempts in a journal rebuild it."""
+
+    finished: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+    """The sum of the squared runtimes."""
+    longest: float = 0.0
+    """The longest runtime of a finished task."""
+    not_enough: float = 0.0
+    """The longest time after which a task was still unfinished, when its pilot ended."""
+    cut: int = 0
+    """Unfinished tasks that the end of their pilot cut."""
+    cut_for: float = 0.0
+    """The sum of the longest times that these ran."""
+    running: int = 0
+    starts: float = 0.0
+    """The sum of the instants at which the running tasks started."""
+    first_start: float | None = None
+    """The earliest of these; None: none runs, or it is not known."""
+    told: float | None = None
+    """The runtime that the user expects of a task; None: unknown."""
+    earlier: EarlierTasks | None = None
+    """Earlier bags of the same kind; None: none are known."""
+    ended_after: float = math.inf
+    """Seconds after which each task is ended, finished or not; infinity: it is not known of all."""
+
+    def add(self, runtime: float) -> None:
+        """A task finished that was not counted as running."""
+        self.add_all(1, runtime, runtime * runtime, runtime)
+
+    def add_all(self, count: int, total: float, squares: float, longest: float) -> None:
+        """Tasks finished that were not counted as running, by the sums of their runtimes and squares."""
+        self.finished += count
+        self.total += total
+        self.squares += squares
+        self.longest = max(self.longest, longest)
+
+    def start(self, at: float) -> None:
+        self.running += 1
+        self.starts += at
+
+    def finish(self, started: float, runtime: float) -> None:
+        self.stop(started)
+        self.add(runtime)
+
+    def stop(self, started: float) -> None:
+        """A running task was interrupted: it will start again."""
+        self.running -= 1
+        self.starts -= started
+        if not self.running:
+            self.starts = 0.0
+
+    @property
+    def hint(self) -> float | None:
+        """Seconds of a task by its user, else by earlier bags of its kind; None: nothing is known."""
+        return self.told or (self.earlier.mean if self.earlier else None)
+
+    @property
+    def known(self) -> bool:
+        """Whether a task has finished, or its user or earlier bags say what one takes."""
+        return self.finished > 0 or self.told is not None or self.earlier is not None
+
+    @property
+    def mean(self) -> float:
+        """Mean of the finished tasks; 0 before the first (A²HA Fig. 3, line 4)."""
+        return self.total / self.finished if self.finished else 0.0
+
+    @property
+    def cut_after(self) -> float:
+        """Mean of the longest times that the unfinished tasks ran which were cut; 0: none was."""
+        return self.cut_for / self.cut if self.cut else 0.0
+
+    def age(self, now: float) -> float:
+        """Mean age of the running tasks (A²HA Fig. 7, line 4); 0 if none runs."""
+        return max(0.0, now - self.starts / self.running) if self.running else 0.0
+
+    def oldest(self, now: float) -> float:
+        """Age of the first of the running tasks; 0 if none runs."""
+        return 0.0 if self.first_start is None else max(0.0, now - self.first_start)
+
+    def outlasted(self, now: float) -> float:
+        """The longest time after which a task was still unfinished, or is."""
+        return max(self.oldest(now), self.not_enough)
+
+    def corrected_mean(self, now: float) -> float:
+        """The average where the running tasks have run longer than the finished ones took (A²HA Fig. 7).
+
+        Lines 11 and 12 divide the sum of two means by the number of tasks, which is no time. What is meant
+        is taken to be the mean over all tasks, finished and running: sums, divided by their number.
+        """
+        return self.with_long_ones(now).mean
+
+    def with_long_ones(self, now: float) -> KnownRuntimes:
+        """Running tasks count as finished where they have run longer than the finished ones took."""
+        age = self.age(now)
+        if age <= self.mean:
+            return self
+        return msgspec.structs.replace(
+            self,
+            finished=self.finished + self.running,
+            total=self.total + self.running * age,
+            squares=self.squares + self.running * age**2,
+        )
+
+    @property
+    def with_hint(self) -> KnownRuntimes:
+        """These, with some finished tasks more for what the user or earlier bags say."""
+        hint = self.hint
+        if hint is None:
+            return self
+        return msgspec.structs.replace(
+            self,
+            finished=self.finished + HINTED_TASKS,
+            total=self.total + HINTED_TASKS * hint,
+            squares=self.squares + HINTED_TASKS * (1 + HINTED**2) * hint**2,
+        )
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of a sample; 0 before the second finished task."""
+        if self.finished < 2:
+            return 0.0
+        spread = self.squares - self.total * self.total / self.finished
+        return math.sqrt(max(0.0, spread) / (self.finished - 1))
+
+    @property
+    def residual(self) -> float:
+        """Mean time left of a task at a random instant of it: E[T²] / 2 E[T]."""
+        return self.squares / (2 * self.total) if self.total else 0.0
+
+    def variation(self, assumed: float = 1.0) -> float:
+        """The coefficient of variation, mixed with an assumed one while few are known.
+
+        That of the exponential distribution is 1.
+        """
+        known = max(1, self.finished)
+        found = self.deviation / self.mean if self.mean else 0.0
+        return math.sqrt((PRIOR * assumed * assumed + (known - 1) * found * found) / (PRIOR + known - 1))
+
+    def deviating(self, further: int, certainty: float) -> float:
+        """Factor by which the mean of `further` tasks is larger than that of the finished ones, at most."""
+        known = 1 / max(1, self.finished) + 1 / max(1, further)
+        return math.exp(NormalDist().inv_cdf(certainty) * self.variation() * math.sqrt(known))
