@@ -17,9 +17,9 @@ from statistics import fmean, median
 import msgspec
 
 from adaptor.bag_spec import TaskKind
-from adaptor.crafting.situation import EarlierTasks
 from adaptor.journal.kind_rows import GROWTH
 from adaptor.kinds.earlier import earlier_tasks, memory_needed, record_of
+from adaptor.runtimes.known import EarlierTasks
 from adaptor.units import counted
 from adaptor_experiments.task_records import TaskRecord
 
