@@ -222,8 +222,8 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is read up to twice as often. While nothing happens, the pauses grow up to four times, and not beyond a
     minute."""
     read_history: bool = True
-    """Whether the daemon learns from jobs of others without a bag: how long they ran, once by `sacct` or
-    `qstat -x`, and how long they wait, by a look at the queue every 15 minutes."""
+    """Whether the daemon learns from jobs of others without a bag: how long they ran, by `sacct` or
+    `qstat -x` every two days, and how long they wait, by a look at the queue every 15 minutes."""
     remember: bool = True
     """Whether what its bags show of the kinds of their tasks is kept and used; false: what was kept goes."""
     command_timeout: PositiveDuration = Duration(30)

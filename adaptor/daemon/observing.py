@@ -20,7 +20,7 @@ from adaptor.decisions.pilot_rules import is_unheard
 from adaptor.decisions.pilots import LEFT_OUT, LOSS_WORDS, Absence, Pilot
 from adaptor.decisions.questions import PilotNews, Reply
 from adaptor.journal.pilot_rows import pilots_in_system
-from adaptor.model import PilotState
+from adaptor.model import EndedJob, PilotState
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.scheduling.workers import Worker
 from backends.base import SchedulerError
@@ -191,24 +191,45 @@ def keep_learned(site: Site) -> None:
 
 
 async def read_history(site: Site) -> None:
-    """Learn from the scheduler's records, where few jobs were seen yet and the site allows it.
+    """Learn from the scheduler's records, where few jobs were seen yet and the site allows it."""
+    if site.config.read_history and len(site.memory.jobs) < MOST:
+        site.memory.jobs.recall(await _ended_jobs(site))
+
+
+async def _ended_jobs(site: Site) -> list[EndedJob]:
+    """Jobs of the scheduler's records; none if it does not tell.
 
     In a thread of its own: the records may take as long as a command may.
     What fails is only logged: the site learns from what it sees.
     """
-    if not site.config.read_history or len(site.memory.jobs) >= MOST:
-        return
     try:
         ended = await asyncio.to_thread(site.backend.ended_jobs)
     except SchedulerError as problem:
         log.info("%s: the records of ended jobs were not read: %s", site.name, problem)
-        return
+        return []
     except Exception:  # whatever a backend does wrong here, the site works without
         log.exception("%s: the records of ended jobs were not read", site.name)
-        return
-    site.memory.jobs.recall(ended)
+        return []
     if ended:
         log.info("%s: learned from %d jobs that have ended", site.name, len(ended))
+    return ended
+
+
+RECORDS_REACH = 2 * 86_400.0
+"""Seconds after which records of ended jobs are read again; that is how far those of Slurm reach back."""
+
+
+async def read_newer_history(site: Site) -> None:
+    """Learn from the scheduler's records again, if no step has looked at the queue for `RECORDS_REACH`.
+
+    Raises JournalError.
+    """
+    now = site.core.now()
+    if now < max(site.records_read, site.memory.jobs.looked_at) + RECORDS_REACH:
+        return
+    site.records_read = now
+    site.memory.jobs.recall(await _ended_jobs(site), newest=True)
+    keep_learned(site)
 
 
 LOOKS_FOR_STARTS = 900.0
@@ -225,7 +246,9 @@ async def learn_starts(site: Site) -> None:
     """Look at the queue of a site, if nothing has looked for `LOOKS_FOR_STARTS`. Raises JournalError.
 
     The waits of jobs of anyone are learned, and the starts of some that wait are forecast, to be judged
-    later. How long jobs run is not learned: too much happens between two such looks.
+    later. How long jobs run is not learned here (`read_newer_history`): those that begin and end between two
+    such looks are not seen. The median share of its limit that a job runs would be 0.57 instead of 0.27 (all
+    recorded jobs of CTC SP2), 0.54 instead of 0.16 (SDSC SP2), 0.76 instead of 0.10 (COARE).
     """
     now = asyncio.get_running_loop().time()
     if site.queue_asked is None:

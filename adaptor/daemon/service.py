@@ -27,7 +27,7 @@ from adaptor.daemon.ground.kept_files import KeptFiles
 from adaptor.daemon.ground.threads import NO_THREAD, Threads
 from adaptor.daemon.jobs.record import JOB_VARIABLE, replaced
 from adaptor.daemon.notices import NotableEvents
-from adaptor.daemon.observing import learn_starts, learns_starts, read_history
+from adaptor.daemon.observing import learn_starts, learns_starts, read_history, read_newer_history
 from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import make_machine
 from adaptor.daemon.removed_sites import settle_removed
@@ -327,6 +327,7 @@ class Service:
             return
         try:
             await learn_starts(state)
+            await read_newer_history(state)
         except JournalError as error:
             self._stall(error)
         except Exception:

@@ -119,6 +119,8 @@ class Site:
         """Seconds of the loop's clock: when it was last stepped, and when something last happened here."""
         self.queue_asked: float | None = None
         """Seconds of the loop's clock at which its queue was asked for last; None: it was not."""
+        self.records_read = core.now()
+        """Epoch seconds at which the records of ended jobs were read for last, or at which the site began."""
         self._one_question = asyncio.Lock()
         self._unanswered_questions = 0
         self._ended_in_arrays: list[Path] = []  # the folders of the pilots that ended last, oldest first

@@ -7,8 +7,8 @@ array that knows the longest task to a factor of 1.5 (`peers`), in whose turnaro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from statistics import fmean, geometric_mean
 
 import msgspec
@@ -20,7 +20,8 @@ from adaptor_experiments.next_bags import NextBag
 from adaptor_experiments.peers.by_hand import ARRAYS, ByHand, Site, UserJob, run_by_hand
 from adaptor_experiments.peers.design import OURS, REFERENCE
 from adaptor_experiments.peers.design import Settings as Peers
-from adaptor_experiments.resumable import all_rows
+from adaptor_experiments.resumable import in_processes
+from adaptor_experiments.task_records import TaskRecord
 from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.grid_run import run_grid_job
 from adaptor_simulation.kernels import Array
@@ -47,18 +48,24 @@ class Bag(msgspec.Struct, frozen=True):
 
     workflow: str
     next: NextBag
+    most: int = 1000
+    """Number of its first tasks that are played, at most."""
+
+    @property
+    def tasks(self) -> Sequence[TaskRecord]:
+        return self.next.tasks[: self.most]
 
     @property
     def runtimes(self) -> Array:
         """Whole seconds."""
-        seconds = np.ceil([task.ran for task in self.next.tasks])
+        seconds = np.ceil([task.ran for task in self.tasks])
         return np.maximum(1, seconds).astype(np.int64)
 
     def as_asked(self, longest: int) -> list[UserJob] | None:
         """Jobs of one task each, that may last for `longest` seconds; None: what was asked for one is not
         known."""
-        limits = [task.limit for task in self.next.tasks if task.limit is not None]
-        if len(limits) < len(self.next.tasks):
+        limits = [task.limit for task in self.tasks if task.limit is not None]
+        if len(limits) < len(self.tasks):
             return None
         return [
             UserJob(1, 1, min(longest, max(int(ran), round(limit))), (int(ran),))
@@ -66,35 +73,43 @@ class Bag(msgspec.Struct, frozen=True):
         ]
 
 
-def play(moment: Moment, bags: Sequence[Bag]) -> list[Played]:
-    """Every bag in every way from one state of the cluster; without those of which a task takes too long.
+class Piece(msgspec.Struct, frozen=True):
+    """A bag that comes at a moment of a queue."""
+
+    moment: Moment
+    bag: Bag
+
+
+def play(piece: Piece) -> list[Played]:
+    """The bag in every way; nothing if one of its tasks takes longer than a request may.
 
     Raises TraceError: the trace is at fault.
     """
-    site = Peers().site
-    base = cluster_at(
-        moment.workload, jobs_of(moment), moment.settings.scheduler, moment.settings.seed, moment.sample
-    )
-    rows = []
-    for bag in bags:
-        runtimes, work = bag.runtimes, int(bag.runtimes.sum())
-        if (reference := KNOWN.run(base.fork(), runtimes, site)) is None:
-            continue
-        found = {REFERENCE: reference}
-        if (jobs := bag.as_asked(site.longest)) is not None:
-            found[ASKED] = run_by_hand(base.fork(), jobs, KNOWN.in_system)
-        found.update(_by_heuristics(base, bag, site))
-        rows += [
-            Played(
-                workflow=bag.workflow,
-                way=way,
-                relative=each.turnaround / reference.turnaround,
-                unused=1 - work / each.held,
-                jobs=each.jobs,
-            )
-            for way, each in found.items()
-        ]
-    return rows
+    base, site = _queue(piece.moment).fork(), Peers().site
+    bag, runtimes = piece.bag, piece.bag.runtimes
+    if (reference := KNOWN.run(base.fork(), runtimes, site)) is None:
+        return []
+    found = {REFERENCE: reference}
+    if (jobs := bag.as_asked(site.longest)) is not None:
+        found[ASKED] = run_by_hand(base.fork(), jobs, KNOWN.in_system)
+    found.update(_by_heuristics(base, bag, site))
+    return [
+        Played(
+            workflow=bag.workflow,
+            way=way,
+            relative=each.turnaround / reference.turnaround,
+            unused=1 - int(runtimes.sum()) / each.held,
+            jobs=each.jobs,
+        )
+        for way, each in found.items()
+    ]
+
+
+@cache
+def _queue(moment: Moment) -> Cluster:
+    """The cluster at a moment. Raises TraceError: the trace is at fault."""
+    settings = moment.settings
+    return cluster_at(moment.workload, jobs_of(moment), settings.scheduler, settings.seed, moment.sample)
 
 
 def _by_heuristics(base: Cluster, bag: Bag, site: Site) -> Iterator[tuple[str, ByHand]]:
@@ -107,9 +122,13 @@ def _by_heuristics(base: Cluster, bag: Bag, site: Site) -> Iterator[tuple[str, B
             yield f"{ours.name}, {title}", figures
 
 
-def play_all(moments: Sequence[Moment], bags: Sequence[Bag], processes: int) -> list[Played]:
-    """At each moment. Raises TraceError: the trace is at fault."""
-    return all_rows(partial(play, bags=bags), moments, processes)
+def play_all(pieces: Sequence[Piece], processes: int, done: Callable[[int], None]) -> list[Played]:
+    """Every piece; `done` counts them. Raises TraceError: a trace is at fault."""
+    rows = []
+    for found in in_processes(play, pieces, processes):
+        rows += found
+        done(1)
+    return rows
 
 
 HEADINGS = ("workflow", "way", "runs", "turnaround ÷ array-1.5", "worst", "held, not used", "jobs of a bag")

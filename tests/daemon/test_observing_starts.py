@@ -8,9 +8,15 @@ import pytest
 
 from adaptor import api
 from adaptor.config.schema import SiteConfig
-from adaptor.daemon.observing import LOOKS_FOR_STARTS, learn_starts, learns_starts
+from adaptor.daemon.observing import (
+    LOOKS_FOR_STARTS,
+    RECORDS_REACH,
+    learn_starts,
+    learns_starts,
+    read_newer_history,
+)
 from adaptor.journal.forecast_rows import seen_starts
-from adaptor.model import PendingJob, RunningJob
+from adaptor.model import EndedJob, PendingJob, QueueState, RunningJob
 from backends.base import SchedulerError
 from tests.daemon.fake_site import FakeSite
 
@@ -79,6 +85,25 @@ def test_a_look_learns_waits_forecasts_a_job_and_writes_both_down(site: FakeSite
     assert not site.backend.orders
     site.restart()
     assert site.state.starts.starts == 1
+
+
+def test_records_are_read_again_after_two_days_in_which_no_step_looked(site: FakeSite) -> None:
+    site.backend.ended = [EndedJob("ada", 100.0, ran) for ran in (10.0, 20.0)]
+    jobs, now = site.state.memory.jobs, site.state.core.now()
+
+    def learned() -> int:
+        asyncio.run(read_newer_history(site.state))
+        return len(jobs)
+
+    assert learned() == 0, "the site has just begun"
+    site.state.records_read = now - RECORDS_REACH
+    assert learned() == 2
+    assert learned() == 2, "they were just read"
+    site.state.records_read = now - RECORDS_REACH
+    jobs.looked(QueueState(now=now - 60.0, processors=8))
+    assert learned() == 2, "a step has looked"
+    site.restart()
+    assert len(site.state.memory.jobs) == 2
 
 
 @pytest.mark.parametrize(

@@ -119,15 +119,15 @@ class RunShares:
         }
         self._looked = queue.now
 
-    def recall(self, jobs: Iterable[EndedJob]) -> None:
-        """Learn from jobs that ended before any that was seen, the oldest first."""
-        older = [
+    def recall(self, jobs: Iterable[EndedJob], *, newest: bool = False) -> None:
+        """Learn from jobs that ended, the oldest first; `newest`: after those that were seen, else before."""
+        ended = [
             Ran(self.hashed(job.owner), round(job.limit), min(1.0, max(0.0, job.ran / job.limit)))
             for job in jobs
             if 0 < job.limit < math.inf
         ][-KEPT:]
-        self._ran = (*older, *self._ran)[-KEPT:]
-        self._new = (*older, *self._new)[-KEPT:]
+        self._ran = ((*self._ran, *ended) if newest else (*ended, *self._ran))[-KEPT:]
+        self._new = ((*self._new, *ended) if newest else (*ended, *self._new))[-KEPT:]
         self._index = None
 
     def take_new(self) -> tuple[Ran, ...]:
@@ -157,6 +157,11 @@ class RunShares:
     def seen_since(self) -> dict[str, float]:
         """`since` of every running job."""
         return {job: since for job in self._running if (since := self.since(job)) is not None}
+
+    @property
+    def looked_at(self) -> float:
+        """Epoch seconds of the last look at the queue; negative infinity: there was none."""
+        return -math.inf if self._looked is None else self._looked
 
     def __len__(self) -> int:
         """Jobs that have taught something, as far as they are kept."""

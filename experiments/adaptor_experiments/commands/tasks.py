@@ -11,6 +11,7 @@ from adaptor_experiments.commands.running import (
     count_option,
     own_processors_option,
     processes_option,
+    running,
     seed_option,
     traces_named,
     traces_option,
@@ -25,6 +26,7 @@ from adaptor_experiments.commands.running import (
 )
 @own_processors_option
 @count_option("--samples", 1, 1, "Submission times for each trace.")
+@count_option("--most", 1, 1000, "Tasks of a bag on a queue: its first ones.")
 @seed_option
 @processes_option
 def tasks(
@@ -33,6 +35,7 @@ def tasks(
     names: tuple[str, ...],
     processors: int | None,
     samples: int,
+    most: int,
     seed: int,
     processes: int,
 ) -> None:
@@ -54,8 +57,8 @@ def tasks(
     """
     from adaptor.cli.printing import layout
     from adaptor_experiments import next_bags, task_bags, task_records, wf_format
+    from adaptor_experiments.derose import sample
     from adaptor_experiments.derose.design import Settings
-    from adaptor_experiments.derose.sample import pieces
 
     bags = {}
     for path in files:
@@ -69,7 +72,9 @@ def tasks(
     if not names:
         return
     workloads, folder = traces_named(names, processors, traces)
-    moments = pieces(workloads, folder, Settings(seed=seed), samples)
-    every = [task_bags.Bag(name, each) for name, its in bags.items() for each in its]
-    rows = task_bags.play_all(moments, every, processes)
+    moments = sample.pieces(workloads, folder, Settings(seed=seed), samples)
+    every = [task_bags.Bag(name, each, most) for name, its in bags.items() for each in its]
+    pieces = [task_bags.Piece(moment, bag) for moment in moments for bag in every]
+    with running("bags", len(pieces)) as done:
+        rows = task_bags.play_all(pieces, processes, done)
     click.echo("\n".join(["", *layout(task_bags.HEADINGS, list(task_bags.table(rows)))]))
