@@ -25,12 +25,13 @@ from adaptor.decisions.donation import beside_donated, beside_held_nodes, use_an
 from adaptor.decisions.forecasting.told import make_forecasts
 from adaptor.decisions.held_off import give_up_impossible, why_held_off, why_not_for
 from adaptor.decisions.memory import Memory, MemoryDraft
-from adaptor.decisions.offers import questions_of
+from adaptor.decisions.offers import compared, questions_of
 from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of, view_of
 from adaptor.decisions.pilot_rules import on_pilots
 from adaptor.decisions.requests import billed, one_trial_at_a_time, shape_of
 from adaptor.decisions.shares import answered
 from adaptor.decisions.snapshot import Snapshot
+from adaptor.scheduling.facts import BagFacts
 
 _PLANNED = -1  # first number of pilots that have no number yet, in the ledger of a step; they count down
 
@@ -74,6 +75,8 @@ class _Step:
         self._actions: list[Action] = []
         self._statuses: dict[str, SiteStatus] = {}
         """All sites as the division sees them; empty: not looked at yet."""
+        self._compared: list[BagFacts | None] = []
+        """The bag of each group whose tasks are divided by cost and time."""
         for name, site in snapshot.sites.items():
             for submit in site.submitting:
                 with contextlib.suppress(BudgetError):
@@ -156,15 +159,17 @@ class _Step:
             self._compare_places()
         elif not (self._statuses and self._memory.shares):
             return None
-        return part_of(self._snapshot, self._memory, self._statuses, demands)
+        return part_of(self._snapshot, self._memory, self._statuses, self._compared, demands)
 
     def _compare_places(self) -> None:
         """Find where the tasks of bags with a budget or an aim should run, once in a step."""
         if self._statuses:
             return
         self._statuses = statuses_of(self._snapshot, self._draft)
+        self._compared = compared(self._snapshot)
         before = self._memory.shares_problem
-        self._draft.memory = answered(self._memory, questions_of(self._snapshot, self._statuses))
+        questions = questions_of(self._snapshot, self._statuses, self._compared)
+        self._draft.memory = answered(self._memory, questions)
         if self._memory.shares_problem not in ("", before):
             self._actions.append(Explain("problem", self._memory.shares_problem))
 

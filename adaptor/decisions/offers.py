@@ -32,18 +32,21 @@ CERTAIN = 0.8
 _RUNNING = 200  # running tasks of a site that count, at most; evenly spaced among all
 
 
-def compared(snapshot: Snapshot) -> set[int]:
-    """The bags whose tasks are divided among places by cost and time."""
-    bags = (_own_bag(snapshot, group) for group in snapshot.groups)
-    return {bag.id for bag in bags if bag is not None}
+def compared(snapshot: Snapshot) -> list[BagFacts | None]:
+    """The bag of each group whose tasks are divided among places by cost and time; None: they are not."""
+    return [_own_bag(snapshot, group) for group in snapshot.groups]
 
 
-def questions_of(snapshot: Snapshot, statuses: Mapping[str, SiteStatus]) -> list[Question]:
+def questions_of(
+    snapshot: Snapshot, statuses: Mapping[str, SiteStatus], bags: Sequence[BagFacts | None]
+) -> list[Question]:
     """Questions for each bag that has pilots of its own, a choice of places, and uncovered tasks.
 
     The places are sites, and their donated nodes, in addition to their formal requests.
+
+    Args:
+        bags: those that are `compared`.
     """
-    bags = [_own_bag(snapshot, group) for group in snapshot.groups]
     if not any(bags):
         return []
     expected = {name: _as_if_it_answered(status) for name, status in statuses.items()}

@@ -19,10 +19,10 @@ from adaptor.decisions.actions import Wake
 from adaptor.decisions.donation import beside_held_nodes
 from adaptor.decisions.held_off import avoided_partitions, why_held_off, why_not_for
 from adaptor.decisions.memory import KnownProfile, Memory, MemoryDraft
-from adaptor.decisions.offers import compared
 from adaptor.decisions.shares import targets
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import PilotState, QueueState
+from adaptor.scheduling.facts import BagFacts
 
 PATIENCE = 10.0  # seconds that a site waits for the queue of another site before it decides without it
 _LEAST_SILENCE = 20.0  # seconds of silence at least after which what was planned at a site is divided again
@@ -68,10 +68,19 @@ def statuses_of(snapshot: Snapshot, draft: MemoryDraft) -> dict[str, SiteStatus]
 
 
 def part_of(
-    snapshot: Snapshot, memory: Memory, statuses: dict[str, SiteStatus], demands: Sequence[Demand]
+    snapshot: Snapshot,
+    memory: Memory,
+    statuses: dict[str, SiteStatus],
+    bags: Sequence[BagFacts | None],
+    demands: Sequence[Demand],
 ) -> SitePart:
-    """The part of the tasks that the division leaves to this site, by its demands."""
-    parts = divide(statuses, snapshot.groups, targets(memory, compared(snapshot)))
+    """The part of the tasks that the division leaves to this site, by its demands.
+
+    Args:
+        bags: of each group, the one whose tasks are divided by cost and time; None: there is none.
+    """
+    by_cost = (bag.id for bag in bags if bag is not None)
+    parts = divide(statuses, snapshot.groups, targets(memory, by_cost))
     return by_demand(parts[snapshot.site], snapshot.site, snapshot.groups, demands)
 
 
