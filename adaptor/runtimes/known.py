@@ -13,7 +13,7 @@ import msgspec
 
 PRIOR = 2  # finished tasks that the assumption of an exponential distribution counts for
 HINTED_TASKS = 8  # finished tasks for which a mean by the user or by earlier bags counts
-HINTED = 0.5
+_HINTED = 0.5
 """The coefficient of variation that is assumed of runtimes whose mean is known, before enough have finished.
 
 With that of exponential ones (1) equal tasks take half as long again; with 0.5 heavy tails leave a few over.
@@ -129,6 +129,18 @@ class KnownRuntimes(msgspec.Struct, kw_only=True):
         """
         return self.with_long_ones(now).mean
 
+    def expected(self, now: float) -> float:
+        """Mean of a task. The first to finish are short ones, the more so the more the runtimes differ.
+
+        Of equal tasks it is the mean of the finished ones; of exponential ones the time of all divided by the
+        number of those that have finished, which is their maximum-likelihood estimate. With a hint, and
+        before any has finished, tasks that run longer than the others count as they are.
+        """
+        if self.hint is not None or not self.finished:
+            return self.with_hint.corrected_mean(now)
+        spread = min(1.0, self.with_long_ones(now).variation)
+        return self.mean + spread * self.running * self.age(now) / self.finished
+
     def with_long_ones(self, now: float) -> KnownRuntimes:
         """Running tasks count as finished where they have run longer than the finished ones took."""
         age = self.age(now)
@@ -151,7 +163,7 @@ class KnownRuntimes(msgspec.Struct, kw_only=True):
             self,
             finished=self.finished + HINTED_TASKS,
             total=self.total + HINTED_TASKS * hint,
-            squares=self.squares + HINTED_TASKS * (1 + HINTED**2) * hint**2,
+            squares=self.squares + HINTED_TASKS * (1 + _HINTED**2) * hint**2,
         )
 
     @property
@@ -167,16 +179,15 @@ class KnownRuntimes(msgspec.Struct, kw_only=True):
         """Mean time left of a task at a random instant of it: E[T²] / 2 E[T]."""
         return self.squares / (2 * self.total) if self.total else 0.0
 
-    def variation(self, assumed: float = 1.0) -> float:
-        """The coefficient of variation, mixed with an assumed one while few are known.
-
-        That of the exponential distribution is 1.
-        """
-        known = max(1, self.finished)
+    @property
+    def variation(self) -> float:
+        """The coefficient of variation, mixed with an assumed one while few are known: that of an
+        exponential distribution (1), or less if the mean is known beforehand."""
+        assumed, known = 1.0 if self.hint is None else _HINTED, max(1, self.finished)
         found = self.deviation / self.mean if self.mean else 0.0
         return math.sqrt((PRIOR * assumed * assumed + (known - 1) * found * found) / (PRIOR + known - 1))
 
     def deviating(self, further: int, certainty: float) -> float:
         """Factor by which the mean of `further` tasks is larger than that of the finished ones, at most."""
         known = 1 / max(1, self.finished) + 1 / max(1, further)
-        return math.exp(NormalDist().inv_cdf(certainty) * self.variation() * math.sqrt(known))
+        return math.exp(NormalDist().inv_cdf(certainty) * self.variation * math.sqrt(known))

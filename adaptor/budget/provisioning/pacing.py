@@ -196,7 +196,7 @@ def _decided(course: Course, pace: Pace) -> Pace:
     average = seen.runtimes.corrected_mean(course.now) if periodic else seen.runtimes.mean
     sparing = course.whole_units and course.preset.certainty is None
     if sparing and course.requests_left == 1:  # a host too few lasts for another unit
-        average = _mean(course, seen.runtimes)
+        average = course.known.expected(course.now)
         average *= seen.runtimes.deviating(course.waiting, _CERTAINTY)
         ratio = 1.0
     found = hosts_to_buy(seen, course.preset, ratio, average)
@@ -228,23 +228,18 @@ def situation_of(course: Course) -> Situation:
     """The course as A²HA sees it. Paid time after a deadline that is ahead has no use."""
     by = math.inf if course.deadline is None or course.deadline <= course.now else course.deadline
     hosts = [msgspec.structs.replace(host, ends=min(host.ends, by)) for host in course.hosts]
-    told = course.preset.certainty is None and course.hint is not None  # a frugal bag is cheaper without
+    frugal = course.preset.certainty is not None
+    # A frugal bag is cheaper without a hint.
+    known = msgspec.structs.replace(course.known, told=None, earlier=None) if frugal else course.known
     return Situation(
         now=course.now,
         tasks=course.tasks,
-        runtimes=course.known.with_hint if told else course.known,
-        told=HINTED_TASKS if told else 0,
+        runtimes=known.with_hint,
+        told=0 if known.hint is None else HINTED_TASKS,
         hosts=hosts,
         terms=course.terms,
         needed=course.needed,
     )
-
-
-def known_mean(course: Course) -> float:
-    """Seconds of a task: measured, else as its user or earlier bags say. Not for a course that is blind."""
-    if course.hint is not None and not course.known.finished:
-        return course.hint
-    return course.known.corrected_mean(course.now)
 
 
 def needed_for_deadline(course: Course) -> float:
@@ -262,7 +257,7 @@ def needed_for_deadline(course: Course) -> float:
     sums, time_left = course.known.with_hint, course.deadline - course.now
     known, usable = sums.with_long_ones(course.now), time_left - course.terms.startup
     if not course.blind:
-        mean, residual = _mean(course, sums), known.residual
+        mean, residual = course.known.expected(course.now), known.residual
         doubt = known.deviating(course.waiting, _CERTAINTY)
     elif usable < course.assumed:
         return math.inf
@@ -361,19 +356,6 @@ def _learns_for(course: Course, needed: float) -> float:
     part = _LEARN_FOR_FEW if needed < course.there / (1 + course.requests_left) else _LEARN
     shown = course.newest + course.terms.startup + part * course.deadline
     return shown / (1 + part) - course.now
-
-
-def _mean(course: Course, runtimes: KnownRuntimes) -> float:
-    """Seconds of a task. The first to finish are short ones, the more so the more the runtimes differ.
-
-    Of equal tasks it is the mean of the finished ones; of exponential ones the time of all divided by the
-    number of those that have finished, which is their maximum-likelihood estimate.
-    """
-    now = course.now
-    if course.hint is not None or not runtimes.finished:
-        return runtimes.corrected_mean(now)
-    spread = min(1.0, runtimes.with_long_ones(now).variation())
-    return runtimes.mean + spread * runtimes.running * runtimes.age(now) / runtimes.finished
 
 
 def _aimed_at(course: Course, time_left: float) -> float:

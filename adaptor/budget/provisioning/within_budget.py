@@ -14,8 +14,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.accounting.tariffs import begun_units
-from adaptor.budget.provisioning.pacing import LONGER, Course, known_mean
-from adaptor.runtimes.known import HINTED
+from adaptor.budget.provisioning.pacing import LONGER, Course
 
 LOST = 0.1  # the part of the money that may always go into starts and ends of hosts
 PAID = 4  # start-ups that the money lasts for on each of the first hosts
@@ -92,7 +91,7 @@ def useful_seconds(course: Course, purse: Purse, hosts: float, longest: float) -
         return min(
             purse.whole / (course.sites * hosts), course.terms.startup + max(FIRST_TASKS * mean, 2 * longest)
         )
-    last = max(longest, mean * (1 + LONGER * _spread(course)))
+    last = max(longest, mean * (1 + LONGER * course.known.variation))
     return SLACK * (course.terms.startup + course.waiting * mean / (hosts + course.there) + last)
 
 
@@ -111,7 +110,7 @@ def cheaper_anew(course: Course, purse: Purse, slots: int, ages: Sequence[float]
     if course.blind or not course.waiting or not 0 < 2 * running <= slots or min(ages) < startup:
         return False
     mean = task_time(course, purse)
-    spread = _spread(course)
+    spread = course.known.variation
     if left > mean * (1 + LONGER * spread) or purse.left >= _uncovered(course, mean) + startup:
         return False
     last = mean * (1 + spread**2) / 2 * (1 + math.log(running))  # the last end of an exponential distribution
@@ -119,16 +118,10 @@ def cheaper_anew(course: Course, purse: Purse, slots: int, ages: Sequence[float]
 
 
 def task_time(course: Course, purse: Purse) -> float:
-    """Mean seconds of a task: measured, else as its user says; else the budget says what it takes at most.
-
-    The time of all hosts for each task that has finished: those that run on are the long ones.
-    """
+    """Mean seconds of a task; while nothing is known of it, the budget says what it takes at most."""
     if course.blind:
         return max(course.needed, purse.whole / max(1, course.tasks))
-    mean, known = known_mean(course), course.known
-    if not known.finished:
-        return mean
-    return max(mean, (known.total + known.running * known.age(course.now)) / known.finished)
+    return course.known.expected(course.now)
 
 
 def _lost(course: Course, mean: float) -> float:
@@ -139,17 +132,12 @@ def _lost(course: Course, mean: float) -> float:
 def _lost_at_end(course: Course, mean: float) -> float:
     """Mean seconds that a host idles until its pilot ends. Of 8 kinds of bags on 64 hosts in pilots of
     16, from equal tasks to Lévy's tails, it is right within a seventh."""
-    return mean * (0.5 + LONGER * _spread(course))
-
-
-def _spread(course: Course) -> float:
-    """The coefficient of variation of the runtimes, or what is known of it."""
-    return course.known.variation(1.0 if course.hint is None else HINTED)
+    return mean * (0.5 + LONGER * course.known.variation)
 
 
 def _uncovered(course: Course, mean: float) -> float:
     """Seconds of work for which the hosts that are there have no time."""
-    residual = mean * (1 + _spread(course) ** 2) / 2
+    residual = mean * (1 + course.known.variation**2) / 2
     work = course.waiting * mean + course.known.running * residual
     lost = _lost_at_end(course, mean)
     able = sum(host.count * max(0.0, host.time_left(course.now) - lost) for host in course.until_requests_end)
