@@ -83,7 +83,7 @@ class Buyer:
             now=moment.now,
             # As many as the course follows: slots that count as one round them.
             tasks=moment.seen.finished + moment.seen.running + moment.waiting,
-            known=moment.seen,
+            known=msgspec.structs.replace(moment.seen, earlier=learner.seen.earlier),
             hosts=[
                 msgspec.structs.replace(
                     hosts, ends=site.terms.paid_until(pilot.began, pilot.end - pilot.began, moment.now)
