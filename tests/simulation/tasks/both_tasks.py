@@ -19,7 +19,7 @@ from adaptor_simulation.tasks.protocol import SITE, Served, Tasks
 
 Answer = TypeVar("Answer")
 
-SHOWN = ("ended", "waiting", "last_end", "failed", "learned")
+SHOWN = ("ended", "waiting", "last_end", "failed")
 
 
 class BothTasks:
