@@ -16,6 +16,7 @@ from bench import (
     page,
     planning,
     replay,
+    submitting,
     throughput,
     worker_start,
 )
@@ -24,6 +25,7 @@ from bench.table import show
 
 def main() -> None:
     show("Many short tasks", throughput.rows())
+    show("Submitting", submitting.rows(submitting.SIZES))
     show("Open bags", open_bags.rows())
     show("Many waiting tasks", crowd.rows())
     show("A million tasks", limits.rows(*limits.SHORTER))
