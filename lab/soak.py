@@ -18,6 +18,7 @@ import psutil
 from adaptor import api
 from adaptor.bag_spec import BagSpec
 from adaptor.client.asking import ask
+from adaptor.client.bags import Client
 from bench.private_daemon import PrivateDaemon, private_place
 from bench.stopwatch import median_seconds
 
@@ -94,9 +95,10 @@ def _tenths(bags: int, minutes: float | None) -> Iterator[bool]:
 def _samples(place: PrivateDaemon, tenths: Iterator[bool], tasks: int) -> Iterator[Sample]:
     daemon = psutil.Process(place.pid())
     spec = BagSpec(name="soak", cwd="/", output=f"{place.folder}/out", environment=_ENVIRONMENT)
-    question = api.Submit(api.BagInput(spec=spec, tasks=[api.TaskInput(["/bin/true"])] * tasks))
+    bag = api.BagInput(spec=spec, tasks=[api.TaskInput(["/bin/true"])] * tasks)
     for number, tenth in enumerate(tenths, start=1):
-        newest = ask(question).bag
+        with Client() as client:
+            newest = client.submit(bag).bag
         while _unfinished(newest) >= _IN_FLIGHT:
             time.sleep(0.05)
         if tenth:

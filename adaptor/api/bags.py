@@ -8,7 +8,7 @@ import msgspec
 
 from adaptor.api.forecasts import ForecastView
 from adaptor.api.question import KeyAccess, Meaning, Question, Seconds, Time
-from adaptor.api.tasks import TaskInput, TaskNumber
+from adaptor.api.tasks import ClientKey, TaskInput, TaskNumber
 from adaptor.bag_spec import AtLeast0, BagSpec, ExitCode, Option, Priority
 from adaptor.forecast.record import Record
 from adaptor.guard_rails import EarlySignal, MostFails, TimeLimit
@@ -24,9 +24,26 @@ class BagInput(msgspec.Struct, frozen=True, kw_only=True):
         float | None, Option("credits that the bag may cost at most", CREDITS, section="Cost")
     ] = None
     tasks: list[TaskInput]
+
+
+class Open(Question[int], frozen=True):
+    """Open a bag without tasks; the number of the bag that this key has published before, else 0.
+
+    No question shows it, and nothing of it runs, until Publish. Without Publish it is forgotten an hour after
+    its last tasks came.
+    """
+
+    for_keys = KeyAccess.CHANGE
+    writes = True
+
+    key: ClientKey
+    spec: BagSpec
+    budget: float | None = None  # as in BagInput
     taken: tuple[TaskNumber, ...] = ()
     """Numbers that the bag does not get: its output folder would be another user's
     (`outputs.names.numbers_of_others`)."""
+    owner: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    """The key with a grant whose bag it is; the daemon says it, whatever the client does. Empty: none."""
 
 
 class TakenOver(msgspec.Struct, frozen=True):
@@ -44,21 +61,16 @@ class Submitted(msgspec.Struct, frozen=True):
     reasons: list[str] = []  # of the first of them, with the number of the task or the line of its file
 
 
-class Submit(Question[Submitted], frozen=True):
-    """Submit a new bag."""
+class Publish(Question[Submitted], frozen=True):
+    """Publish the bag that was opened with this key, with all tasks that were added: it runs from now on."""
 
     for_keys = KeyAccess.CHANGE
     writes = True
 
-    bag: BagInput
-    open: bool = False  # whether tasks may be appended later
-    key: Annotated[str, msgspec.Meta(max_length=200)] = ""  # a ClientKey; empty: none
+    key: ClientKey
+    open: bool = False  # whether more tasks may be added, until Close
     resume: bool = False
     """Whether tasks that earlier bags of this name have done, or still have to run, are left out."""
-    owner: Annotated[str, msgspec.Meta(max_length=64)] = ""
-    """The key with a grant whose bag it is; the daemon says it, whatever the client does. Empty: none."""
-    staged: TaskNumber = 0
-    """The number of its tasks if they came before, with Stage and this key; then `bag` has none."""
 
 
 class Close(Question[list[int]], frozen=True):

@@ -35,51 +35,29 @@ ClientKey = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 TaskNumber = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
-class Stage(Question[int], frozen=True):
-    """Tasks of a bag that will be submitted with this key; how many came for it by now.
-
-    A part that is repeated counts once. No question sees them until the bag is submitted; if it never is,
-    they are forgotten.
-    """
-
-    writes = True
-
-    key: ClientKey
-    first: TaskNumber  # the number of the first of them
-    tasks: list[TaskInput]
-    taken: tuple[TaskNumber, ...] = ()  # ids as in `BagInput`
-
-
-class Appended(msgspec.Struct, frozen=True):
-    first: int  # the number of the first of the tasks
+class Added(msgspec.Struct, frozen=True):
+    first: int  # the number of the first of the tasks in the bag
     tasks: int
     refused: int = 0
-    """Tasks that failed at once, since nothing can ever run them; not told again of a repeated append."""
+    """Tasks that failed at once, since nothing can ever run them; not told again of a repeated part."""
     reasons: list[str] = []  # of the first of them, as in Submitted
 
 
-class Append(Question[Appended], frozen=True):
-    """Append tasks to an open bag; the same answer if they were appended before."""
+class Add(Question[Added], frozen=True):
+    """Add tasks to an open bag, or to the one that this key has opened (then `Publish` says what is refused).
 
-    writes = True
-
-    bag: TaskNumber
-    key: ClientKey
-    tasks: list[TaskInput]
-
-
-class AppendCalls(Question[None], frozen=True):
-    """Append calls of the program that alone appends to a bag, and so numbers its tasks itself.
-
-    The calls may start before they are on the disk, as no other task can get their numbers. The answer waits
-    for the disk.
+    Each client numbers its own: a part that is repeated counts once, one after a gap is refused. A bag with
+    the calls of a program takes tasks only by the key that has opened it. They may start before they are on
+    the disk, as no other client can get their numbers; the answer waits for the disk.
     """
 
+    for_keys = KeyAccess.CHANGE
     writes = True
 
-    bag: TaskNumber
-    first: TaskNumber  # the number of the first of them
-    calls: list[TaskInput]
+    bag: TaskNumber  # 0: the one that was opened with this key
+    key: ClientKey
+    first: TaskNumber  # tasks that this client has added by this key before
+    tasks: list[TaskInput]
 
 
 class JobView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -24,6 +25,8 @@ from adaptor.client.bags import Client
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.protocol.access import AccessError
 from adaptor.protocol.state_directory import state_directory
+
+T = TypeVar("T")
 
 
 def ensure_daemon(
@@ -122,21 +125,34 @@ def ask_daemon(question: api.Question[A], config: str | None, timeout: float = a
 
     Raises AdaptorError: no daemon could be started, or the question could not be served.
     """
-    answer, started = ask_starting(question, config, timeout)
+    answer, started = with_daemon(config, lambda client: client.ask(question, timeout))
     if started:
         tell_started()
     return answer
 
 
-def ask_starting(
-    question: api.Question[A],
+def submit_bag(
+    bag: api.BagInput, config: str | None, *, open: bool = False, resume: bool = False
+) -> api.Submitted:
+    """Submit a bag, as `Client.submit` does; if no daemon runs, start one that stays, and say so."""
+    answer, started = with_daemon(
+        config,
+        lambda client: client.submit(bag, open=open, resume=resume),
+        sites=bag.spec.sites,
+    )
+    if started:
+        tell_started()
+    return answer
+
+
+def with_daemon(
     config: str | None,
-    timeout: float = asking.ANSWER_TIMEOUT,
+    ask: Callable[[Client], T],
     *,
+    sites: Collection[str] | None = None,
     until_idle: bool = False,
-) -> tuple[A, bool]:
-    """Answer as of `ask`, and True if a daemon had to be started, as `ensure_daemon` does; says nothing."""
-    sites = question.bag.spec.sites if isinstance(question, api.Submit) else None
+) -> tuple[T, bool]:
+    """The result of `ask`, and True if a daemon had to be started, as `ensure_daemon` does; says nothing."""
     started = ensure_daemon(config, until_idle, sites=sites)
 
     def again() -> None:
@@ -144,7 +160,7 @@ def ask_starting(
         started = ensure_daemon(config, until_idle) or started
 
     with Client(start=again, say=partial(click.echo, err=True)) as client:
-        return client.ask(question, timeout), started
+        return ask(client), started
 
 
 _LOOK = 0.5  # seconds between two looks whether the job of the daemon has started

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -37,6 +37,7 @@ from adaptor.resources import OwnNeeds
 
 GONE = 300.0
 """Seconds after the last task until the open bag of a program closes that is gone and followed it."""
+SUBMIT_TIMEOUT = 300.0  # seconds; a daemon on a slow file system may need them for a million tasks
 BATCH = 5_000  # tasks in one message, at most: the daemon answers other clients between two of them
 
 
@@ -94,18 +95,46 @@ class Client:
 
     # --- bags ----------------------------------------------------------------------------------
 
-    def open_bag(self, spec: BagSpec, tasks: Sequence[TaskInput] = (), budget: float | None = None) -> int:
-        """Open a bag, with its first tasks; its number.
+    def open_bag(
+        self, spec: BagSpec, tasks: Sequence[TaskInput] = (), budget: float | None = None, key: str = ""
+    ) -> int:
+        """Open a bag that takes more tasks, with its first ones; its number.
 
-        `{bag}` in the spec's `output` becomes the number.
+        `{bag}` in the spec's `output` becomes the number. `key`: as in `submit`.
 
         Raises:
             UsageError: no site could ever run it.
             NoDaemonError, NoAnswerError: no daemon answers.
         """
-        taken = numbers_of_others(spec.output)
-        given = BagInput(spec=spec, budget=budget, tasks=list(tasks), taken=taken)
-        return self.ask(api.Submit(given, open=True, key=new_key())).bag
+        given = BagInput(spec=spec, budget=budget, tasks=list(tasks))
+        return self.submit(given, open=True, key=key).bag
+
+    def submit(
+        self,
+        bag: BagInput,
+        *,
+        open: bool = False,
+        resume: bool = False,
+        key: str = "",
+    ) -> api.Submitted:
+        """Submit a bag: it is there as a whole or not at all, if either side ends in between.
+
+        Args:
+            open: whether tasks may be appended later.
+            resume: whether tasks are left out that earlier bags of this name have done, or still have to run.
+            key: by which the same bag is submitted once; empty: by a new one.
+
+        Raises:
+            UsageError: no site could ever run it.
+            NoDaemonError, NoAnswerError: no daemon answers.
+        """
+        key, spec = key or new_key(), self._with_bundle(bag.spec)
+        question = api.Open(key, spec, bag.budget, numbers_of_others(spec.output))
+        if known := self.ask(question, SUBMIT_TIMEOUT):
+            return api.Submitted(known)
+        for _ in self._added(0, key, bag.tasks, SUBMIT_TIMEOUT):
+            pass
+        return self.ask(api.Publish(key, open, resume), SUBMIT_TIMEOUT)
 
     def append(self, bag: int, tasks: Sequence[TaskInput]) -> list[int]:
         """Append tasks to an open bag; their numbers. With the return they are written down for good.
@@ -121,12 +150,18 @@ class Client:
         answers = self.appending(bag, tasks)
         return [answer.first + number for answer in answers for number in range(answer.tasks)]
 
-    def appending(self, bag: int, tasks: Sequence[TaskInput]) -> Iterator[api.Appended]:
+    def appending(self, bag: int, tasks: Sequence[TaskInput]) -> Iterator[api.Added]:
         """Append tasks as `append` does, some at a time: what the daemon says of each part of them."""
-        at_once = len(tasks) if _linked(tasks) else BATCH
+        return self._added(bag, new_key(), tasks)
+
+    def _added(
+        self, bag: int, key: str, tasks: Sequence[TaskInput], timeout: float = ANSWER_TIMEOUT
+    ) -> Iterator[api.Added]:
+        # Tasks that name each other are sent together.
+        at_once = len(tasks) if any(task.after or task.after_any for task in tasks) else BATCH
         for begin in range(0, len(tasks), at_once or 1):
             some = list(tasks[begin : begin + at_once])
-            yield self.ask(api.Append(bag, new_key(), some))
+            yield self.ask(api.Add(bag, key, begin, some), timeout)
 
     def close_bag(self, bag: int) -> None:
         """Append no more: the bag ends with its last task. Nothing happens to a bag that is closed already.
@@ -209,17 +244,12 @@ class Client:
     def ask(self, question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
         """The daemon's answer to a question that may be repeated.
 
-        The tasks of a large new bag, which has a key, are sent in parts before it: it is there as a whole or
-        not at all, if either side ends in between. `timeout`: seconds for each part.
-
         Raises:
             UsageError: the question is at fault.
             NoDaemonError, NoAnswerError: no daemon answers.
             ClientClosedError: the client was closed.
             AdaptorError: the daemon could not serve it.
         """
-        if isinstance(question, api.Submit):
-            question = cast("api.Question[A]", self._staged(self._with_bundle(question), timeout))
         return self._patiently(partial(self._connection.ask, question, timeout))
 
     def poster(self) -> Callable[[api.Question[Any]], None]:
@@ -254,31 +284,13 @@ class Client:
                 pause = outage.pause(silence)
             self._closed.wait(pause)
 
-    def _with_bundle(self, question: api.Submit) -> api.Submit:
+    def _with_bundle(self, spec: BagSpec) -> BagSpec:
         """Pack what a new bag stages. Raises UsageError: it cannot be packed."""
-        spec = question.bag.spec
         if not spec.staged or spec.bundle is not None:
-            return question
+            return spec
         from adaptor.bundles.packing import pack
 
-        spec = msgspec.structs.replace(spec, bundle=pack(spec.staged, self.directory, self._say))
-        return msgspec.structs.replace(question, bag=msgspec.structs.replace(question.bag, spec=spec))
-
-    def _staged(self, question: api.Submit, timeout: float) -> api.Submit:
-        """Send the tasks of a large new bag; the question without them."""
-        tasks = question.bag.tasks
-        if not question.key or len(tasks) <= BATCH or question.resume or _linked(tasks):
-            return question
-        for begin in range(0, len(tasks), BATCH):
-            part = tasks[begin : begin + BATCH]
-            self.ask(api.Stage(question.key, begin, part, question.bag.taken), timeout)
-        without = msgspec.structs.replace(question.bag, tasks=[])
-        return msgspec.structs.replace(question, bag=without, staged=len(tasks))
-
-
-def _linked(tasks: Sequence[TaskInput]) -> bool:
-    """Whether the tasks name each other, so that they must be sent together."""
-    return any(task.after or task.after_any for task in tasks)
+        return msgspec.structs.replace(spec, bundle=pack(spec.staged, self.directory, self._say))
 
 
 def new_key() -> str:

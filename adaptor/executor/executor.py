@@ -20,7 +20,7 @@ import msgspec
 from adaptor import api
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Interpreter
 from adaptor.bagfile.options import parse_option
-from adaptor.client.bags import GONE
+from adaptor.client.bags import GONE, new_key
 from adaptor.client.environment import current_umask
 from adaptor.executor import call_files
 from adaptor.executor.chunks import chunks, run_chunk
@@ -133,16 +133,17 @@ class Executor(StandardExecutor):
             interpreter=msgspec.structs.replace(interpreter(python), initializer=payload),
         )
         ensure(spec.sites)
+        key = new_key()
         with client() as asking:
             sites = asking.ask(api.GetSites())
             self._processors = sum(
                 site.processors or site.max_proc or 0 for site in sites if spec.allows(site.name)
             )
-            bag = asking.open_bag(spec)
+            bag = asking.open_bag(spec, key=key)
         folder = Path(spec.output.replace("{bag}", str(bag)))
         if file:
             call_files.write(folder, file, first)
-        self._session = Session(client, bag, folder, payload)
+        self._session = Session(client, bag, key, folder, payload)
         self._most, self._size, self._terms = max_workers, spec.task, CallTerms()
         self._max_workers = self._most_at_once()
         self._end = weakref.finalize(self, self._session.close)

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from adaptor.api import AppendCalls, TaskEvent, TaskInput
+from adaptor.api import Add, TaskEvent, TaskInput
 from adaptor.cli.daemon_process import ensure_daemon, find_daemon
 from adaptor.client.bags import Client
 from adaptor.client.environment import captured
@@ -102,22 +102,24 @@ class Session:
     """Session of an open bag, which ends once no call can join it and all have results."""
 
     def __init__(
-        self, connect: Callable[[], Client], bag: int, folder: Path, initializer: bytes = b""
+        self, connect: Callable[[], Client], bag: int, key: str, folder: Path, initializer: bytes = b""
     ) -> None:
         """
         Args:
             connect: makes a client.
+            key: by which the bag was opened.
             folder: where the files of long calls and results are.
             initializer: of the bag's interpreter; its file is removed at the end.
         """
         self.bag = bag
+        self._key = key
         self.folder = folder
         self._connect = connect
         self._initializer = initializer
         self._news = threading.Condition()
         self._unsent: deque[tuple[CallFuture[Any], TaskInput]] = deque()
-        self._batch: AppendCalls | None = None  # calls that the daemon has not answered yet
-        self._post: Callable[[AppendCalls], None] | None = None
+        self._batch: Add | None = None  # calls that the daemon has not answered yet
+        self._post: Callable[[Add], None] | None = None
         """Sends a batch ahead of the thread that waits for the answer."""
         self._sent: dict[int, tuple[CallFuture[Any], str]] = {}
         """Future and file of the call of each task."""
@@ -228,7 +230,7 @@ class Session:
         except BaseException as error:
             self._break(error)
 
-    def _next_batch(self) -> AppendCalls | None:
+    def _next_batch(self) -> Add | None:
         """Calls that have come together, once there are any; None: no more will come."""
         with self._news:
             while True:
@@ -239,7 +241,7 @@ class Session:
                 if not threading.main_thread().is_alive():  # the program ends when its calls have ended
                     self._closing = True
 
-    def _take(self) -> AppendCalls | None:
+    def _take(self) -> Add | None:
         """Number what has come together; None: there is nothing."""
         calls: list[TaskInput] = []
         room = _MOST_BYTES
@@ -253,7 +255,7 @@ class Session:
             elif file := file_of(task.call):
                 call_files.remove(self.folder, file)
         first, self._next = self._next, self._next + len(calls)
-        return AppendCalls(self.bag, first, calls) if calls else None
+        return Add(self.bag, self._key, first, calls) if calls else None
 
     # --- receiving ------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from submitit.core import core, logger, utils
 from submitit.core.job_environment import JobEnvironment
 
 from adaptor import api
-from adaptor.api import TaskInput
+from adaptor.api import BagInput, TaskInput
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
 from adaptor.client.environment import current_umask
 from adaptor.executor.session import client, ensure, inherited
@@ -124,13 +124,12 @@ class AdaptorExecutor(core.PicklingExecutor):
             delayed.dump(path)
         task = TaskInput(self._line(), name=spec.name, environment={"SUBMITIT_EXECUTOR": self.name()})
         with client() as asking:
-            bag = asking.open_bag(spec)
-            jobs = []
-            for number, path in zip(asking.append(bag, [task] * len(pickles)), pickles, strict=True):
-                job = self.job_class(folder=self.folder, job_id=f"{bag}_{number}", tasks=[0])
-                job.paths.move_temporary_file(path, "submitted_pickle")  # the job waits for it
-                jobs.append(job)
-            asking.close_bag(bag)
+            bag = asking.submit(BagInput(spec=spec, tasks=[task] * len(pickles))).bag
+        jobs = []
+        for number, path in enumerate(pickles):
+            job = self.job_class(folder=self.folder, job_id=f"{bag}_{number}", tasks=[0])
+            job.paths.move_temporary_file(path, "submitted_pickle")  # the job waits for it
+            jobs.append(job)
         return jobs
 
     def _line(self) -> str:

@@ -1,11 +1,10 @@
-"""Rows of bags and of their tasks: bags are opened, and tasks are appended to them, each append once."""
+"""Rows of bags and of their tasks."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from itertools import count
 
 import msgspec
 
@@ -58,45 +57,27 @@ def task_rows(tasks: Sequence[TaskInput], first: int = 0, known: Known = lambda 
     return TaskRows(first, rows, links_of(tasks, first))
 
 
-class AppendedTasks(msgspec.Struct, frozen=True):
-    """Tasks that were appended to a bag."""
+class AddedTasks(msgspec.Struct, frozen=True):
+    """Tasks that were added to a bag."""
 
     first: int  # the number of the first
     tasks: int
     links: dict[int, Links] = {}
-    """Parents by task, for tasks that have any; not told again of a repeated one."""
-    repeated: bool = False  # whether they had been appended before, by the same key
+    """Parents by task, for tasks that have any; not told again of a repeated part."""
+    repeated: bool = False  # whether they had been added before, by the same key
 
 
-def insert_bag(
-    db: sqlite3.Connection,
-    spec: BagSpec,
-    now: float,
-    *,
-    open: bool,
-    key: str,
-    id: int | None = None,
-    taken: Collection[int] = (),
-) -> int:
-    """Write a bag without tasks; its id. The caller has begun a transaction.
-
-    `id`: one that was kept for it (`journal.staging`); None: the next that is not `taken`.
-    """
-    if id is None and taken:
-        row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'bag'").fetchone()
-        id = next(free for free in count(1 if row is None else row[0] + 1) if free not in taken)
-    row = db.execute(
-        "INSERT INTO bag (id, spec, name, tasks, submitted, waiting, open, client_key)"
-        " VALUES (?, x'', ?, 0, ?, 0, ?, ?)",
-        (id, spec.name, now, open, key or None),
-    )
-    bag = int(row.lastrowid or 0)
+def insert_bag(db: sqlite3.Connection, bag: int, spec: BagSpec, now: float, *, open: bool, key: str) -> None:
+    """Write a bag without tasks, whose number was reserved. The caller has begun a transaction."""
     spec = msgspec.structs.replace(spec, output=spec.output.replace("{bag}", str(bag)))
-    db.execute("UPDATE bag SET spec = ? WHERE id = ?", (_pack(spec), bag))
-    return bag
+    db.execute(
+        "INSERT INTO bag (id, spec, name, tasks, submitted, waiting, open, client_key)"
+        " VALUES (?, ?, ?, 0, ?, 0, ?, ?)",
+        (bag, _pack(spec), spec.name, now, open, key),
+    )
 
 
-def insert_tasks(db: sqlite3.Connection, bag: int, new: TaskRows, *, gated: bool = False) -> AppendedTasks:
+def insert_tasks(db: sqlite3.Connection, bag: int, new: TaskRows, *, gated: bool = False) -> AddedTasks:
     """Write tasks behind those that a bag has; the caller has begun a transaction.
 
     `gated`: all are blocked, because the bag runs after others.
@@ -104,33 +85,17 @@ def insert_tasks(db: sqlite3.Connection, bag: int, new: TaskRows, *, gated: bool
     rows = new.rows
     if gated:
         rows = [(number, packed, id, _BLOCKED, needs) for number, packed, id, _, needs in rows]
-    insert_rows(db, bag, rows)
-    count_tasks(db, bag, len(rows), len(rows) if gated else len(new.links), linked=bool(new.links))
-    return AppendedTasks(new.first, len(rows), new.links)
-
-
-def insert_rows(db: sqlite3.Connection, bag: int, rows: Iterable[TaskRow]) -> None:
-    """Write tasks that their bag does not count yet; the caller has begun a transaction."""
     # Of 100,000 tasks, the bag's number in each row would be felt.
     db.executemany(
         f"INSERT INTO task (bag, number, input, id, state, needs) VALUES ({bag:d}, ?, ?, ?, ?, ?)",  # noqa: S608
         rows,
     )
-
-
-def take_staged(db: sqlite3.Connection, bag: int, total: int, *, gated: bool) -> None:
-    """Give a new bag the tasks that came before it; the caller has begun a transaction.
-
-    `gated`: all are blocked, because the bag runs after others.
-    """
-    if gated:
-        db.execute("UPDATE task SET state = ? WHERE bag = ?", (_BLOCKED, bag))
-    count_tasks(db, bag, total, total if gated else 0)
-    db.execute("DELETE FROM staged WHERE bag = ?", (bag,))
+    count_tasks(db, bag, len(rows), len(rows) if gated else len(new.links), linked=bool(new.links))
+    return AddedTasks(new.first, len(rows), new.links)
 
 
 def count_tasks(db: sqlite3.Connection, bag: int, total: int, blocked: int, *, linked: bool = False) -> None:
-    """Add new tasks, and how many of them are blocked, to the counts of their bag."""
+    """Add new tasks, and how many of them are blocked, to the counts of their bag, if it is published."""
     db.execute(
         "UPDATE bag SET tasks = tasks + ?1, waiting = waiting + ?2, blocked = blocked + ?3,"
         " linked = MAX(linked, ?4) WHERE id = ?5",
@@ -144,20 +109,6 @@ def spec_of(db: sqlite3.Connection, bag: int) -> BagSpec:
     if row is None:
         raise UnknownBagError(bag)
     return msgspec.msgpack.decode(row[0], type=BagSpec)
-
-
-def open_and_total(db: sqlite3.Connection, bag: int) -> tuple[bool, int]:
-    """True if a bag takes more tasks, and the number of those that it has. Raises UnknownBagError."""
-    row = db.execute("SELECT open, tasks FROM bag WHERE id = ?", (bag,)).fetchone()
-    if row is None:
-        raise UnknownBagError(bag)
-    return bool(row[0]), row[1]
-
-
-def check_open(bag: int, is_open: bool) -> None:
-    """Raises UsageError: it is not."""
-    if not is_open:
-        raise UsageError(f"bag {bag} is closed and takes no more tasks; open another: adaptor submit --open")
 
 
 def numbers_of(db: sqlite3.Connection, bag: int, ids: Iterable[str]) -> dict[str, int]:

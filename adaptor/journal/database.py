@@ -30,7 +30,7 @@ from adaptor.journal.own_files import write_copy
 log = logging.getLogger(__name__)
 
 FORMAT = 1
-SCHEMA = "90d1c2ad3d11ba22"
+SCHEMA = "8d758cb9c095ada6"
 """Digest of `schema.sql` in this format; a test compares it, `python -m tests.journal.schema` renews it."""
 FOLDER = Path(__file__).parent  # of `schema.sql` and `migrations/`
 _MAGIC = b"SQLite format 3\0"

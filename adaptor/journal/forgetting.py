@@ -72,7 +72,7 @@ def forget_bag(db: sqlite3.Connection, bag: int, books: Statements, *, old: bool
         ("forecast", "bag"),
         ("raw_forecast", "bag"),
         ("notice", "bag"),
-        ("appended", "bag"),
+        ("added", "bag"),
         ("bag", "id"),
     ):
         db.execute(f"DELETE FROM {table} WHERE {key} = ?", (bag,))  # noqa: S608

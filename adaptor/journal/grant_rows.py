@@ -59,10 +59,11 @@ def kept_of(db: sqlite3.Connection, name: str) -> dict[int, str]:
 
 
 def unfinished_of(db: sqlite3.Connection, name: str) -> int:
-    """The number of bags of a key that have not ended."""
+    """The number of bags of a key that have not ended, those that are not published among them."""
     (count,) = db.execute(
-        "SELECT COUNT(*) FROM granted_bag JOIN bag ON bag.id = granted_bag.bag"
-        " WHERE granted_bag.name = ? AND ended IS NULL",
+        "SELECT (SELECT COUNT(*) FROM granted_bag JOIN bag ON bag.id = granted_bag.bag"
+        " WHERE granted_bag.name = ?1 AND ended IS NULL)"
+        " + (SELECT COUNT(*) FROM unpublished WHERE substr(client_key, 1, length(?1) + 1) = ?1 || ':')",
         (name,),
     ).fetchone()
     return int(count)

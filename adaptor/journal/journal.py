@@ -14,7 +14,7 @@ from adaptor.api import ExplanationKind, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.futures.run_shares import KEPT, Ran
 from adaptor.donation.idleness import Idleness
-from adaptor.errors import JournalError, UsageError
+from adaptor.errors import JournalError
 from adaptor.forecast.calibration import Raw
 from adaptor.forecast.record import FirstForecast
 from adaptor.forecast.starts_seen import KeptStarts
@@ -24,7 +24,6 @@ from adaptor.journal.decision_rows import delete_decisions, insert_decision
 from adaptor.journal.forecast_rows import insert_forecast, insert_raw
 from adaptor.journal.own_files import GoneJournalError, OwnFiles, copy_beside, write_copy
 from adaptor.journal.pilot_rows import insert_pilot
-from adaptor.journal.staging import StagedTasks, stage
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, UserChange
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.changes import Changes
@@ -142,102 +141,6 @@ class Journal:
             return query(self.connection, *of, **named)
 
     # --- bags ----------------------------------------------------------------------------------
-
-    def add_bag(
-        self,
-        spec: BagSpec,
-        tasks: Sequence[TaskInput] | bag_rows.TaskRows | StagedTasks,
-        now: float,
-        also: _Also | None = None,
-        *,
-        open: bool = False,
-        key: str = "",
-        gated: bool = False,
-        taken: Collection[int] = (),
-    ) -> int:
-        """Write a new bag; its id. `{bag}` in the name of the output folder becomes the id.
-
-        Args:
-            tasks: as they were given, as `task_rows` has prepared them, or as they came before (`stage`).
-            also: gets the id and writes in the same transaction.
-            open: whether tasks may be appended later.
-            key: the client's name for this submission, which no other bag has; empty: none.
-            gated: all tasks are blocked, because the bag runs after others.
-            taken: ids that it does not get.
-
-        Raises UsageError: a task names a parent that cannot be, or an id that is taken.
-        """
-        new = tasks if isinstance(tasks, bag_rows.TaskRows | StagedTasks) else bag_rows.task_rows(tasks)
-        with self.transaction(durable=True) as db:
-            if isinstance(new, StagedTasks):
-                bag = bag_rows.insert_bag(db, spec, now, open=open, key=key, id=new.bag)
-                bag_rows.take_staged(db, bag, new.total, gated=gated)
-            else:
-                bag = bag_rows.insert_bag(db, spec, now, open=open, key=key, taken=taken)
-                bag_rows.insert_tasks(db, bag, new, gated=gated)
-            if also is not None:
-                also(db, bag)
-        return bag
-
-    def stage(
-        self, key: str, first: int, tasks: Sequence[TaskInput], now: float, taken: Collection[int] = ()
-    ) -> int:
-        """Write tasks of a bag that will be submitted with this key, `first` being the number of the first of
-        them, once; the number of tasks that came for it by now.
-
-        Raises UsageError: those before are not there, an id is taken, or tasks name each other.
-        """
-        with self.transaction() as db:
-            return stage(db, key, first, tasks, now, taken)
-
-    def append(
-        self, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False
-    ) -> bag_rows.AppendedTasks:
-        """Write more tasks of an open bag, once: a repetition with the same key changes nothing.
-
-        `gated`: they are blocked, because the bag runs after others.
-
-        Raises:
-            UnknownBagError: there is no such bag.
-            UsageError: it is closed, the key stands for another number of tasks, or as `add_bag`.
-        """
-        with self.transaction(durable=True) as db:
-            is_open, total = bag_rows.open_and_total(db, bag)
-            earlier = db.execute(
-                "SELECT first, tasks FROM appended WHERE bag = ? AND client_key = ?", (bag, key)
-            ).fetchone()
-            if earlier is not None:
-                if earlier[1] != len(tasks):
-                    raise UsageError(
-                        f"bag {bag}: the key {key!r} stands for an append of {earlier[1]} tasks,"
-                        f" not of {len(tasks)}"
-                    )
-                return bag_rows.AppendedTasks(earlier[0], earlier[1], repeated=True)
-            bag_rows.check_open(bag, is_open)
-            new = bag_rows.task_rows(tasks, total, lambda ids: bag_rows.numbers_of(db, bag, ids))
-            done = bag_rows.insert_tasks(db, bag, new, gated=gated)
-            db.execute("INSERT INTO appended VALUES (?, ?, ?, ?)", (bag, key, done.first, len(tasks)))
-            return done
-
-    def append_calls(
-        self, bag: int, first: int, calls: Sequence[TaskInput], *, gated: bool = False
-    ) -> bag_rows.AppendedTasks:
-        """Write more tasks, whose program has numbered them, once: those that are there stay as they are.
-
-        `gated`: they are blocked, because the bag runs after others.
-
-        Raises:
-            UnknownBagError: there is no such bag.
-            UsageError: it is closed, or the number of the first is not the next one.
-        """
-        with self.transaction() as db:
-            is_open, total = bag_rows.open_and_total(db, bag)
-            if first + len(calls) <= total:
-                return bag_rows.AppendedTasks(first, len(calls), repeated=True)
-            bag_rows.check_open(bag, is_open)
-            if first != total:
-                raise UsageError(f"bag {bag} has {total} tasks, so the next one has not the number {first}")
-            return bag_rows.insert_tasks(db, bag, bag_rows.task_rows(calls, first), gated=gated)
 
     def bag_spec(self, bag: int) -> BagSpec:
         """Options of a bag. Raises UnknownBagError."""

@@ -22,7 +22,7 @@ from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode, Preempted
 from adaptor.scheduling.losses import LostAttempt
 from adaptor.scheduling.state import TOGETHER, PaidCopy, SchedulingState, SiteTerms
-from adaptor.scheduling.task_links import links_of
+from adaptor.scheduling.task_links import link_of
 from adaptor.scheduling.workers import HeldLease, Worker
 
 
@@ -123,8 +123,7 @@ def _read_links(db: sqlite3.Connection, bag: Bag) -> None:
         "SELECT number, input FROM task WHERE bag = ? AND state <> ?", (bag.id, TaskState.DONE.value)
     )
     for number, packed in rows:
-        for task, links in links_of([unpack_task(packed)], number).items():
-            bag.dependencies.add(task, links)
+        bag.dependencies.add(number, link_of(unpack_task(packed)))
 
 
 def _squares(db: sqlite3.Connection, bag: int, worked: dict[int, float]) -> float:

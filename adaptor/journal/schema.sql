@@ -25,18 +25,20 @@ CREATE TABLE bag (
     guard       BLOB                        -- msgpack Guard: its pause, what is watched; NULL: as submitted
 );
 CREATE UNIQUE INDEX bag_by_key ON bag (client_key) WHERE client_key IS NOT NULL;
-CREATE TABLE appended (                     -- what was appended to bags: each append counts once
+CREATE TABLE added (                        -- tasks that clients have added to bags: each part counts once
     bag         INTEGER NOT NULL,
     client_key  TEXT NOT NULL,
-    first       INTEGER NOT NULL,           -- its first task
-    tasks       INTEGER NOT NULL,
+    sent        INTEGER NOT NULL,           -- tasks that came by this key
+    first       INTEGER NOT NULL,           -- number in the bag of the first of its last part
+    tasks       INTEGER NOT NULL,           -- of its last part
     PRIMARY KEY (bag, client_key)
 ) WITHOUT ROWID;
-CREATE TABLE staged (                       -- tasks that came before their bag, which may never be submitted
+CREATE TABLE unpublished (                  -- opened bags that no question sees, and which may never be published
     bag         INTEGER PRIMARY KEY,        -- the number that it will have
     client_key  TEXT NOT NULL UNIQUE,       -- as of the bag
-    tasks       INTEGER NOT NULL,
-    at          REAL NOT NULL               -- when the last of them came
+    question    BLOB NOT NULL,              -- msgpack api.Open
+    at          REAL NOT NULL,              -- when the last of its tasks came
+    linked      INTEGER NOT NULL            -- of its tasks, those that run after others
 );
 CREATE INDEX bag_unended ON bag (id) WHERE ended IS NULL;
 CREATE TABLE forgotten (                    -- forgotten bags of which rows are left to be removed

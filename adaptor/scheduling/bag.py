@@ -175,12 +175,6 @@ class Bag:
         chosen = bytes(code == _CODES[state] for code in range(256))
         return compress(range(self.total), self._states.translate(chosen))
 
-    def block(self, dependencies: Dependencies, tasks: Iterable[int]) -> None:
-        """Let these tasks (of a new bag, which are not queued yet) wait for others, or for bags."""
-        self.dependencies = dependencies
-        for task in tasks:
-            self._set(task, TaskState.BLOCKED)
-
     def append(
         self,
         count: int,

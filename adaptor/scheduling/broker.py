@@ -75,15 +75,14 @@ class Broker:
 
     # --- bags ----------------------------------------------------------------------------------
 
-    def add_bag(self, bag: Bag, now: float, *, watched: bool = False) -> None:
-        """Take a bag in. `watched`: its blocked tasks are known to wait for what has not ended, as those of a
-        new bag do."""
+    def add_bag(self, bag: Bag, now: float, *, new: bool = False) -> None:
+        """Take a bag in. `new`: it may begin later, and nothing that it awaits has ended."""
         self.state.enter(bag)
-        if watched:
+        if new:
             wait_until_begin(self.state, bag, now)
         if bag.spec.aims:
             self.keep_apart(bag.id)
-        if not watched:
+        if not new or bag.dependencies:
             look_at(self.state, bag, bag.blocked)
         dispatch(self.state, now)
 

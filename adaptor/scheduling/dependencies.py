@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -39,15 +39,6 @@ class Dependencies:
         self._children: dict[int, set[int]] = {}  # by parent that has not ended: the tasks that wait for it
         self._unmet: dict[int, int] = {}
 
-    @classmethod
-    def of_new(cls, links: Mapping[int, Links]) -> Dependencies:
-        """Dependencies of a new bag, of which no task has ended; all with links are watched."""
-        made = cls()
-        for task, link in links.items():
-            made.add(task, link)
-            made._count(task, link.parents)
-        return made
-
     def __bool__(self) -> bool:
         return bool(self._links)
 
@@ -60,9 +51,7 @@ class Dependencies:
 
     def watch(self, task: int, state: StateOf) -> None:
         """Count the parents of a blocked task that have not ended, from their present states."""
-        self._count(task, [parent for parent in self.of(task).parents if not state(parent).ended])
-
-    def _count(self, task: int, unended: Collection[int]) -> None:
+        unended = [parent for parent in self.of(task).parents if not state(parent).ended]
         self._unmet[task] = len(unended)
         for parent in unended:
             self._children.setdefault(parent, set()).add(task)

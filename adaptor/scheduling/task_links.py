@@ -50,11 +50,12 @@ def resolved(tasks: Sequence[TaskInput], first: int, known: Known) -> Sequence[T
 
 def links_of(tasks: Sequence[TaskInput], first: int) -> dict[int, Links]:
     """The parents of resolved tasks, by the number of the task; those without are left out."""
-    return {
-        first + index: Links(_numbers(task.after), _numbers(task.after_any))
-        for index, task in enumerate(tasks)
-        if task.after or task.after_any
-    }
+    return {first + index: link_of(task) for index, task in enumerate(tasks) if task.after or task.after_any}
+
+
+def link_of(task: TaskInput) -> Links:
+    """The parents of a resolved task."""
+    return Links(_numbers(task.after), _numbers(task.after_any))
 
 
 def _numbers(parents: Sequence[int | str]) -> tuple[int, ...]:

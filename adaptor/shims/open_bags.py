@@ -95,17 +95,15 @@ def _numbers(bag: int, tasks: Sequence[int]) -> list[int]:
     return [Element(bag, task, None).job for task in tasks]
 
 
-def _opened(client: Client, small: SmallJob, *, open: bool, **more: Any) -> tuple[int, list[int]]:
+def _opened(client: Client, small: SmallJob, *, open: bool, **more: Any) -> tuple[int, Sequence[int]]:
+    """The number of a new bag with the tasks of a job, and theirs."""
     _start(small)
     spec = msgspec.structs.replace(small.spec, **more)
+    tasks = small.tasks(small.variables, small.script.body)
     try:
-        bag = client.open_bag(spec)
+        return client.submit(api.BagInput(spec=spec, tasks=tasks), open=open).bag, range(len(tasks))
     except UsageError as error:  # no site could ever run it
         raise TooLarge(str(error)) from error
-    tasks = client.append(bag, small.tasks(small.variables, small.script.body))
-    if not open:
-        client.close_bag(bag)
-    return bag, tasks
 
 
 def _shared(client: Client, small: SmallJob) -> list[int]:
@@ -117,11 +115,11 @@ def _shared(client: Client, small: SmallJob) -> list[int]:
         with locked(path):
             newer = _known(path, small)
             if newer is None or newer == known or (tasks := _appended(client, small, newer)) is None:
-                bag, tasks = _opened(client, small, open=True)
+                bag, new = _opened(client, small, open=True)
                 sites = tuple(small.spec.sites)
                 opened = OpenBag(bag, small.variables, small.script.body, sites, small.rest())
                 write_private(path, msgspec.msgpack.encode(opened))
-                return _numbers(bag, tasks)
+                return _numbers(bag, new)
             known = newer
     return _numbers(known.bag, tasks)
 

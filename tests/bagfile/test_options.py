@@ -163,9 +163,9 @@ def test_what_is_no_number_of_gpus(text: str) -> None:
 )
 def test_the_daemon_refuses_what_the_declaration_excludes(change: dict[str, object]) -> None:
     spec = BagSpec(name="b", cwd="/", output="/o", environment={})
-    bag = api.BagInput(spec=msgspec.structs.replace(spec, **change), tasks=[])
+    asked = api.Open("key", msgspec.structs.replace(spec, **change))
     with pytest.raises(msgspec.ValidationError, match="spec"):
-        api.decode_question(api.encode_question(api.Submit(bag)))
+        api.decode_question(api.encode_question(asked))
 
 
 def test_an_item_of_a_list_may_have_a_comma() -> None:

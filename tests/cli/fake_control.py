@@ -10,6 +10,7 @@ from typing import Any
 
 from adaptor import __version__, api
 from adaptor.api import (
+    BagInput,
     BagView,
     DaemonView,
     JournalView,
@@ -23,6 +24,7 @@ from adaptor.protocol.access import CLIENT_ACCESS, Access, write_access
 from adaptor.protocol.channel import Party
 from adaptor.protocol.keys import new_identity
 from adaptor.resources import TaskSize
+from tests.new_bag import NewBag
 from tests.protocol.peers import FrameServer
 
 DEADLINE = 60.0
@@ -48,6 +50,8 @@ class FakeControl:
             api.GetDaemon: daemon_view(),
             api.GetUpkeep: upkeep_view(),
             api.GetAdvice: NO_ADVICE,
+            api.Open: 0,
+            api.Add: lambda question: api.Added(question.first, len(question.tasks)),
             **answers,
         }
         server, client = new_identity("server"), new_identity("client")
@@ -97,6 +101,16 @@ class FakeControl:
 
     def asked(self, kind: type) -> list[Any]:
         return [question for question in self.questions if isinstance(question, kind)]
+
+    def submitted(self) -> list[NewBag]:
+        """The bags that were published, with the tasks that came for them."""
+        found = []
+        for published in self.asked(api.Publish):
+            (opened, *_) = (each for each in self.asked(api.Open) if each.key == published.key)
+            tasks = [task for each in self.asked(api.Add) if each.key == published.key for task in each.tasks]
+            bag = BagInput(spec=opened.spec, budget=opened.budget, tasks=tasks)
+            found.append(NewBag(bag, published.open, published.key, published.resume))
+        return found
 
     def leave(self) -> None:
         """To be called by an answer: be gone without having answered; the port refuses by then."""

@@ -52,12 +52,12 @@ def test_a_report_splits_what_was_spent(cli: Cli, serve: Serve) -> None:
 
 
 def test_a_new_bag_says_what_it_wants(cli: Cli, serve: Serve, tmp_path: Path) -> None:
-    served = serve({api.Submit: api.Submitted(1)})
+    served = serve({api.Publish: api.Submitted(1)})
     file = tmp_path / "b.bag"
     file.write_text("#ADAPTOR budget=500 prefer=cheap\ntrue\n")
     before = time.time()
     assert cli("submit", str(file), "--deadline", "12h").code == 0
-    (asked,) = served.asked(api.Submit)
+    (asked,) = served.submitted()
     assert (asked.bag.budget, asked.bag.spec.prefer) == (500.0, "cheap")
     assert before + 12 * 3600 <= asked.bag.spec.deadline <= time.time() + 12 * 3600
     for wrong in (["--deadline", "soon"], ["--prefer", "somehow"], ["--budget", "0"]):

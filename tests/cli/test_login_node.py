@@ -77,7 +77,7 @@ def test_more_tasks_for_a_bag_start_no_daemon_here(
 
 
 def test_a_daemon_without_a_configuration_is_reloaded(cli: Cli, serve: Serve) -> None:
-    serve({api.Submit: lambda _: pytest.fail("submitted")})
+    serve({api.Publish: lambda _: pytest.fail("submitted")})
     default_config_path().parent.mkdir(parents=True)
     default_config_path().write_text(CLUSTER)
     outcome = cli("submit", "--template", "true")
@@ -88,13 +88,13 @@ def test_a_daemon_without_a_configuration_is_reloaded(cli: Cli, serve: Serve) ->
 
 def test_a_daemon_with_a_configuration_takes_the_bag(cli: Cli, serve: Serve) -> None:
     configured = msgspec.structs.replace(daemon_view(), config_file="/etc/adaptor.yaml")
-    serve({api.GetDaemon: configured, api.Submit: api.Submitted(7)})
+    serve({api.GetDaemon: configured, api.Publish: api.Submitted(7)})
     outcome = cli("submit", "--template", "true")
     assert (outcome.code, outcome.err) == (0, "")
 
 
 def test_a_site_that_is_named_is_used_and_said(cli: Cli, serve: Serve) -> None:
-    serve({api.Submit: api.Submitted(7)})
+    serve({api.Publish: api.Submitted(7)})
     outcome = cli("submit", "--template", "true", "--site", "local")
     assert outcome.code == 0
     assert outcome.err == (
@@ -124,7 +124,7 @@ def startable(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         started.append(default_config_path())
         view = msgspec.structs.replace(daemon_view(), config_file=str(default_config_path()))
         bags = api.Bags([bag_view()])
-        serve({api.GetDaemon: view, api.Submit: api.Submitted(7), api.GetBags: bags, api.GetPilots: []})
+        serve({api.GetDaemon: view, api.Publish: api.Submitted(7), api.GetBags: bags, api.GetPilots: []})
 
     monkeypatch.setattr(process, "start", start)
     return started

@@ -22,13 +22,13 @@ SPEC = BagSpec(name="b", cwd="/", output="/out", environment={})
 TRUE = TaskInput(["true"])
 
 
-def appending() -> Callable[[api.Append], api.Appended]:
-    """Answers appends as a daemon does, one that counts each key once."""
-    known: dict[str, api.Appended] = {}
+def appending() -> Callable[[api.Add], api.Added]:
+    """Answers as a daemon does, one that counts each part once."""
+    known: dict[tuple[str, int], api.Added] = {}
 
-    def answer(question: api.Append) -> api.Appended:
+    def answer(question: api.Add) -> api.Added:
         first = sum(each.tasks for each in known.values())
-        return known.setdefault(question.key, api.Appended(first, len(question.tasks)))
+        return known.setdefault((question.key, question.first), api.Added(first, len(question.tasks)))
 
     return answer
 
@@ -53,70 +53,72 @@ def events(last: int, *tasks: int, ended: bool = False) -> list[BagEvents]:
 def test_a_bag_is_opened_filled_in_parts_and_closed(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bags, "BATCH", 2)
     server = serve(
-        {
-            api.Submit: api.Submitted(7),
-            api.Stage: lambda question: question.first + len(question.tasks),
-            api.Append: appending(),
-            api.Close: [7],
-            api.Cancel: 1,
-        }
+        {api.Publish: api.Submitted(7), api.Add: appending(), api.Close: [7], api.Cancel: 1},
     )
     with Client() as client:
         assert client.open_bag(SPEC, [TRUE] * 3) == 7
-        assert client.append(7, [TRUE] * 5) == [0, 1, 2, 3, 4]
+        assert client.append(7, [TRUE] * 5) == [3, 4, 5, 6, 7]
         assert client.append(7, []) == []
+        assert client.append(7, [TRUE]) == [8]
         assert client.cancel(7, range(2)) == 1
         client.close_bag(7)
-    (opened,) = server.asked(api.Submit)
-    assert (opened.open, opened.bag.tasks, opened.staged) == (True, [], 3)
-    parts = [(each.key, each.first, len(each.tasks)) for each in server.asked(api.Stage)]
-    assert parts == [(opened.key, 0, 2), (opened.key, 2, 1)]
-    assert [len(each.tasks) for each in server.asked(api.Append)] == [2, 2, 1]
-    assert len({each.key for each in server.asked(api.Append)} | {opened.key}) == 4
+    (opened,) = server.submitted()
+    assert (opened.open, opened.resume, opened.bag.tasks) == (True, False, [TRUE] * 3)
+    parts = [(each.key, each.first, len(each.tasks)) for each in server.asked(api.Add)]
+    appended, again = parts[2][0], parts[5][0]
+    assert parts == [
+        *[(opened.key, 0, 2), (opened.key, 2, 1)],
+        *[(appended, 0, 2), (appended, 2, 2), (appended, 4, 1), (again, 0, 1)],
+    ]
+    assert len({opened.key, appended, again}) == 3
     assert server.asked(api.Cancel) == [api.Cancel([7], [0, 1])]
 
 
-def test_tasks_that_name_each_other_are_submitted_at_once(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tasks_that_name_each_other_are_added_at_once(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bags, "BATCH", 2)
-    server = serve({api.Submit: api.Submitted(7)})
+    server = serve({api.Publish: api.Submitted(7)})
     linked = [*[TRUE] * 3, TaskInput("x", after=(0,))]
     with Client() as client:
         assert client.open_bag(SPEC, linked) == 7
-    (opened,) = server.asked(api.Submit)
-    assert (opened.bag.tasks, opened.staged) == (linked, 0)
+    assert [each.tasks for each in server.asked(api.Add)] == [linked]
+
+
+def test_what_this_key_has_published_is_not_submitted_again(serve: Serve) -> None:
+    server = serve({api.Open: 5})
+    with Client() as client:
+        assert client.submit(api.BagInput(spec=SPEC, tasks=[TRUE]), key="mine") == api.Submitted(5)
+    assert not server.asked(api.Add)
 
 
 def test_an_append_that_got_no_answer_is_repeated_with_its_key(serve: Serve, state: Path) -> None:
     del state
-    first = serve({api.Append: appending()})
+    first = serve({api.Add: appending()})
     with Client() as client:
         assert client.append(7, [TRUE]) == [0]
         lost: list[Any] = []
 
-        def die(question: api.Append) -> None:
+        def die(question: api.Add) -> None:
             lost.append(question)
             first.leave()
             coming.start()
 
         after: list[FakeControl] = []
-        coming = threading.Timer(0.2, lambda: after.append(serve({api.Append: appending()})))
-        first.answers[api.Append] = die
+        coming = threading.Timer(0.2, lambda: after.append(serve({api.Add: appending()})))
+        first.answers[api.Add] = die
         assert client.append(7, [TRUE, TRUE]) == [0, 1]
         coming.join()
-        assert [each.key for each in after[0].asked(api.Append)] == [lost[0].key]
+        assert [each.key for each in after[0].asked(api.Add)] == [lost[0].key]
 
 
 def test_a_daemon_that_was_never_there_is_an_error_at_once_or_is_started(serve: Serve) -> None:
     with pytest.raises(NoDaemonError), Client() as client:
         client.append(7, [TRUE])
-    with Client(start=lambda: serve({api.Append: appending()})) as client:
+    with Client(start=lambda: serve({api.Add: appending()})) as client:
         assert client.append(7, [TRUE]) == [0]
 
 
 def test_a_daemon_that_stays_away_is_an_error_in_the_end(serve: Serve) -> None:
-    server = serve({api.Append: appending()})
+    server = serve({api.Add: appending()})
     with Client(patience=0.3) as client:
         client.append(7, [TRUE])
         server.close()
@@ -139,10 +141,10 @@ def test_a_daemon_that_leaves_during_the_first_question_is_waited_for(serve: Ser
 
 
 def test_what_the_daemon_refuses_is_not_repeated(serve: Serve) -> None:
-    server = serve({api.Append: api.Failure("bag 7 is closed", usage=True)})
+    server = serve({api.Add: api.Failure("bag 7 is closed", usage=True)})
     with Client() as client, pytest.raises(UsageError, match="bag 7 is closed"):
         client.append(7, [TRUE])
-    assert len(server.asked(api.Append)) == 1
+    assert len(server.asked(api.Add)) == 1
 
 
 def test_a_bag_is_followed_by_its_events(serve: Serve) -> None:
@@ -177,22 +179,22 @@ def test_a_bag_is_followed_on_from_the_last_event_when_the_daemon_comes_back(
 
 
 def test_what_was_posted_is_asked_once_and_again_where_the_connection_broke(serve: Serve) -> None:
-    question = api.AppendCalls(7, 0, [TRUE])
-    first = serve({api.GetSites: [], api.AppendCalls: api.encode_answer(None)})
+    question = api.Add(7, "key", 0, [TRUE])
+    first = serve({api.GetSites: [], api.Add: api.Added(0, 1)})
     with Client() as client:
         post = client.poster()
         post(question)  # there is no connection yet
         client.ask(question)
         post(question)
-        while len(first.asked(api.AppendCalls)) < 2:
+        while len(first.asked(api.Add)) < 2:
             threading.Event().wait(0.01)
         client.ask(question)
-        assert len(first.asked(api.AppendCalls)) == 2
+        assert len(first.asked(api.Add)) == 2
         first.close()
-        second = serve({api.AppendCalls: api.encode_answer(None)})
+        second = serve({api.Add: api.Added(0, 1)})
         post(question)
         client.ask(question)
-        assert second.asked(api.AppendCalls) == [question]
+        assert second.asked(api.Add) == [question]
 
 
 def test_a_closed_client_ends_the_waiting_of_other_threads(serve: Serve) -> None:

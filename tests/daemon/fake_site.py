@@ -26,6 +26,7 @@ from adaptor.scheduling.bag import Bag
 from adaptor.units import Duration
 from backends.base import PilotOrder, SchedulerError, SubmitRefused
 from backends.ceilings import Ceilings
+from tests.journal.bags import add_bag
 from tests.living import PATIENCE
 
 LIMITS = Limits(max_pending_requests=2, max_proc=2, max_tr=3600)
@@ -226,7 +227,7 @@ def state_directory(directory: Path) -> Path:
 
 def submit_bag(core: Core, tasks: int, budget: int | None = None, **options: Any) -> Bag:
     spec = BagSpec(**{"name": "b", "cwd": "/", "output": "/nowhere", "environment": {}, **options})
-    bag = Bag(core.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time()), spec, tasks)
+    bag = Bag(add_bag(core.journal, spec, [TaskInput("true")] * tasks, time.time()), spec, tasks)
     bag.fill()
     if budget is not None:
         core.treasury.set_budget(bag.id, budget)

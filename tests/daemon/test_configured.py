@@ -13,6 +13,7 @@ from adaptor.errors import AdaptorError, ConfigError, VanishedSitesError
 from adaptor.journal.journal import Journal
 from adaptor.model import CraftedRequest, Limits, Request
 from backends.local.backend_type import folder_of
+from tests.journal.bags import add_bag
 
 HERE = "sites:\n  here: {backend: local, processors: 2}\n"
 
@@ -97,7 +98,7 @@ def leave(directory: Path, what: str) -> None:
     if what in ("bag", "bag of hpc"):
         sites = ["hpc"] if what == "bag of hpc" else []
         spec = BagSpec(name="b", cwd="/", output="/o", environment={}, sites=sites)
-        journal.add_bag(spec, [], 1.0, open=True)
+        add_bag(journal, spec, [], 1.0, open=True)
     if what == "pilot":
         crafted = CraftedRequest(Request(16, 60), predicted_start=None, tasks=1, reason="")
         journal.add_pilots("hpc", "adaptor-x.hpc.", [crafted], 1.0)

@@ -19,6 +19,7 @@ from adaptor.scheduling.bag import Bag
 from tests.daemon.budgeted_site import steps
 from tests.daemon.client.asked_daemon import Daemon
 from tests.daemon.lived_bags import begin, end_pilots, forget, hear, keeper, leased
+from tests.new_bag import NewBag
 
 MIB = 1 << 20
 
@@ -26,7 +27,7 @@ MIB = 1 << 20
 def submit(daemon: Daemon, tasks: int = 4, command: str = "./fit {}", **options: Any) -> int:
     spec = BagSpec(**{"name": "b", "cwd": "/w", "output": "/nowhere/{bag}", "environment": {}, **options})
     bag = BagInput(spec=spec, tasks=[TaskInput(command.format(number)) for number in range(tasks)])
-    return asyncio.run(daemon.ask(api.Submit(bag))).bag
+    return asyncio.run(daemon.submit(NewBag(bag))).bag
 
 
 def run(daemon: Daemon, wall: float, *, peak: int = 0, most: int = 1000) -> None:

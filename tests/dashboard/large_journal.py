@@ -14,6 +14,7 @@ from adaptor.journal.journal import Journal
 from adaptor.journal.queries import answer
 from tests.cli.fake_control import daemon_view
 from tests.dashboard.told import NOW, site_view
+from tests.journal.bags import add_bag
 
 PILOTS = 64
 PROCESSORS = 32
@@ -24,7 +25,7 @@ def write_journal(directory: Path, tasks: int) -> Journal:
     drawn = random.Random(1)
     journal = Journal(directory)
     spec = BagSpec(name="many", cwd="/", output="/nowhere", environment={})
-    journal.add_bag(spec, [TaskInput(command=f"task {number}") for number in range(tasks)], NOW - 3600)
+    add_bag(journal, spec, [TaskInput(command=f"task {number}") for number in range(tasks)], NOW - 3600)
     begin, width = NOW - 3500, 3400.0
     with journal.transaction() as db:
         for pilot in range(1, PILOTS + 1):

@@ -25,13 +25,14 @@ from tests.daemon.budgeted_site import set_budget, steps
 from tests.daemon.donating_site import DonatingSite
 from tests.daemon.fake_site import FakeSite
 from tests.daemon.fake_sites import FakeSites
+from tests.journal.bags import add_bag
 
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
 
 
 def submit(site: FakeSite, tasks: int, **wishes: object) -> Bag:
     spec = msgspec.structs.replace(SPEC, **wishes)
-    id = site.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time())
+    id = add_bag(site.journal, spec, [TaskInput("true")] * tasks, time.time())
     site.restart()
     return site.state.core.broker.state.bags[id]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 
 from adaptor.api import TaskInput
@@ -50,3 +51,25 @@ def test_an_open_bag_closes_once_it_is_idle(lab: Lab) -> None:
         lab.release()
         until(lambda: not lab.status(bag)["open"], "it closes")
         assert lab.status(bag)["state"] == "done"
+
+
+def test_a_submission_that_is_killed_midway_leaves_no_bag_and_the_next_runs_alone(lab: Lab) -> None:
+    lab.configure(site("local", processors=2, initial_tr="5m", pad="5s", idle_timeout="1s"))
+    lab.run("daemon", "start")
+
+    def written() -> int:
+        return sum(path.stat().st_size for path in lab.state.glob("journal.sqlite*"))
+
+    before = written()
+    killed = lab.start("submit", lab.bag(["touch never"] * 300_000))
+    until(lambda: written() > before + 2**19, "some thousand tasks are written")
+    killed.kill()
+    assert killed.wait(LONG) == -signal.SIGKILL
+    assert lab.ask("status", "all")["bags"] == []
+    bag = lab.submit(lab.bag(["true"] * 3, "next.bag"))
+    lab.wait(bag)
+    lab.kill_daemon()
+    lab.run("daemon", "start")
+    assert [each["id"] for each in lab.ask("status", "all")["bags"]] == [bag]
+    exactly_one_result_each(lab, bag, 3)
+    assert not (lab.work / "never").exists()

@@ -34,7 +34,7 @@ def executor(bag: FakeBag, tmp_path: Path) -> Iterator[Executor]:
 
     class Here(Executor):
         def __init__(self) -> None:
-            self._session = Session(lambda: cast(Client, bag), 1, tmp_path / "out")
+            self._session = Session(lambda: cast(Client, bag), 1, "key", tmp_path / "out")
             self._most, self._size, self._processors = None, TaskSize(), 8
             self._terms = CallTerms()
             self._max_workers = self._most_at_once()

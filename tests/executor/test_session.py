@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 import adaptor
-from adaptor.api import AppendCalls, BagEvents, TaskEvent, TaskInput
+from adaptor.api import Add, BagEvents, TaskEvent, TaskInput
 from adaptor.client.bags import Client
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.executor.pickling import CallError, task_of
@@ -34,7 +34,7 @@ class FakeBag:
         self.may_append, self.may_end = threading.Event(), threading.Event()
         self.heard_end = threading.Event()
         self.appended: list[TaskInput] = []
-        self.posted: list[AppendCalls] = []
+        self.posted: list[Add] = []
         self.enough: set[int] = set()
         self.cancelled: set[int] = set()
         self.started: set[int] = set()
@@ -52,15 +52,15 @@ class FakeBag:
     def __exit__(self, *_: object) -> None:
         return
 
-    def poster(self) -> Callable[[AppendCalls], None]:
+    def poster(self) -> Callable[[Add], None]:
         return self.posted.append
 
-    def ask(self, question: AppendCalls) -> None:
+    def ask(self, question: Add) -> None:
         if self.gone or self.refuses:
             raise NoDaemonError("it has gone")
         with self._news:
             assert question.first == len(self.appended)
-            self.appended += question.calls
+            self.appended += question.tasks
             self._news.notify_all()
         assert self.may_append.wait(SOON)
 
@@ -128,7 +128,7 @@ def bag() -> FakeBag:
 
 @pytest.fixture
 def session(bag: FakeBag, tmp_path: Path) -> Iterator[Session]:
-    made = Session(lambda: cast(Client, bag), 1, tmp_path / "out")
+    made = Session(lambda: cast(Client, bag), 1, "key", tmp_path / "out")
     yield made
     bag.may_append.set()
     bag.may_end.set()
@@ -153,7 +153,7 @@ def test_a_call_alone_leaves_at_once_and_others_together(bag: FakeBag, session: 
     until(lambda: session._post is not None, "its thread is there", pause=0.01)
     for _ in range(4):
         submit(session, int)
-    assert [len(question.calls) for question in bag.posted] == [1]
+    assert [len(question.tasks) for question in bag.posted] == [1]
     bag.may_append.set()
     until(lambda: len(bag.appended) == 4, "the others have left too", pause=0.01)
     bag.may_end.set()

@@ -20,7 +20,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from adaptor.api import TaskInput
+from adaptor.api import Open, TaskInput
 from adaptor.api.grants import Grant
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.entries import Entry
@@ -40,6 +40,7 @@ SHAPES = JOURNALS / "shapes.json"
 PACKED: list[Any] = [
     BagSpec,
     TaskInput,
+    Open,
     OwnNeeds,
     Guard,
     Entry,

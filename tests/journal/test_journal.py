@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from adaptor import api
 from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.errors import JournalError, UnknownBagError
+from adaptor.journal import adding
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag
 from adaptor.model import CraftedRequest, Request
 from lab.campaign.small_disk import failing_disk, quota_disk
+from tests.journal.bags import add_bag, publish
 from tests.scheduling.broker_world import World
 
 
@@ -58,7 +61,7 @@ def test_bags_and_requests_outlive_the_machine_at_once_and_the_rest_after_a_sync
             assert journal.is_to_sync()
             journal.sync()
             assert not journal.is_to_sync()
-            journal.add_bag(BagSpec(name="", cwd="", output="", environment={}), [TaskInput(["true"])], 1.0)
+            add_bag(journal, BagSpec(name="", cwd="", output="", environment={}), [TaskInput(["true"])], 1.0)
             journal.add_pilots("s", "adaptor-x.", [CraftedRequest(Request(1, 60), 0.0, 1, "")], 1.0)
             journal.explain(1.0, "s", "problem", "too late")
             disk.fail()
@@ -112,8 +115,13 @@ def test_a_bag_gets_the_next_number_that_is_not_taken(tmp_path: Path) -> None:
     spec = BagSpec(name="b", cwd="/", output="/work/adaptor-{bag}", environment={})
     with closing(Journal(tmp_path)) as journal:
         taken: list[set[int]] = [{1, 2, 4}, set(), {1, 2}, {6}]
-        numbers = [journal.add_bag(spec, [TaskInput("true")], 1.0, taken=each) for each in taken]
+        with journal.transaction() as db:
+            numbers = [
+                adding.open_bag(db, api.Open(f"{at}", spec, taken=tuple(each)), 1.0)
+                for at, each in enumerate(taken)
+            ]
         assert numbers == [3, 4, 5, 7]
+        publish(journal, "3")
         assert journal.bag_spec(7).output == "/work/adaptor-7"
 
 

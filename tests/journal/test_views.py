@@ -12,6 +12,7 @@ from adaptor import api
 from adaptor.bag_spec import BagSpec
 from adaptor.journal.views import bags, latest, left_out, pilots, tasks
 from adaptor.model import PilotState
+from tests.journal.bags import add_bag
 from tests.scheduling.broker_world import Player, World
 
 MANY = 1000
@@ -38,7 +39,7 @@ def test_a_bag_in_numbers(world: World) -> None:
 def test_a_bag_names_the_bags_that_it_waits_for_until_they_have_ended(world: World) -> None:
     first, second = world.submit(1), world.submit(1)
     spec = BagSpec(name="b", cwd="/", output="/", environment={}, after=(first,), after_any=(second, first))
-    last = world.journal.add_bag(spec, [api.TaskInput("true")] * 3, world.now, gated=True)
+    last = add_bag(world.journal, spec, [api.TaskInput("true")] * 3, world.now, gated=True)
     world.cpus[last] = 1
     world.restart()
     player = world.join("w")

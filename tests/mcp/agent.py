@@ -22,6 +22,7 @@ from adaptor.client.asking import DaemonConnection
 from adaptor.protocol.access import KEY_VARIABLE, host_and_port, key_access, read_access
 from adaptor.protocol.channel import LARGEST_FROM_DAEMON, Channel, Party
 from tests.e2e.lab import Lab
+from tests.new_bag import NewBag, submitted
 
 if TYPE_CHECKING:  # it takes seconds to import, and every process of pytest collects this file
     from mcp import ClientSession
@@ -127,6 +128,12 @@ def ask(lab: Lab, question: api.Question[A], key: str = "") -> A:
             return connection.ask(question, 60.0)
         with holding(key):
             return connection.ask(question, 60.0)
+
+
+def submitted_raw(lab: Lab, new: NewBag, key: str = "") -> api.Submitted:
+    """The answer of the daemon to the last question of a submission, by the raw protocol."""
+    answer: api.Submitted = submitted(lambda question: ask(lab, question, key), new)
+    return answer
 
 
 @contextmanager

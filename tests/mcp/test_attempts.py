@@ -22,14 +22,25 @@ from adaptor import api
 from adaptor.api import BagInput, TaskInput
 from adaptor.bag_spec import BagSpec, Interpreter
 from adaptor.client.asking import NoAnswerError
+from adaptor.daemon.client.admission import MOST_BAGS
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.protocol.access import key_access, worker_access
 from adaptor.protocol.channel import Channel, ChannelError
 from adaptor.resources import OwnNeeds
 from tests.e2e.lab import Lab
 from tests.living import until
-from tests.mcp.agent import Agent, ask, connected, holding, most_spent, processors_at_once, rows
+from tests.mcp.agent import (
+    Agent,
+    ask,
+    connected,
+    holding,
+    most_spent,
+    processors_at_once,
+    rows,
+    submitted_raw,
+)
 from tests.mcp.conftest import BUDGET, CANARY, MAX_PROC, RACING, key_view
+from tests.new_bag import NewBag
 
 KEY = "agent"
 
@@ -41,14 +52,25 @@ def raw_bag(lab: Lab, *commands: str, budget: float | None = 4.0, **options: Any
     return BagInput(spec=spec, budget=budget, tasks=[TaskInput(line) for line in commands or ("true",)])
 
 
-def refused(lab: Lab, question: api.Question[Any], key: str = KEY) -> str:
+@pytest.fixture(scope="module")
+def attempted() -> set[str]:
+    """The tests that this process has begun."""
+    return set()
+
+
+@pytest.fixture(autouse=True)
+def note(attempted: set[str], request: pytest.FixtureRequest) -> None:
+    attempted.add(request.node.name)
+
+
+def refused(lab: Lab, question: api.Question[Any] | NewBag, key: str = KEY) -> str:
     with pytest.raises(UsageError) as error:
-        ask(lab, question, key)
+        submitted_raw(lab, question, key) if isinstance(question, NewBag) else ask(lab, question, key)
     return str(error.value)
 
 
 def submit(lab: Lab, bag: BagInput, **more: Any) -> int:
-    return ask(lab, api.Submit(bag, **more), KEY).bag
+    return submitted_raw(lab, NewBag(bag, **more), KEY).bag
 
 
 def own(lab: Lab) -> set[int]:
@@ -70,7 +92,7 @@ def answered(connection: socket.socket, channel: Channel) -> bytes:
 @pytest.mark.parametrize("budget", [1e9, BUDGET + 0.01, -5.0, 0.0, float("nan"), float("inf")])
 def test_01_a_larger_or_senseless_budget(lab: Lab, budget: float) -> None:
     assert "credits of key agent are neither used nor reserved" in refused(
-        lab, api.Submit(raw_bag(lab, budget=budget))
+        lab, NewBag(raw_bag(lab, budget=budget))
     )
 
 
@@ -111,13 +133,13 @@ def test_04_many_bags_at_once_over_budget_or_processors(
 ) -> None:
     """Racing on eight connections: two long requests cost more than the budget, three short ones hold more
     processors than the cap. The last test has what they came to."""
-    question = api.Submit(raw_bag(lab, *["sleep 0.5"] * 6, budget=budget, time=time))
+    question = NewBag(raw_bag(lab, *["sleep 0.5"] * 6, budget=budget, time=time))
 
     def race(_: int) -> list[int]:
         found = []
         for _ in range(2):
             with suppress(UsageError):  # the first bags have reserved too much for another
-                found.append(ask(lab, question).bag)
+                found.append(submitted_raw(lab, question).bag)
         return found
 
     with holding(racer), ThreadPoolExecutor(8) as pool:
@@ -153,7 +175,7 @@ def test_06_no_canary_or_a_smaller_one(lab: Lab, agent: Agent, canary: Any) -> N
     assert "has canary=2 or more" in agent.refusal(
         "submit", tasks=["true"], options={"canary": str(canary)}, budget=4
     )
-    assert "has canary=2 or more" in refused(lab, api.Submit(raw_bag(lab, canary=canary)))
+    assert "has canary=2 or more" in refused(lab, NewBag(raw_bag(lab, canary=canary)))
 
 
 def test_07_a_bag_that_fails_is_resumed_or_retried(lab: Lab, agent: Agent) -> None:
@@ -206,19 +228,21 @@ def test_09_a_bag_of_the_user_is_cancelled_changed_or_awaited(lab: Lab, agent: A
     ):
         assert "may not ask" in refused(lab, question)
     assert "has no bag" in refused(lab, api.Cancel([max(own(lab)), mine]))
-    assert "has no bag" in refused(lab, api.Submit(raw_bag(lab, after=(mine,))))
+    assert "has no bag" in refused(lab, NewBag(raw_bag(lab, after=(mine,))))
     assert ask(lab, api.Cancel([mine])) == 1
 
 
 def test_10_the_work_of_others_is_taken_over(lab: Lab) -> None:
     """By `--resume`, by the name that a client gave its submission, or by saying whose the bag is."""
-    assert "continues no other" in refused(lab, api.Submit(raw_bag(lab, name="mine"), resume=True))
-    theirs = ask(lab, api.Submit(raw_bag(lab), key="same")).bag
+    assert "continues no other" in refused(lab, NewBag(raw_bag(lab, name="mine"), resume=True))
+    theirs = submitted_raw(lab, NewBag(raw_bag(lab), key="same")).bag
     bag = submit(lab, raw_bag(lab), key="same", owner="")
     assert bag != theirs
     assert bag in own(lab)
     assert theirs not in own(lab)
-    assert ask(lab, api.Submit(raw_bag(lab), owner=KEY)).bag not in own(lab), "nobody else counts for it"
+    assert submitted_raw(lab, NewBag(raw_bag(lab), owner=KEY)).bag not in own(lab), (
+        "nobody else counts for it"
+    )
 
 
 # --- questions that are closed -------------------------------------------------------------------------
@@ -243,17 +267,31 @@ def test_12_only_listed_questions_are_open() -> None:
     assert by_access == {
         "public": {"GetDaemon", "GetPlan", "GetStart", "GetKeys"},
         "read": {"GetBags", "GetEvents", "GetTasks", "GetTaskSums", "GetWhy", "GetReport"},
-        "change": {"Submit", "Cancel"},
+        "change": {"Open", "Add", "Publish", "Cancel"},
     }
 
 
-def test_13_tasks_that_come_later(lab: Lab) -> None:
-    """Open bags and parts that are sent before would go round the line in the journal."""
-    assert "with all its tasks" in refused(lab, api.Submit(raw_bag(lab), open=True))
-    bag = max(own(lab))
-    assert "may not ask Append" in refused(lab, api.Append(bag, "k", [TaskInput("true")]))
-    assert "may not ask Stage" in refused(lab, api.Stage("k", 0, [TaskInput("true")]))
-    assert "with all its tasks" in refused(lab, api.Submit(raw_bag(lab), key="k", staged=1))
+def test_13_tasks_that_come_later(lab: Lab, racer: str) -> None:
+    """Tasks that come after the line in the journal would go round it."""
+    assert "with all its tasks" in refused(lab, NewBag(raw_bag(lab), open=True))
+    ended, theirs = max(own(lab)), lab.submit(lab.bag(["sleep 600"]), "--open")
+    assert "is closed" in refused(lab, api.Add(ended, "k", 0, [TaskInput("true")]))
+    assert f"has no bag {theirs}" in refused(lab, api.Add(theirs, "k", 0, [TaskInput("true")]))
+    ask(lab, api.Open("k", raw_bag(lab).spec), racer)
+    for name in ("k", f"{racer}:k"):
+        assert "was not published" in refused(lab, api.Add(0, name, 0, [TaskInput("true")]))
+    assert "was not published" in refused(lab, api.Publish(f"{racer}:k"))
+    ask(lab, api.Open("calls", raw_bag(lab).spec, 1.0), KEY)
+    assert "are commands" in refused(lab, api.Add(0, "calls", 0, [TaskInput("f()", call=b"v")]))
+    assert "at most 100,000 tasks" in refused(lab, api.Add(0, "calls", 100_000, [TaskInput("true")]))
+    assert ask(lab, api.Cancel([theirs])) == 1
+
+
+def test_13_bags_that_are_never_published_count(lab: Lab, racer: str) -> None:
+    spec = raw_bag(lab).spec
+    for number in range(MOST_BAGS - 1):
+        ask(lab, api.Open(f"{number}", spec, 0.01), racer)
+    assert f"{MOST_BAGS} bags that have not ended" in refused(lab, api.Open("more", spec, 0.01), racer)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +306,7 @@ def test_13_tasks_that_come_later(lab: Lab) -> None:
 )
 def test_14_options_that_reach_beyond_the_bag(lab: Lab, options: dict[str, Any]) -> None:
     (field,) = options
-    assert f"may not set {field}" in refused(lab, api.Submit(raw_bag(lab, **options)))
+    assert f"may not set {field}" in refused(lab, NewBag(raw_bag(lab, **options)))
 
 
 # --- other keys ----------------------------------------------------------------------------------------
@@ -276,7 +314,7 @@ def test_14_options_that_reach_beyond_the_bag(lab: Lab, options: dict[str, Any])
 
 def test_15_a_read_only_key_submits(lab: Lab) -> None:
     lab.run("mcp", "grant", "reader", "--budget", "5", "--max-proc", "1", "--read-only", "--all-bags")
-    assert "is read-only" in refused(lab, api.Submit(raw_bag(lab)), "reader")
+    assert "is read-only" in refused(lab, NewBag(raw_bag(lab)), "reader")
     assert "is read-only" in refused(lab, api.Cancel([1]), "reader")
     assert [view.name for view in ask(lab, api.GetBags("1"), "reader").bags] == ["mine"]
 
@@ -294,7 +332,7 @@ def test_16_a_key_after_its_end(lab: Lab) -> None:
         return False
 
     until(over, "the end of the grant")
-    assert "ended" in refused(lab, api.Submit(raw_bag(lab)), "brief")
+    assert "ended" in refused(lab, NewBag(raw_bag(lab)), "brief")
 
 
 def test_17_a_revoked_key_and_one_of_the_same_name(lab: Lab) -> None:
@@ -326,7 +364,7 @@ def test_18_the_port_of_the_workers(lab: Lab) -> None:
 
 def test_19_a_message_that_is_too_large(lab: Lab) -> None:
     with pytest.raises(NoAnswerError):
-        ask(lab, api.Submit(raw_bag(lab, "x" * (5 * 2**20))), KEY)
+        submitted_raw(lab, NewBag(raw_bag(lab, "x" * (5 * 2**20))), KEY)
     assert ask(lab, api.GetKeys(), KEY)
 
 
@@ -431,7 +469,11 @@ def bags(lab: Lab, racer: str) -> dict[str, set[int]]:
     return found
 
 
-def test_99_the_limits_held_at_all_times(lab: Lab, bags: dict[str, set[int]]) -> None:
+def test_99_the_limits_held_at_all_times(
+    lab: Lab, bags: dict[str, set[int]], attempted: set[str], request: pytest.FixtureRequest
+) -> None:
+    if {item.name for item in request.session.items if item.path == request.path} - attempted:
+        pytest.skip("other processes of pytest made some of them: --dist loadfile keeps a file together")
     assert len(bags[KEY]) > 5
     assert len(bags["racer"]) > 5
     assert 0 < most_spent(lab, bags[KEY]) <= BUDGET

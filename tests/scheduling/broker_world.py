@@ -20,6 +20,7 @@ from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.state import SiteTerms
+from tests.journal.bags import add, add_bag
 
 TERMS = SiteTerms(initial_tr=60.0, growth_factor=2, longest=3600.0, donation=DonationRules())
 PILOT_TIME = 10_000.0
@@ -123,18 +124,18 @@ class World:
             **options,  # type: ignore[arg-type]
         )
         inputs = [TaskInput(command=f"task {number}") for number in range(tasks)]
-        id = self.journal.add_bag(spec, inputs, self.now)
+        id = add_bag(self.journal, spec, inputs, self.now)
         self.cpus[id] = spec.cpus
         bag = Bag(id, self.journal.bag_spec(id), tasks)
         bag.fill()
-        self.broker.add_bag(bag, self.now, watched=True)
+        self.broker.add_bag(bag, self.now, new=True)
         self.commit()
         return id
 
     def open(self, **options: object) -> int:
         """An open bag without tasks."""
         spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={}, **options)  # type: ignore[arg-type]
-        id = self.journal.add_bag(spec, [], self.now, open=True)
+        id = add_bag(self.journal, spec, [], self.now, open=True)
         self.cpus[id] = spec.cpus
         bag = load_bag(self.journal, id)
         self.broker.add_bag(bag, self.now)
@@ -144,7 +145,7 @@ class World:
     def append(self, bag: int, key: str, tasks: Sequence[TaskInput], *, crash: bool = False) -> int:
         """The number of the first task. `crash`: the daemon is killed once the journal has the tasks."""
         known = self.broker.state.bags.get(bag)
-        done = self.journal.append(bag, key, tasks, gated=known is not None and known.gated)
+        done = add(self.journal, bag, key, tasks, gated=known is not None and known.gated)
         if crash:
             self.restart()
         elif not done.repeated:

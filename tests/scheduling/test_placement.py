@@ -31,6 +31,7 @@ from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.state import SiteTerms
 from adaptor.worker.slots import HeldTask, Slots
 from tests.examples import examples
+from tests.journal.bags import add_bag
 
 TERMS = {"site": SiteTerms(initial_tr=60.0, growth_factor=2, longest=3600.0)}
 DEADLINE = 1e6
@@ -116,7 +117,7 @@ class Cluster:
 
     def submit(self, tasks: int, **options: object) -> int:
         spec = BagSpec(name="b", cwd="/", output="/o/{bag}", environment={}, replicas=0, **options)  # type: ignore[arg-type]
-        id = self.journal.add_bag(spec, [TaskInput("x")] * tasks, self.now)
+        id = add_bag(self.journal, spec, [TaskInput("x")] * tasks, self.now)
         bag = Bag(id, self.journal.bag_spec(id), tasks)
         bag.fill()
         self.contexts[id] = BagContext(id, "/", "/o", {}, spec.task)

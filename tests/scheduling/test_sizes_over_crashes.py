@@ -19,6 +19,7 @@ from adaptor.protocol.messages import AttemptKey, Ending, Hello, Report, Result
 from adaptor.resources import Node, OwnNeeds, Room, TaskSize
 from adaptor.scheduling.state import SiteTerms
 from tests.examples import examples
+from tests.journal.bags import add, add_bag
 
 GIB = 1 << 30
 TASKS = 14
@@ -69,7 +70,7 @@ class MixedSizes(RuleBasedStateMachine):
             order=order,  # type: ignore[arg-type]
         )
         tasks = [TaskInput("x", needs=own.get(task)) for task in range(TASKS)]
-        self.bag = self.journal.add_bag(spec, tasks, self.now, open=True)
+        self.bag = add_bag(self.journal, spec, tasks, self.now, open=True)
         self.total = TASKS
         self.broker = recover(self.journal, dict(TERMS), self.now)
         self.broker.state.queues["site"] = NODES
@@ -92,7 +93,7 @@ class MixedSizes(RuleBasedStateMachine):
         if self.total >= 2 * TASKS:
             return
         tasks = [TaskInput("x", needs=each) for each in more]
-        done = self.journal.append(self.bag, str(self.total), tasks)
+        done = add(self.journal, self.bag, str(self.total), tasks)
         self.total += len(more)
         if crash:
             self.the_daemon_dies()

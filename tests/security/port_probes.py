@@ -9,6 +9,7 @@ import ssl
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import psutil
@@ -20,6 +21,7 @@ from adaptor.errors import NoDaemonError
 from adaptor.protocol.access import CLIENT_ACCESS, write_access
 from adaptor.protocol.channel import ChannelError, Party
 from adaptor.protocol.keys import new_identity
+from tests.new_bag import NewBag, submitted
 from tests.protocol.peers import RECORD, call, client_hello, closed_by_peer, peer
 from tests.security.probe import probe
 from tests.security.world import DESCRIPTORS, MB, World, as_mallory, callers
@@ -220,9 +222,12 @@ def replay(world: World) -> None:
         port = listener.getsockname()[1]
         keys = (world.keys.server.certificate, world.keys.client)
         with peer(port, *keys, protocol=api.PROTOCOL) as asking:
-            submit = api.Submit(_bag(world))
-            asking.send(api.encode_question(submit))
-            assert isinstance(api.decode_answer(submit, asking.receive()), api.Submitted)
+
+            def ask(question: api.Question[Any]) -> Any:
+                asking.send(api.encode_question(question))
+                return api.decode_answer(question, asking.receive())
+
+            assert isinstance(submitted(ask, NewBag(_bag(world))), api.Submitted)
         thread.join(60)
     bags = world.bags()
     hello = 5 + int.from_bytes(recorded[3:5], "big")

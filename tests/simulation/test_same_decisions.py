@@ -29,6 +29,7 @@ from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor_simulation.grid_run import run_grid_job
 from backends.base import PilotOrder
 from backends.local.backend import LocalBackend
+from tests.journal.bags import add_bag
 from tests.simulation.trace_strategies import jobs_from
 
 PROCESSORS, RUNTIME = 4, 100
@@ -80,7 +81,7 @@ def order(folder: Path, p: int, tr: int) -> PilotOrder:
 def asked_by_the_daemon(here: Site, tasks: int, heuristic: str) -> list[Request]:
     here.memory.settings = msgspec.structs.replace(here.memory.settings, heuristic=heuristic)
     spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
-    bag = Bag(here.core.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time()), spec, tasks)
+    bag = Bag(add_bag(here.core.journal, spec, [TaskInput("true")] * tasks, time.time()), spec, tasks)
     bag.fill()
     here.core.broker.add_bag(bag, time.time())
     asyncio.run(step(here))

@@ -27,7 +27,6 @@ from adaptor.errors import UsageError
 from adaptor.kinds.recognising import kinds_of
 from adaptor.notify.channels import MARK
 from adaptor.option_kinds import NUMBERS, plain_text
-from adaptor.outputs.packing import numbers_of_others
 
 
 class TaskSource(msgspec.Struct, frozen=True):
@@ -97,7 +96,7 @@ def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
             raise UsageError(f"--container: {given['container']}: no such image")
     of_spec = {field: given.pop(field) for field in BagSpec.__struct_fields__ if field in given}
     spec = BagSpec(**of_spec, umask=current_umask())
-    return BagInput(spec=spec, tasks=tasks, taken=numbers_of_others(spec.output), **given)
+    return BagInput(spec=spec, tasks=tasks, **given)
 
 
 def more_tasks(source: TaskSource) -> list[TaskInput]:

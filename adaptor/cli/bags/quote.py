@@ -11,12 +11,10 @@ import msgspec
 
 from adaptor import api
 from adaptor.cli.bags.bag_input import WithWords, bag_options
-from adaptor.cli.bags.submit import SUBMIT_TIMEOUT
-from adaptor.cli.daemon_process import ask_daemon, ensure_daemon, tell_started
+from adaptor.cli.daemon_process import ensure_daemon, submit_bag, tell_started
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.printing import NumberCell, duration, layout, plural, print_json, print_lines, printable
 from adaptor.cli.sentences import amount
-from adaptor.client.bags import new_key
 from adaptor.errors import UsageError
 
 if TYPE_CHECKING:
@@ -90,8 +88,7 @@ def _go_on(rest: api.BagInput, lines: list[Line], choose: int, config: str | Non
     if not 1 <= choose <= len(lines):
         raise UsageError(f"--choose: no line {choose}; the lines are 1 to {len(lines)}")
     chosen = by_line(rest, lines[choose - 1], time.time())
-    answer = ask_daemon(api.Submit(chosen, key=new_key()), config, timeout=SUBMIT_TIMEOUT)
-    return answer.bag
+    return submit_bag(chosen, config).bag
 
 
 def by_line(bag: api.BagInput, line: Line, now: float) -> api.BagInput:

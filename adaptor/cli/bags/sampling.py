@@ -16,6 +16,7 @@ from adaptor.cli.bags.bag_input import plan_of
 from adaptor.cli.follow import follow
 from adaptor.cli.printing import plural
 from adaptor.client.asking import SCHEDULERS_TIMEOUT, ask
+from adaptor.client.bags import Client
 from adaptor.client.reading import all_tasks
 from adaptor.errors import AdaptorError, UsageError
 
@@ -107,12 +108,13 @@ def _submit(bag: api.BagInput, site: str, places: Sequence[int], known: Mapping[
         prefer=None,
         allocation="explicit",
     )
-    sample = api.BagInput(spec=spec, tasks=[bag.tasks[place] for place in places], taken=bag.taken)
+    sample = api.BagInput(spec=spec, tasks=[bag.tasks[place] for place in places])
     same = (msgspec.structs.replace(spec, environment={}), sample.tasks, last)
     digest = hashlib.sha256(msgspec.msgpack.encode(same)).hexdigest()
     attempt = 0
     while True:
-        number = ask(api.Submit(sample, key=f"sample {digest} {attempt}")).bag
+        with Client() as client:
+            number = client.submit(sample, key=f"sample {digest} {attempt}").bag
         before = known.get(number)
         if before is None or before.ended is None or before.done:
             return number

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
+from functools import partial
 from typing import Any
 
 import click
@@ -13,30 +14,43 @@ from adaptor import api
 from adaptor.cli.bags import bag_input
 from adaptor.cli.bags.task_output import print_in_order
 from adaptor.cli.bags.watch import until_failed, watch_bags
-from adaptor.cli.daemon_process import ask_daemon, ask_starting, ensure_daemon, reload_daemon, stop_daemon
+from adaptor.cli.daemon_process import (
+    ask_daemon,
+    ensure_daemon,
+    reload_daemon,
+    stop_daemon,
+    submit_bag,
+    with_daemon,
+)
 from adaptor.cli.exit_codes import INTERRUPTED
 from adaptor.cli.follow import follow
 from adaptor.cli.login_node import LoginNodeError
 from adaptor.cli.option_sections import sectioned
 from adaptor.cli.options import BagReader, config_option, json_option
 from adaptor.cli.printing import plural, print_json, printable
-from adaptor.client.bags import Client, new_key
+from adaptor.client.bags import Client
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.guard_rails import MostFails
 
 
 def tell_submitted(
-    question: api.Submit, answer: api.Submitted, *, as_json: bool = False, err: bool = False
+    bag: api.BagInput,
+    answer: api.Submitted,
+    *,
+    opened: bool = False,
+    resume: bool = False,
+    as_json: bool = False,
+    err: bool = False,
 ) -> None:
     """The number of the new bag and of its tasks, and what earlier bags have of what was asked.
 
     `err`: whether it goes to stderr, since stdout has what the tasks write.
     """
     known = sum(each.done + each.to_run for each in answer.taken_over)
-    new, spec = len(question.bag.tasks) - known, question.bag.spec
+    new, spec = len(bag.tasks) - known, bag.spec
     if as_json:
         told: dict[str, Any] = {"bag": answer.bag or None, "tasks": new}
-        if question.resume:
+        if resume:
             told["taken_over"] = [
                 {"bag": each.bag, "done": each.done, "to_run": each.to_run} for each in answer.taken_over
             ]
@@ -44,14 +58,14 @@ def tell_submitted(
         tell_refused(answer)
         return
     if answer.bag:
-        click.echo(f"bag {answer.bag}: {'open, ' if question.open else ''}{plural(new, 'task')}", err=err)
+        click.echo(f"bag {answer.bag}: {'open, ' if opened else ''}{plural(new, 'task')}", err=err)
     for each in answer.taken_over:
         states = ((each.done, "done"), (each.to_run, "still to run"))
         held = " and ".join(f"{plural(count, 'task')} {state}" for count, state in states if count)
         click.echo(f"not run again: {held} in bag {each.bag}", err=err)
     if not answer.bag:
         click.echo("nothing is left to run: no new bag", err=err)
-    elif question.resume and not answer.taken_over:
+    elif resume and not answer.taken_over:
         click.echo(f"no earlier bag {spec.name} of this folder has any of these tasks", err=err)
     if new >= MANY and spec.output_files == "each" and spec.script is None:
         folder = printable(spec.output.replace("{bag}", str(answer.bag)))
@@ -65,7 +79,7 @@ def tell_submitted(
 MANY = 1_000  # new tasks of a bag from which on its user learns how many files they make
 
 
-def tell_refused(answer: api.Submitted | api.Appended) -> None:
+def tell_refused(answer: api.Submitted | api.Added) -> None:
     """Say which tasks have failed at once, since nothing can ever run them."""
     if not answer.refused:
         return
@@ -74,9 +88,6 @@ def tell_refused(answer: api.Submitted | api.Appended) -> None:
         click.echo(f"  {reason}", err=True)
     if answer.refused > len(answer.reasons):
         click.echo(f"  and {answer.refused - len(answer.reasons):,} more", err=True)
-
-
-SUBMIT_TIMEOUT = 300.0  # seconds; a daemon on a slow file system may need them for a million tasks
 
 
 @click.command(cls=bag_input.WithWords)
@@ -109,13 +120,12 @@ def submit(
       adaptor submit second.bag --after last
       adaptor submit --template 'render {scene} -f {frame}' -P scene=a,b -P frame=1:100
     """
-    question = api.Submit(bag, open=opened, resume=resume, key=new_key())
-    answer = ask_daemon(question, config, timeout=SUBMIT_TIMEOUT)
+    answer = submit_bag(bag, config, open=opened, resume=resume)
     if parsable and answer.bag and not as_json:
         click.echo(answer.bag)
         tell_refused(answer)
         return
-    tell_submitted(question, answer, as_json=as_json)
+    tell_submitted(bag, answer, opened=opened, resume=resume, as_json=as_json)
 
 
 @click.command(cls=bag_input.WithWords, short_help="Append tasks to an open bag.")
@@ -139,7 +149,7 @@ def append(bag: str, tasks: list[api.TaskInput], last: bool, config: str | None,
     if not tasks and not last:
         raise UsageError(bag_input.NO_TASKS)
     found = BagReader().bag(bag)
-    number, answers, closed = found.id, list[api.Appended](), False
+    number, answers, closed = found.id, list[api.Added](), False
     if tasks:
         with Client(start=lambda: ensure_daemon(config, sites=found.sites)) as client:
             answers = list(client.appending(number, tasks))
@@ -210,9 +220,15 @@ def run(
         raise UsageError(
             "--halt has no value: it means now,fail=1 of parallel; --max-fails N means soon,fail=N"
         )
-    question = api.Submit(bag, resume=resume, key=new_key())
+    submitted = partial(
+        with_daemon,
+        config,
+        lambda client: client.submit(bag, resume=resume),
+        sites=bag.spec.sites,
+        until_idle=True,
+    )
     try:
-        answer, private = ask_starting(question, config, SUBMIT_TIMEOUT, until_idle=True)
+        answer, private = submitted()
     except LoginNodeError as refused:
         if not on_terminal():
             raise
@@ -223,10 +239,10 @@ def run(
         ctx.invoke(init, output=None, force=False, config=config, as_json=False)
         with contextlib.suppress(NoDaemonError):
             reload_daemon()
-        answer, private = ask_starting(question, config, SUBMIT_TIMEOUT, until_idle=True)
+        answer, private = submitted()
     number = answer.bag
     if not (as_json and number):
-        tell_submitted(question, answer, as_json=as_json, err=printed)
+        tell_submitted(bag, answer, resume=resume, as_json=as_json, err=printed)
     else:
         tell_refused(answer)
     if not number:

@@ -21,6 +21,7 @@ from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
 from adaptor.budget.accounting.credits import format_credits, in_credits
 from adaptor.daemon.core import Core
 from adaptor.errors import UsageError
+from adaptor.journal.adding import OpenedBag
 from adaptor.journal.grant_rows import GrantedKey, kept_of, note_key, pilots_of, unfinished_of
 from adaptor.journal.selectors import RECENT, ids_of
 from adaptor.protocol.access import KEY_VARIABLE
@@ -74,7 +75,7 @@ class Admission:
             _check_tasks(key, question.tasks)
         if question.for_keys is KeyAccess.PUBLIC:
             return question
-        if isinstance(question, api.Submit):
+        if isinstance(question, api.Open | api.Add | api.Publish):
             return self._new_bag(key, question)
         if question.for_keys is KeyAccess.READ and grant.all_bags:
             return question
@@ -93,17 +94,33 @@ class Admission:
             if self._core.grants.key_of.get(bag) != key.name:
                 raise UsageError(f"key {key.name} has no bag {bag}")
 
-    def _new_bag(self, key: GrantedKey, question: api.Submit) -> api.Submit:
-        """The bag within the grant of the key. Raises UsageError: the bag goes beyond it."""
-        who, grant, given, spec = f"key {key.name}", key.grant, question.bag, question.bag.spec
-        if question.open or question.resume or question.staged:
-            raise UsageError(f"a bag of {who} is submitted with all its tasks, and continues no other")
+    def _new_bag(
+        self, key: GrantedKey, question: api.Open | api.Add | api.Publish
+    ) -> api.Open | api.Add | api.Publish:
+        """A question of a new bag, under a key of the client's that no other client has.
+
+        Raises UsageError: the bag goes beyond the grant.
+        """
+        who, own = f"key {key.name}", f"{key.name}:{question.key}"
+        if isinstance(question, api.Open):
+            question = self._opened(key, question)
+        elif isinstance(question, api.Publish):
+            if question.open or question.resume:
+                raise UsageError(f"a bag of {who} is submitted with all its tasks, and continues no other")
+        else:
+            if question.bag:
+                self._check_own(key, [question.bag])
+            if any(task.call is not None for task in question.tasks):
+                raise UsageError(f"tasks of {who} are commands")
+            _check_tasks(key, question.first + len(question.tasks))
+        return msgspec.structs.replace(question, key=own)
+
+    def _opened(self, key: GrantedKey, question: api.Open) -> api.Open:
+        """A new bag within the grant of the key. Raises UsageError: the bag goes beyond it."""
+        who, grant, spec = f"key {key.name}", key.grant, question.spec
         for field in BagSpec.__struct_fields__:
             if field not in _SETTABLE and getattr(spec, field) != getattr(_DEFAULT, field):
                 raise UsageError(f"a bag of {who} may not set {field}")
-        if any(task.call is not None for task in given.tasks):
-            raise UsageError(f"tasks of {who} are commands")
-        _check_tasks(key, len(given.tasks))
         canary = grant.canary if spec.canary == "yes" else spec.canary
         if not isinstance(canary, int) or canary < grant.canary:
             raise UsageError(f"a bag of {who} has canary={grant.canary} or more, not {spec.canary}")
@@ -111,7 +128,7 @@ class Admission:
         if self._core.journal.read(unfinished_of, key.name) >= MOST_BAGS:
             raise UsageError(f"{who} has {MOST_BAGS} bags that have not ended: wait for one, or cancel one")
         left = self._core.ledger.joint(key.name).left
-        budget = in_credits(max(0, left)) if given.budget is None else given.budget
+        budget = in_credits(max(0, left)) if question.budget is None else question.budget
         if not 0 < budget <= in_credits(left):  # false for NaN too
             raise UsageError(
                 f"a budget of {budget:g}: {format_credits(max(0, left))} of the {grant.budget:g} credits of"
@@ -120,12 +137,7 @@ class Admission:
         # So that the commands of the adaptor in a task use the key too.
         environment = {**spec.environment, KEY_VARIABLE: key.name}
         spec = msgspec.structs.replace(spec, canary=canary, environment=environment)
-        return msgspec.structs.replace(
-            question,
-            bag=msgspec.structs.replace(given, spec=spec, budget=budget),
-            key=f"{key.name}:{question.key}" if question.key else "",
-            owner=key.name,
-        )
+        return msgspec.structs.replace(question, spec=spec, budget=budget, owner=key.name)
 
     def _note_refusal(self, key: GrantedKey, error: UsageError, now: float) -> None:
         kept = self._refused.setdefault(key.name, deque(maxlen=_REFUSALS))
@@ -157,13 +169,13 @@ def _check_tasks(key: GrantedKey, tasks: int) -> None:
         raise UsageError(f"a bag of key {key.name} has at most {MOST_TASKS:,} tasks, not {tasks:,}")
 
 
-def told_of(question: api.Submit, bag: int) -> str:
-    """The line of a new bag."""
-    given, first = question.bag, question.bag.tasks[0]
+def told_of(there: OpenedBag, first: api.TaskInput) -> str:
+    """The line of a new bag, of which `first` is the first task."""
+    given = there.question
     command = first.command if isinstance(first.command, str) else shlex.join(first.command)
     # Quoted as by repr, so that no line break forges another line.
     return (
-        f"submitted bag {bag} ({shortened(given.spec.name)}): {counted(len(given.tasks), 'task')}, budget"
+        f"submitted bag {there.bag} ({shortened(given.spec.name)}): {counted(there.total, 'task')}, budget"
         f" {given.budget:g}, the first: {command[:_LETTERS]!r}{'…' if len(command) > _LETTERS else ''}"
     )
 

@@ -1,16 +1,14 @@
-"""New bags, more tasks for open ones, and the events of bags."""
+"""Bags are opened, get tasks, and are published; their events."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Iterable
 
 import msgspec
 
 from adaptor import api
-from adaptor.api import TaskInput
 from adaptor.bag_spec import BUNDLES, BagSpec
 from adaptor.bundles.archives import is_there
 from adaptor.daemon.client.admission import told_of
@@ -18,6 +16,7 @@ from adaptor.daemon.client.credits import budget_writer, check_begin, check_dead
 from adaptor.daemon.client.new_tasks import (
     OwnNeedsOf,
     check_own_times,
+    new_tasks,
     out_of_bounds,
     own_needs,
     own_sizes,
@@ -28,14 +27,15 @@ from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
 from adaptor.decisions.new_bags import check_can_run, check_sites, check_times, impossible_tasks
 from adaptor.errors import UsageError
-from adaptor.journal.bag_rows import AppendedTasks, bag_of_key, end_of_bag
+from adaptor.journal import adding
+from adaptor.journal.adding import FORGOTTEN, OpenedBag, input_of, inputs_of, opened, replace_tasks
+from adaptor.journal.bag_rows import bag_of_key, end_of_bag
 from adaptor.journal.recovery import load_bag
-from adaptor.journal.staging import StagedTasks, left_to_run
+from adaptor.journal.resuming import left_to_run
 from adaptor.journal.views import events
 from adaptor.kinds.recognising import kinds_of
 from adaptor.model import QueueState, TaskState
 from adaptor.resources import OwnNeeds
-from adaptor.scheduling.bag import Bag
 
 OVER_SSH = (
     "over ssh nodes get no copy of what a bag stages: they need folders of the same paths, and read these"
@@ -43,95 +43,94 @@ OVER_SSH = (
 ONE_NODE = "each donated node has a pilot of its own: a bag with allocation transparent has --nodes 1"
 
 
-@answers(api.Submit)
-async def submit(running: RunningDaemon, question: api.Submit) -> api.Submitted:
-    """A new bag, without what earlier ones have done if it is to continue them.
+@answers(api.Open)
+def open_bag(running: RunningDaemon, question: api.Open) -> int:
+    """Open a bag without tasks, which `publish` makes visible; the number of one that is published, or 0.
 
     Raises:
-        UsageError: it could never run.
+        UsageError: its options contradict each other, or the configuration.
         JournalError: it is not written down.
     """
-    given, taken_over = question.bag, list[api.TakenOver]()
-    if question.resume and given.tasks:
-        left, taken_over = left_to_run(running.core.journal.connection, given.spec, given.tasks)
-        if not left:
-            return api.Submitted(0, taken_over)
-        given = msgspec.structs.replace(given, tasks=left)
-        question = msgspec.structs.replace(question, bag=given)
-    try:
-        answer = await _new_bag(running, question)
-    except UsageError:
-        if question.staged:
-            running.retention.forget_staged(question.key)
-        raise
-    return msgspec.structs.replace(answer, taken_over=taken_over)
+    journal, now, spec = running.core.journal, running.core.now(), question.spec
+    with journal.transaction() as db:
+        if (known := bag_of_key(db, question.key)) is not None:
+            return known
+        if opened(db, question.key) is None:
+            _check_sites(running, spec)
+            running.notifier.check(spec.notify)
+            check_begin(spec.begin, now)
+            check_deadline(spec.deadline, now, spec.begin)
+            adding.open_bag(db, question, now)
+    return 0
 
 
-@answers(api.Stage)
-def stage(running: RunningDaemon, question: api.Stage) -> int:
-    """Take tasks of a bag that is submitted later; the number of those that came for it by now.
+@answers(api.Publish)
+async def publish(running: RunningDaemon, question: api.Publish) -> api.Submitted:
+    """Publish a bag: it runs, without what earlier ones have done if it is to continue them.
 
     Raises:
-        UsageError: those before them are not there, an id is taken, or they run after each other.
-        JournalError: they are not written down.
+        UsageError: it could never run, and is forgotten.
+        JournalError: it is not written down.
     """
-    journal, now = running.core.journal, running.core.now()
-    return journal.stage(question.key, question.first, question.tasks, now, set(question.taken))
+    journal = running.core.journal
+    there = journal.read(opened, question.key)
+    if there is None:
+        if (known := journal.read(bag_of_key, question.key)) is not None:
+            return api.Submitted(known)
+        raise UsageError(FORGOTTEN)
+    try:
+        return await _published(running, there, question)
+    except UsageError:
+        running.retention.forget_unpublished(question.key)
+        raise
 
 
-async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitted:
-    """Make a bag: open it, append its tasks, and close it again unless it is to stay open."""
-    given, core = question.bag, running.core
-    # What is looked at below does not change before it is written.
-    new = await prepared(core.journal, question)
-    if question.key and (known := core.journal.read(bag_of_key, question.key)) is not None:
-        return api.Submitted(known)
-    if new is None:
-        raise UsageError("the tasks that came for this bag are forgotten: submit it again")
-    asked = msgspec.structs.replace(given.spec.with_order(budget=given.budget is not None), kinds=new.kinds)
-    earlier = core.earlier.of(asked)
-    spec = earlier.settled(asked, queues_of(running, asked).values())
-    if not new.own.total and not question.open:
-        raise UsageError("a bag needs at least one task")
-    refused = check(running, spec, new.own)
-    _check_staged(core, spec, new.own)
-    running.notifier.check(spec.notify)
-    now = core.now()
-    check_begin(spec.begin, now)
-    check_deadline(spec.deadline, now, spec.begin)
-    with_budget = budget_writer(core, running.sites, spec, given.budget, earlier.tasks)
-    awaits = _awaited_bags(core, spec)
-    id = core.journal.add_bag(
-        spec,
-        new.rows,
-        now,
-        _with_owner(core, question, now, with_budget),
-        open=question.open,
-        key=question.key,
-        gated=bool(awaits),
-        taken=set(given.taken),
-    )
+async def _published(running: RunningDaemon, there: OpenedBag, question: api.Publish) -> api.Submitted:
+    core, given, taken_over = running.core, there.question, list[api.TakenOver]()
+    id, now = there.bag, core.now()
+    with core.journal.transaction(durable=True) as db:
+        if question.resume and there.total:
+            left, taken_over = left_to_run(db, given.spec, inputs_of(db, id))
+            if not left:
+                return api.Submitted(0, taken_over)
+            if taken_over:
+                there = replace_tasks(db, there, left)
+        new = new_tasks(db, there)
+        asked = given.spec.with_order(budget=given.budget is not None)
+        asked = msgspec.structs.replace(asked, kinds=new.kinds)
+        earlier = core.earlier.of(asked)
+        spec = earlier.settled(asked, queues_of(running, asked).values())
+        if not new.own.total and not question.open:
+            raise UsageError("a bag needs at least one task")
+        refused = check(running, spec, new.own)
+        _check_staged(core, spec, new.own)
+        with_budget = budget_writer(core, running.sites, spec, given.budget, earlier.tasks)
+        gated = bool(_awaited_bags(core, spec))
+        adding.publish(db, there, spec, now, open=question.open, gated=gated)
+        _note_owner(core, db, there, now)
+        if with_budget is not None:
+            with_budget(db, id)
     if with_budget is not None:
         core.broker.keep_apart(id)
-    if isinstance(new.rows, StagedTasks):
-        bag = load_bag(core.journal, id)
-    else:
-        bag = Bag(id, core.journal.bag_spec(id), new.own.total, new.own.needs)
-        bag.open, bag.awaits = question.open, awaits
-        bag.block(new.dependencies, range(bag.total) if awaits else new.rows.links)
-        bag.fill()
+    bag = load_bag(core.journal, id)
     bag.earlier = earlier.tasks
     core.broker.refuse(bag, refused)
-    core.broker.add_bag(bag, now, watched=True)
+    core.broker.add_bag(bag, now, new=True)
     await core.commit()
-    for name in _sites_of(running, spec) if spec.staged else ():
-        if running.sites[name].remote_folder is not None:
-            core.journal.explain(core.now(), name, "problem", OVER_SSH, bags=[id])
-    for text in earlier.texts(asked, spec):
-        core.journal.explain(core.now(), "", "earlier", text, bags=[id])
+    _explain(running, id, spec, earlier.texts(asked, spec))
     if new.own.total:  # else its first tasks do: a look at the queue now would only put that one off
         running.wake_sites()
-    return api.Submitted(id, refused=len(refused), reasons=reasons_of(new.own, refused))
+    return api.Submitted(id, taken_over, len(refused), reasons_of(new.own, refused))
+
+
+def _explain(running: RunningDaemon, bag: int, spec: BagSpec, earlier: Iterable[str]) -> None:
+    """Write what its user should know of a new bag. `earlier`: what follows from earlier ones."""
+    core = running.core
+    for name in _sites_of(running, spec) if spec.staged else ():
+        if running.sites[name].remote_folder is not None:
+            core.journal.explain(core.now(), name, "problem", OVER_SSH, bags=[bag])
+    for text in earlier:
+        core.journal.explain(core.now(), "", "earlier", text, bags=[bag])
 
 
 def _check_staged(core: Core, spec: BagSpec, own: OwnNeedsOf) -> None:
@@ -153,81 +152,47 @@ def _check_staged(core: Core, spec: BagSpec, own: OwnNeedsOf) -> None:
         )
 
 
-_Writer = Callable[[sqlite3.Connection, int], None]
+def _note_owner(core: Core, db: sqlite3.Connection, there: OpenedBag, now: float) -> None:
+    """Write whose bag it is, if a key with a grant submits it."""
+    if owner := there.question.owner:
+        core.grants.add_bag(db, owner, there.bag, now, told_of(there, input_of(db, there.bag, 0)))
+        core.ledger.join(there.bag, owner)
 
 
-def _with_owner(core: Core, question: api.Submit, now: float, also: _Writer | None) -> _Writer | None:
-    """Add the owner to what `also` writes (a new bag's budget), if a key with a grant submits the bag."""
-    if not question.owner:
-        return also
-
-    def write(db: sqlite3.Connection, bag: int) -> None:
-        core.grants.add_bag(db, question.owner, bag, now, told_of(question, bag))
-        core.ledger.join(bag, question.owner)
-        if also is not None:
-            also(db, bag)
-
-    return write
-
-
-@answers(api.Append)
-async def append(running: RunningDaemon, question: api.Append) -> api.Appended:
-    """Append tasks to an open bag; those that were appended before are not appended again.
+@answers(api.Add)
+async def add(running: RunningDaemon, question: api.Add) -> api.Added:
+    """Add tasks to a bag that is open, or not published yet; those that were added before count once.
 
     Raises:
-        UsageError: there is no such bag, it is closed, the key stands for other tasks, it has the calls of a
-            program, or the needs of a task contradict each other.
+        UsageError: there is no such bag, it is closed, tasks before these are missing, it has the calls of
+            another program, or the needs of a task contradict each other.
         JournalError: the tasks are not written down.
     """
-    id, tasks, journal = question.bag, question.tasks, running.core.journal
-    if _has_calls(running, id):
-        raise UsageError(f"bag {id} has the calls of a program: no other tasks can be appended to it")
-    write = partial(journal.append, id, question.key, tasks)
-    return await _append(running, id, tasks, write, durable=True)  # with their first leases: one wait
-
-
-@answers(api.AppendCalls)
-async def append_calls(running: RunningDaemon, question: api.AppendCalls) -> None:
-    """Append calls of the program whose bag it is. Workers may get them at once (`AppendCalls`).
-
-    Raises:
-        UsageError: there is no such bag, it has no calls, it is closed, calls before these are missing, or
-            the needs of a call contradict each other.
-        JournalError: the calls are not written down.
-    """
-    id, calls, journal = question.bag, question.calls, running.core.journal
-    if _has_calls(running, id) is False:
-        raise UsageError(f"bag {id} has tasks, and no calls of a program")
-    write = partial(journal.append_calls, id, question.first, calls)
-    await _append(running, id, calls, write, durable=False)
-    journal.sync()  # while the first of them run
-
-
-def _has_calls(running: RunningDaemon, id: int) -> bool | None:
-    """Whether a bag is one of calls; None: it has ended, or there is none."""
-    bag = running.core.broker.state.bags.get(id)
-    return None if bag is None else bag.spec.interpreter is not None
-
-
-async def _append(
-    running: RunningDaemon,
-    id: int,
-    tasks: Sequence[TaskInput],
-    write: Callable[..., AppendedTasks],
-    *,
-    durable: bool,
-) -> api.Appended:
-    """Append tasks to an open bag, in the journal and the broker. `write`: writes them into the journal."""
-    core = running.core
-    known = core.broker.state.bags.get(id)
+    core, tasks = running.core, question.tasks
+    rows = None if question.first or question.bag else await prepared(tasks)
+    id = question.bag or core.journal.read(bag_of_key, question.key) or 0
+    known = core.broker.state.bags.get(id)  # None: it is not published, has ended, or there is none
+    calls = known is not None and known.spec.interpreter is not None
     own = own_needs(tasks)
     refused = {} if known is None else _impossible(running, known.spec, own)
-    with core.journal.transaction(durable=durable):
-        done = write(gated=known is not None and known.gated)
-        if done.repeated or not done.tasks:
-            return api.Appended(done.first, done.tasks)
-        bag = core.broker.state.bags[id]
-        waiting, sizes, refilled = bag.count(TaskState.WAITING), len(bag.lines), bag.expected > 0
+    # Calls may start before they are on the disk; all others are, with their first leases: one wait.
+    with core.journal.transaction(durable=known is not None and not calls) as db:
+        done = adding.add(
+            db,
+            id,
+            question.key,
+            question.first,
+            tasks,
+            core.now(),
+            rows=rows,
+            alone=calls,
+            gated=known is not None and known.gated,
+        )
+        if known is None or done.repeated or not done.tasks:
+            if calls:
+                core.journal.sync()  # the part may have been written without an answer
+            return api.Added(done.first, done.tasks)
+        waiting, sizes, refilled = known.count(TaskState.WAITING), len(known.lines), known.expected > 0
         with core.ahead():
             core.broker.append(
                 id,
@@ -237,16 +202,18 @@ async def _append(
                 needs={done.first + place: needs for place, needs in own.needs.items()},
                 refused={done.first + place: why for place, why in refused.items()},
             )
-            if not bag.spec.kinds:  # its first tasks
-                spec = msgspec.structs.replace(bag.spec, kinds=kinds_of(bag.spec, tasks))
-                core.broker.learn_kinds(bag, spec, core.earlier.of(spec).tasks)
+            if not known.spec.kinds:  # its first tasks
+                spec = msgspec.structs.replace(known.spec, kinds=kinds_of(known.spec, tasks))
+                core.broker.learn_kinds(known, spec, core.earlier.of(spec).tasks)
             written = core.write()
     await core.tell(*written)
-    more = bag.count(TaskState.WAITING) > 2 * waiting or len(bag.lines) > sizes
-    if more or (bag.expected and not refilled):  # else the next look at the queue is early enough
+    more = known.count(TaskState.WAITING) > 2 * waiting or len(known.lines) > sizes
+    if more or (known.expected and not refilled):  # else the next look at the queue is early enough
         running.wake_sites()
+    if calls:
+        core.journal.sync()  # while the first of them run
     reasons = reasons_of(own_needs(tasks, done.first), refused)
-    return api.Appended(done.first, done.tasks, len(refused), reasons)
+    return api.Added(done.first, done.tasks, len(refused), reasons)
 
 
 def _awaited_bags(core: Core, spec: BagSpec) -> set[int]:
@@ -312,14 +279,7 @@ def check(running: RunningDaemon, spec: BagSpec, own: OwnNeedsOf) -> dict[int, s
 
     Raises UsageError: no site could ever run any task of the bag, or one contradicts itself.
     """
-    check_sites(spec.sites, running.sites)
-    if spec.allocation == "transparent":
-        names = spec.sites or tuple(running.sites)
-        if all(running.sites[name].config.donation is None for name in names):
-            raise UsageError(
-                f"no node is donated at {' or '.join(names)}: a bag with allocation transparent needs a site "
-                "with `donation:` in the configuration"
-            )
+    _check_sites(running, spec)
     if problem := out_of_bounds(OwnNeeds(time=spec.time)):
         raise UsageError(problem)
     refused = _impossible(running, spec, own)
@@ -335,6 +295,18 @@ def check(running: RunningDaemon, spec: BagSpec, own: OwnNeedsOf) -> dict[int, s
         raise UsageError(f"{own.name(0)}: {refused[0]}")
     check_times(spec, {name: running.core.terms[name].longest for name in _sites_of(running, spec)})
     return refused
+
+
+def _check_sites(running: RunningDaemon, spec: BagSpec) -> None:
+    """Raises UsageError: a site that the bag names is not there, or none donates the nodes that it needs."""
+    check_sites(spec.sites, running.sites)
+    if spec.allocation == "transparent":
+        names = spec.sites or tuple(running.sites)
+        if all(running.sites[name].config.donation is None for name in names):
+            raise UsageError(
+                f"no node is donated at {' or '.join(names)}: a bag with allocation transparent needs a site "
+                "with `donation:` in the configuration"
+            )
 
 
 def _impossible(running: RunningDaemon, spec: BagSpec, own: OwnNeedsOf) -> dict[int, str]:

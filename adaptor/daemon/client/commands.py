@@ -59,7 +59,7 @@ async def serve(
     """
     try:
         if not who.key:
-            if isinstance(question, api.Submit):
+            if isinstance(question, api.Open):
                 question = msgspec.structs.replace(question, owner="")
             return await _answered(running, question)
         assert admission is not None

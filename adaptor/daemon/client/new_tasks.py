@@ -1,29 +1,23 @@
-"""The tasks of a new bag, made ready for the journal and the broker.
-
-Large bags come in parts before they are submitted (`journal.staging`). Those whose tasks run after each other
-do not: they are made ready in a thread, since 100,000 tasks take seconds.
-"""
+"""New tasks: their needs, and why no site could run them."""
 
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from adaptor import api
 from adaptor.api import TaskInput
 from adaptor.bag_spec import MOST, BagSpec, TaskKind
 from adaptor.errors import UsageError
+from adaptor.journal.adding import OpenedBag, input_of
 from adaptor.journal.bag_rows import TaskRows, read_needs, task_rows
-from adaptor.journal.journal import Journal
-from adaptor.journal.staging import StagedTasks, every, input_of, staged
-from adaptor.kinds.recognising import kinds_by_sample, kinds_of, sample_step
+from adaptor.kinds.recognising import kinds_by_sample, sample_step
 from adaptor.resources import MOST_GPUS, MOST_LETTERS, OwnNeeds, TaskGpus, TaskSize
-from adaptor.scheduling.dependencies import Dependencies
 from adaptor.units import LARGEST, LONGEST, SHORTEST_TIME, format_duration, format_size, shortened
 
-_MANY = 2_000  # tasks that take some 20 ms
+_MANY = 2_000  # tasks that take some 20 ms if they run after each other
 
 
 class OwnNeedsOf(msgspec.Struct, frozen=True):
@@ -50,41 +44,27 @@ def own_needs(tasks: Sequence[TaskInput], first: int = 0) -> OwnNeedsOf:
 
 
 class NewTasks(msgspec.Struct, frozen=True):
-    """New tasks as the journal and the broker get them."""
+    """The tasks of a bag that is to be published."""
 
-    rows: TaskRows | StagedTasks
-    dependencies: Dependencies
     kinds: tuple[TaskKind, ...]
     own: OwnNeedsOf
 
 
-async def prepared(journal: Journal, question: api.Submit) -> NewTasks | None:
-    """The tasks of a new bag; None: they came before it, and are not there any more.
+def new_tasks(db: sqlite3.Connection, opened: OpenedBag) -> NewTasks:
+    """The tasks that came for a bag."""
+    bag, total = opened.bag, opened.total
+    sample = [input_of(db, bag, number) for number in range(0, total, sample_step(total))]
+    own = OwnNeedsOf(total, read_needs(db, bag), lambda number: name_of(number, input_of(db, bag, number)))
+    return NewTasks(kinds_by_sample(opened.question.spec, sample, total), own)
+
+
+async def prepared(tasks: Sequence[TaskInput]) -> TaskRows | None:
+    """The rows of the first tasks of a bag, if they are many: 100,000 that run after each other take seconds.
+    None: they are few.
 
     Raises UsageError: a task names a parent that cannot be, or an id that is taken.
     """
-    spec, tasks = question.bag.spec, question.bag.tasks
-    if question.staged:
-        there = journal.read(staged, question.key)
-        return None if there is None or there.total != question.staged else _staged(journal, spec, there)
-    if len(tasks) < _MANY:
-        return _prepared(spec, tasks)
-    return await asyncio.to_thread(_prepared, spec, tasks)
-
-
-def _staged(journal: Journal, spec: BagSpec, there: StagedTasks) -> NewTasks:
-    sample = journal.read(every, there.bag, sample_step(there.total))
-    own = OwnNeedsOf(
-        there.total,
-        journal.read(read_needs, there.bag),
-        lambda number: name_of(number, journal.read(input_of, there.bag, number)),
-    )
-    return NewTasks(there, Dependencies(), kinds_by_sample(spec, sample, there.total), own)
-
-
-def _prepared(spec: BagSpec, tasks: Sequence[TaskInput]) -> NewTasks:
-    rows = task_rows(tasks)
-    return NewTasks(rows, Dependencies.of_new(rows.links), kinds_of(spec, tasks), own_needs(tasks))
+    return await asyncio.to_thread(task_rows, tasks) if len(tasks) > _MANY else None
 
 
 _MOST_REASONS = 5

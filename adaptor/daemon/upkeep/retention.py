@@ -14,12 +14,12 @@ from adaptor.bundles.archives import old_archives
 from adaptor.daemon.core import Core
 from adaptor.errors import JournalError, UsageError
 from adaptor.journal import forgetting
-from adaptor.journal.staging import forget_staged, forget_stale
+from adaptor.journal.adding import forget_stale, forget_unpublished
 
 log = logging.getLogger(__name__)
 
 INTERVAL = 60.0  # seconds between two looks for bags that are older than `keep`
-STALE = 3600.0  # seconds without a further part after which a bag that comes in parts is not waited for
+STALE = 3600.0  # seconds without a further task after which a bag that is not published is forgotten
 RETRIED = 7 * 86_400.0
 """Seconds after the end of a bag with failed tasks for which its archive stays: they may be retried."""
 _AT_ONCE = 20  # bags that one transaction takes away
@@ -82,11 +82,11 @@ class Retention:
         self._wake.set()
         return len(bags)
 
-    def forget_staged(self, key: str) -> None:
-        """Forget what came for a bag that is not submitted; the rows go soon. Raises JournalError."""
-        self._forget_staged(lambda db: forget_staged(db, key))
+    def forget_unpublished(self, key: str) -> None:
+        """Forget the bag opened with this key; the rows of its tasks go soon. Raises JournalError."""
+        self._forget_unpublished(lambda db: forget_unpublished(db, key))
 
-    def _forget_staged(self, forget: Callable[[sqlite3.Connection], int]) -> None:
+    def _forget_unpublished(self, forget: Callable[[sqlite3.Connection], int]) -> None:
         with self._core.journal.transaction() as db:
             if forget(db):
                 self._dirty = True
@@ -95,7 +95,7 @@ class Retention:
     async def _forget_old(self, may_write: Callable[[], bool]) -> None:
         """Forget bags that ended before `keep`; those with a pilot in the system wait for its end."""
         forgotten = 0
-        self._forget_staged(lambda db: forget_stale(db, self._core.now() - STALE))
+        self._forget_unpublished(lambda db: forget_stale(db, self._core.now() - STALE))
         while may_write() and (ready := self._old()):
             forgotten += self.forget(ready, old=True)
             await asyncio.sleep(_LEAST_PAUSE)

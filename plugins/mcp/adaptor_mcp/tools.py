@@ -16,11 +16,10 @@ from adaptor.bagfile.options import parse_option
 from adaptor.bagfile.parse import BagFile
 from adaptor.bagfile.template import Axis, expand, parse_parameter
 from adaptor.cli.bags.bag_input import bag_of, plan_of
-from adaptor.cli.bags.submit import SUBMIT_TIMEOUT
 from adaptor.cli.bags.task_output import outputs_of
 from adaptor.cli.printing import readable
-from adaptor.client.asking import SCHEDULERS_TIMEOUT, NoAnswerError, ask
-from adaptor.client.bags import new_key
+from adaptor.client.asking import SCHEDULERS_TIMEOUT, ask
+from adaptor.client.bags import SUBMIT_TIMEOUT, Client
 from adaptor.client.environment import captured
 from adaptor.client.when import request_of
 from adaptor.errors import UsageError
@@ -76,11 +75,8 @@ def submit(
     budget: credits that the bag may cost; without it, all that this key has left.
     """
     bag = _bag(tasks, template, parameters, options, budget, environment)
-    question = api.Submit(bag, key=new_key())
-    try:
-        answer = ask(question, SUBMIT_TIMEOUT)
-    except NoAnswerError:  # its key makes sure that it is there once
-        answer = ask(question, SUBMIT_TIMEOUT)
+    with Client() as client:
+        answer = client.submit(bag)
     return _json({"submitted": answer, "tasks": len(bag.tasks), "limits": _limits()})
 
 

@@ -45,7 +45,7 @@ def test_a_plan_is_told_and_nothing_is_submitted(cli: Cli, serve: Serve, bag: st
     (asked,) = daemon.asked(api.GetPlan)
     assert (asked.tasks, asked.spec.time, asked.spec.sites, asked.budget) == (2, 1800.0, ("hpc",), None)
     assert asked.spec.environment == {}, "it need not travel"
-    assert daemon.asked(api.Submit) == []
+    assert daemon.asked(api.Open) == []
     assert "\x1b" not in outcome.out
     assert [line.split() for line in outcome.lines[2:4]] == [
         ["site", "processors", "walltime", "start"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,6 +38,14 @@ class Daemon:
         self.bags.append(bag_view(number, name=name, tasks=tasks, done=done, failed=tasks - done))
         return number
 
+    def client(self) -> SimpleNamespace:
+        return SimpleNamespace(submit=self._submitted)
+
+    def _submitted(self, bag: api.BagInput, key: str) -> api.Submitted:
+        if key not in self._keys:
+            self._keys[key] = self.submit(bag.spec.name, len(bag.tasks))
+        return api.Submitted(self._keys[key])
+
     def __call__(self, question: object, timeout: float = 0.0) -> Any:
         match question:
             case api.GetSites():
@@ -47,10 +56,6 @@ class Daemon:
                 )
             case api.GetBags("all"):
                 return api.Bags(list(self.bags))
-            case api.Submit(bag, key=key):
-                self._keys.setdefault(key, 0)
-                self._keys[key] = self._keys[key] or self.submit(bag.spec.name, len(bag.tasks))
-                return api.Submitted(self._keys[key])
             case api.GetTasks(bag):
                 return [task_view(task, bag=bag) for task in range(self.bags[bag - 1].done)]
             case api.GetPlan(spec, tasks):
@@ -66,6 +71,7 @@ class Daemon:
 def daemon(monkeypatch: pytest.MonkeyPatch) -> Daemon:
     found = Daemon()
     monkeypatch.setattr("adaptor.cli.bags.sampling.ask", found)
+    monkeypatch.setattr("adaptor.cli.bags.sampling.Client", lambda: nullcontext(found.client()))
     monkeypatch.setattr("adaptor.cli.bags.sampling.follow", lambda _: iter(()))
     return found
 

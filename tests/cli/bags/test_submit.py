@@ -11,9 +11,9 @@ import pytest
 
 from adaptor import api
 from adaptor.api import BagInput, TaskInput
-from adaptor.cli.bags import bag_input
 from adaptor.cli.bags import submit as run_module
 from adaptor.client import asking as client
+from adaptor.client import bags
 from adaptor.client.environment import captured
 from adaptor.daemon import process
 from tests.cli.fake_control import FakeControl, bag_view, daemon_view, running_bag
@@ -29,7 +29,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def submitted(server: FakeControl) -> BagInput:
-    (question,) = server.asked(api.Submit)
+    (question,) = server.submitted()
     bag: BagInput = question.bag
     return bag
 
@@ -37,7 +37,7 @@ def submitted(server: FakeControl) -> BagInput:
 def test_a_bag_is_named_after_a_file_whose_name_is_no_utf_8(cli: Cli, serve: Serve, here: Path) -> None:
     name = os.fsdecode(b"a\xff.bag")
     (here / name).write_text("echo hi\n")
-    server = serve({api.Submit: api.Submitted(7)})
+    server = serve({api.Publish: api.Submitted(7)})
     assert cli("submit", name).out == "bag 7: 1 task\n"
     assert submitted(server).spec.name == "a\N{REPLACEMENT CHARACTER}"
 
@@ -55,7 +55,7 @@ def test_a_large_bag_says_how_many_files_it_makes(
     cli: Cli, serve: Serve, here: Path, tasks: int, options: list[str], says: bool
 ) -> None:
     (here / "mine.bag").write_text("echo a\n" * tasks)
-    serve({api.Submit: api.Submitted(7)})
+    serve({api.Publish: api.Submitted(7)})
     outcome = cli("submit", "mine.bag", "--output", "out/{bag}", *options)
     assert (outcome.code, outcome.out) == (0, f"bag 7: {tasks:,} tasks\n")
     assert (f"each task makes up to 2 files in {here}/out/7; --output-files packed" in outcome.err) is says
@@ -66,7 +66,7 @@ def test_a_bag_reaches_the_daemon(
 ) -> None:
     monkeypatch.setenv("COLOUR", "blue")
     (here / "mine.bag").write_text("#ADAPTOR cpus=2 retries=1\necho a\necho b\n")
-    server = serve({api.Submit: api.Submitted(7)})
+    server = serve({api.Publish: api.Submitted(7)})
     outcome = cli("submit", "mine.bag", "--retries", "0", "--site", "a", "--site", "b", "--output", "out")
     assert (outcome.code, outcome.out) == (0, "bag 7: 2 tasks\n")
     bag = submitted(server)
@@ -81,17 +81,15 @@ def test_a_bag_reaches_the_daemon(
 def test_numbers_whose_folders_are_another_users_are_not_taken(
     cli: Cli, serve: Serve, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        bag_input, "numbers_of_others", lambda output: [7] if "adaptor-{bag}" in output else []
-    )
-    server = serve({api.Submit: api.Submitted(8)})
+    monkeypatch.setattr(bags, "numbers_of_others", lambda output: [7] if "adaptor-{bag}" in output else [])
+    server = serve({api.Publish: api.Submitted(8)})
     assert cli("submit", "--", "true").out == "bag 8: 1 task\n"
-    assert submitted(server).taken == (7,)
+    assert server.asked(api.Open)[0].taken == (7,)
 
 
 def test_tasks_that_can_never_run_are_named(cli: Cli, serve: Serve, here: Path) -> None:
     (here / "mine.bag").write_text("echo a\necho b\n")
-    serve({api.Submit: api.Submitted(7, refused=3, reasons=["line 2: too large", "line 5: too wide"])})
+    serve({api.Publish: api.Submitted(7, refused=3, reasons=["line 2: too large", "line 5: too wide"])})
     outcome = cli("submit", "mine.bag")
     assert (outcome.code, outcome.out) == (0, "bag 7: 2 tasks\n")
     assert outcome.err.splitlines() == [
@@ -104,7 +102,7 @@ def test_tasks_that_can_never_run_are_named(cli: Cli, serve: Serve, here: Path) 
 
 
 def test_a_template_as_json(cli: Cli, serve: Serve, here: Path) -> None:
-    server = serve({api.Submit: api.Submitted(8)})
+    server = serve({api.Publish: api.Submitted(8)})
     outcome = cli(
         "submit", "--template", "/opt/render {f}", "-P", "f=1:3", "--no-env", "--mem", "1G", "--json"
     )
@@ -117,7 +115,7 @@ def test_a_template_as_json(cli: Cli, serve: Serve, here: Path) -> None:
 
 def test_standard_input_and_relative_folders(cli: Cli, serve: Serve, here: Path) -> None:
     (here / "sub").mkdir()
-    server = serve({api.Submit: api.Submitted(8)})
+    server = serve({api.Publish: api.Submitted(8)})
     lines = [{"command": "pwd", "cwd": "x"}, {"command": "pwd", "cwd": "/tmp"}, {"argv": ["pwd"]}]
     text = "\n".join(map(json.dumps, lines)).encode()
     assert cli("submit", "-", "--json-lines", "--cwd", "sub", "--output", "../out", input=text).code == 0
@@ -166,7 +164,7 @@ def test_a_folder_that_is_gone(cli: Cli, here: Path) -> None:
 
 
 def test_one_command(cli: Cli, serve: Serve, here: Path) -> None:
-    server = serve({api.Submit: api.Submitted(7)})
+    server = serve({api.Publish: api.Submitted(7)})
     assert cli("submit", "--cpus", "2", "--", "/opt/prog", "-x", "--cpus", "a b").out == "bag 7: 1 task\n"
     bag = submitted(server)
     assert (bag.spec.name, bag.spec.cpus) == ("prog", 2)
@@ -177,7 +175,7 @@ def test_a_script_with_arguments(cli: Cli, serve: Serve, here: Path) -> None:
     (here / "job.sh").write_text(
         "#!/bin/sh\n#SBATCH --array=1-100 -o out/%a\n#SBATCH --exclusive\nhostname\n"
     )
-    server = serve({api.Submit: api.Submitted(7)})
+    server = serve({api.Publish: api.Submitted(7)})
     words = ("submit", "job.sh", "--array", "4-5", "a", "--ignore", "exclusive", "--", "-n", "b")
     assert cli(*words).out == "bag 7: 2 tasks\n"
     bag = submitted(server)
@@ -186,13 +184,13 @@ def test_a_script_with_arguments(cli: Cli, serve: Serve, here: Path) -> None:
     assert (bag.spec.script.output, bag.spec.output) == (f"{here}/out/%a", f"{here}/out")
     text = b"#!/bin/sh\n#SBATCH -o log\nhostname\n"
     assert cli("submit", "-", "--output", "mine-%j", input=text).code == 0
-    script = server.asked(api.Submit)[-1].bag.spec.script
+    script = server.submitted()[-1].bag.spec.script
     assert (script.body, script.output) == (text, f"{here}/mine-%j")
 
 
 def test_tables_and_parameters_that_go_together(cli: Cli, serve: Serve, here: Path) -> None:
     (here / "rows.csv").write_text("a,b\n1,x\n2,y\n")
-    server = serve({api.Submit: api.Submitted(7)})
+    server = serve({api.Publish: api.Submitted(7)})
     assert cli("submit", "--csv", "rows.csv", "--template", "r {a} {b} {c}", "-P", "+c=7,8").code == 0
     assert [task.command for task in submitted(server).tasks] == ["r 1 x 7", "r 2 y 8"]
 
@@ -200,13 +198,13 @@ def test_tables_and_parameters_that_go_together(cli: Cli, serve: Serve, here: Pa
 def test_what_is_taken_over_is_told(cli: Cli, serve: Serve, here: Path) -> None:
     taken = [api.TakenOver(6, 1, 1), api.TakenOver(5, 2, 0)]
     (here / "t.bag").write_text("echo 1\n" * 5)
-    server = serve({api.Submit: api.Submitted(7, taken)})
+    server = serve({api.Publish: api.Submitted(7, taken)})
     assert cli("submit", "t.bag", "--resume").lines == [
         "bag 7: 1 task",
         "not run again: 1 task done and 1 task still to run in bag 6",
         "not run again: 2 tasks done in bag 5",
     ]
-    assert server.asked(api.Submit)[0].resume
+    assert server.submitted()[0].resume
     assert cli("submit", "t.bag", "--resume", "--json").value["taken_over"][1] == {
         "bag": 5,
         "done": 2,
@@ -216,7 +214,7 @@ def test_what_is_taken_over_is_told(cli: Cli, serve: Serve, here: Path) -> None:
 
 def test_nothing_is_left_to_run(cli: Cli, serve: Serve, here: Path) -> None:
     (here / "t.bag").write_text("echo 1\n")
-    serve({api.Submit: api.Submitted(0, [api.TakenOver(5, 1, 0)]), api.GetDaemon: daemon_view()})
+    serve({api.Publish: api.Submitted(0, [api.TakenOver(5, 1, 0)]), api.GetDaemon: daemon_view()})
     assert cli("submit", "t.bag", "--resume").lines[-1] == "nothing is left to run: no new bag"
     assert cli("run", "t.bag", "--resume", "--json").value["bag"] is None
 
@@ -230,7 +228,7 @@ def test_the_environment_is_that_of_sbatch() -> None:
 
 
 def test_a_bag_has_the_umask_of_its_shell(cli: Cli, serve: Serve, here: Path) -> None:
-    server = serve({api.Submit: api.Submitted(7)})
+    server = serve({api.Publish: api.Submitted(7)})
     before = os.umask(0o027)
     try:
         assert cli("submit", "--", "true").code == 0
@@ -248,7 +246,7 @@ def startable(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def start(directory: Path, config: str | None, until_idle: bool, *, drop_sites: bool) -> None:
         started.append((config, until_idle))
         started.append(
-            serve({api.Submit: api.Submitted(7), api.GetBags: api.Bags([bag_view()]), api.GetPilots: []})
+            serve({api.Publish: api.Submitted(7), api.GetBags: api.Bags([bag_view()]), api.GetPilots: []})
         )
 
     monkeypatch.setattr(process, "start", start)
@@ -271,7 +269,7 @@ def test_a_value_of_halt_is_not_taken_for_the_command(cli: Cli, serve: Serve) ->
     outcome = cli("run", "--halt", "now,fail=1", "./fit", ":::", "1", "2")
     assert outcome.code == 2
     assert "--halt has no value" in outcome.err
-    assert not server.asked(api.Submit)
+    assert not server.asked(api.Open)
 
 
 def test_run_starts_a_private_daemon_and_watches(cli: Cli, startable: list[Any], here: Path) -> None:
@@ -293,7 +291,7 @@ def test_an_interrupt_only_stops_the_watching_of_a_daemon_that_ran(
     cli: Cli, serve: Serve, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_module, "watch_bags", interrupt)
-    server = serve({api.Submit: api.Submitted(7)})
+    server = serve({api.Publish: api.Submitted(7)})
     outcome = cli("run", "--template", "true")
     assert outcome.code == 130
     assert "bag 7 continues (adaptor watch" in outcome.err
@@ -332,33 +330,34 @@ def test_a_daemon_that_was_just_leaving_is_followed_by_another(
     real = client.DaemonConnection.ask
 
     def ask(self: client.DaemonConnection, question: Any, *rest: Any) -> Any:
-        if isinstance(question, api.Submit) and not startable:
+        if isinstance(question, api.Open) and not startable:
             leaving.close()
         return real(self, question, *rest)
 
     monkeypatch.setattr(client.DaemonConnection, "ask", ask)
     outcome = cli("submit", "--template", "true")
     assert (outcome.code, outcome.out) == (0, "bag 7: 1 task\n"), outcome.err
-    assert leaving.asked(api.Submit) == []
+    assert leaving.asked(api.Open) == []
     assert len(startable) == 2
 
 
+@pytest.mark.parametrize("kind", [api.Open, api.Add, api.Publish])
 def test_a_submission_that_got_no_answer_is_repeated_with_its_key(
-    cli: Cli, serve: Serve, startable: list[Any], here: Path
+    cli: Cli, serve: Serve, startable: list[Any], here: Path, kind: type
 ) -> None:
-    """By the key the next daemon knows whether it has the bag already."""
-    lost: list[api.Submit] = []
-    server = serve({})
+    """By the key the next daemon knows what it has already."""
+    lost: list[Any] = []
+    server = serve({api.Publish: api.Submitted(7)})
 
-    def die(question: api.Submit) -> None:
+    def die(question: Any) -> None:
         lost.append(question)
         server.leave()
 
-    server.answers[api.Submit] = die
+    server.answers[kind] = die
     outcome = cli("submit", "--template", "true")
     assert (outcome.code, outcome.out) == (0, "bag 7: 1 task\n"), outcome.err
     assert lost[0].key
-    assert [question.key for question in startable[1].asked(api.Submit)] == [lost[0].key]
+    assert startable[1].asked(kind) == lost
 
 
 def test_a_daemon_that_cannot_be_started(cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,11 +375,11 @@ def test_an_output_folder_that_cannot_be_is_refused_at_once(
     cli: Cli, serve: Serve, here: Path, output: str, problem: str
 ) -> None:
     (here / "file").write_text("")
-    server = serve({api.Submit: api.Submitted(7)})
+    server = serve({api.Publish: api.Submitted(7)})
     outcome = cli("submit", "--template", "true", "--output", output)
     assert outcome.code == 2
     assert outcome.err == f"adaptor: --output: {here}/{output}: {problem.format(here=here)}\n"
-    assert server.asked(api.Submit) == []
+    assert server.asked(api.Open) == []
 
 
 @pytest.mark.parametrize("output", [[], ["--output", "new/folder"]])
@@ -388,7 +387,7 @@ def test_an_output_folder_that_cannot_be_written_is_refused_at_once(
     cli: Cli, serve: Serve, here: Path, monkeypatch: pytest.MonkeyPatch, output: list[str]
 ) -> None:
     """Root may write anywhere, so the answer of the system is made up."""
-    serve({api.Submit: api.Submitted(7)})
+    serve({api.Publish: api.Submitted(7)})
     allowed = os.access
 
     def access(path: str, mode: int, **more: bool) -> bool:
@@ -404,14 +403,14 @@ def test_an_output_folder_of_another_machine_is_taken(
     cli: Cli, serve: Serve, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For a site over ssh; an ordinary user cannot write to `/` here."""
-    server = serve({api.Submit: api.Submitted(7)})
+    server = serve({api.Publish: api.Submitted(7)})
     monkeypatch.setattr(os, "access", lambda *_args, **_more: False)
     assert cli("submit", "--template", "true", "--output", "/no-such-scratch/x").code == 0
     assert submitted(server).spec.output == "/no-such-scratch/x"
 
 
 def test_a_bag_after_the_last_one(cli: Cli, serve: Serve, here: Path) -> None:
-    server = serve({api.GetBags: api.Bags([bag_view(6)]), api.Submit: api.Submitted(7)})
+    server = serve({api.GetBags: api.Bags([bag_view(6)]), api.Publish: api.Submitted(7)})
     outcome = cli("submit", "--template", "true", "--after", "last", "--after-any", "3,last", "--parsable")
     assert (outcome.code, outcome.out) == (0, "7\n")
     spec = submitted(server).spec
@@ -419,7 +418,7 @@ def test_a_bag_after_the_last_one(cli: Cli, serve: Serve, here: Path) -> None:
 
 
 def test_what_a_script_asks_for_and_does_not_get_is_said(cli: Cli, serve: Serve, here: Path) -> None:
-    serve({api.Submit: api.Submitted(7)})
+    serve({api.Publish: api.Submitted(7)})
     (here / "job.sh").write_text("#!/bin/sh\n#SBATCH --mail-type=END --array=1-2 -p gpu\nhostname\n")
     outcome = cli("submit", "job.sh")
     assert outcome.out == "bag 7: 2 tasks\n"

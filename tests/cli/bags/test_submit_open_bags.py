@@ -20,12 +20,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_bag_opens_with_or_without_tasks(cli: Cli, serve: Serve) -> None:
-    server = serve({api.Submit: api.Submitted(7)})
+    server = serve({api.Publish: api.Submitted(7)})
     assert (
         cli("submit", "--open", "--name", "sweep", "--cpus", "2", "--no-env").out == "bag 7: open, 0 tasks\n"
     )
     assert cli("submit", "--open", "more.bag", "--json").value == {"bag": 7, "tasks": 2}
-    empty, filled = server.asked(api.Submit)
+    empty, filled = server.submitted()
     assert (empty.bag.spec.name, empty.bag.spec.cpus, empty.bag.tasks) == ("sweep", 2, [])
     assert (filled.bag.spec.name, filled.bag.tasks[1]) == ("more", TaskInput("echo b"))
     assert empty.open
@@ -36,21 +36,21 @@ def test_tasks_are_appended(cli: Cli, serve: Serve) -> None:
     server = serve(
         {
             api.GetBags: api.Bags([running_bag(7, open=True)]),
-            api.Append: lambda question: api.Appended(5, len(question.tasks)),
+            api.Add: lambda question: api.Added(5, len(question.tasks)),
         }
     )
     assert cli("append", "last", "more.bag").out == "bag 7: 2 tasks appended (tasks 5 to 6)\n"
     assert cli("append", "7", "-", input=b"echo c\n").out == "bag 7: 1 task appended (task 5)\n"
     assert cli("append", "7", "--template", "x {n}", "-P", "n=1:3", "--json").value["tasks"] == [5, 6, 7]
-    assert [task.command for task in server.asked(api.Append)[0].tasks] == ["echo a", "echo b"]
+    assert [task.command for task in server.asked(api.Add)[0].tasks] == ["echo a", "echo b"]
 
 
 def test_tasks_that_can_never_run_are_named(cli: Cli, serve: Serve) -> None:
     serve(
         {
             api.GetBags: api.Bags([running_bag(7, open=True)]),
-            api.Append: api.Appended(5, 2, 1, ["task 6: no node can run it"]),
-            api.Submit: api.Submitted(7, refused=1, reasons=["line 1: no node can run it"]),
+            api.Add: api.Added(5, 2, 1, ["task 6: no node can run it"]),
+            api.Publish: api.Submitted(7, refused=1, reasons=["line 1: no node can run it"]),
         }
     )
     outcome = cli("append", "last", "more.bag")
@@ -70,7 +70,7 @@ def test_options_of_a_bag_do_not_come_with_more_tasks(cli: Cli, serve: Serve, he
 
 def test_bags_are_closed(cli: Cli, serve: Serve) -> None:
     server = serve(
-        {api.GetBags: api.Bags([running_bag(7, open=True)]), api.Append: api.Appended(5, 2), api.Close: [7]}
+        {api.GetBags: api.Bags([running_bag(7, open=True)]), api.Add: api.Added(5, 2), api.Close: [7]}
     )
     assert cli("append", "7", "--close").lines == ["bag 7: closed"]
     assert cli("append", "7", "more.bag", "--close").lines[1] == "bag 7: closed"

@@ -16,10 +16,12 @@ from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.commands import serve
 from adaptor.daemon.upkeep.retention import Retention
+from adaptor.errors import UsageError
 from adaptor.protocol.messages import AttemptKey, Ending, Result
 from tests.daemon.fake_site import FakeSite
 from tests.daemon.lived_bags import hello
 from tests.living import PATIENCE
+from tests.new_bag import NewBag, questions
 
 TRUE = TaskInput(["true"])
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere/{bag}", environment={})
@@ -40,6 +42,26 @@ class Daemon:
         """Raises UsageError, AdaptorError: the answer is a failure."""
         return api.decode_answer(question, api.encode_answer(await self.serve(question)))
 
+    async def submit(self, new: NewBag, part: int = 1_000_000) -> api.Submitted:
+        """Raises UsageError: it is refused. `part`: tasks in one message."""
+        answer = await self.submission(new, part)
+        if isinstance(answer, api.Failure):
+            raise UsageError(answer.message)
+        assert isinstance(answer, api.Submitted)
+        return answer
+
+    async def submission(self, new: NewBag, part: int = 1_000_000) -> object:
+        """The answer to the last question, or a Failure."""
+        steps = questions(new, part)
+        answer = None
+        while True:
+            try:
+                answer = await self.serve(steps.send(answer))
+            except StopIteration as end:
+                return end.value
+            if isinstance(answer, api.Failure):
+                return answer
+
     async def serve(self, question: api.Question[Any]) -> object:
         def wake() -> None:
             self.woken += 1
@@ -54,17 +76,18 @@ class Daemon:
         )
         return await serve(running, api.decode_question(api.encode_question(question)))  # type: ignore[arg-type]
 
-    async def failure(self, question: api.Question[Any]) -> api.Failure:
-        answer = await self.serve(question)
+    async def failure(self, question: api.Question[Any] | NewBag) -> api.Failure:
+        new = isinstance(question, NewBag)
+        answer = await (self.submission(question) if new else self.serve(question))
         assert isinstance(answer, api.Failure)
         return answer
 
     async def open(self, tasks: int = 0, key: str = "", after: tuple[int, ...] = ()) -> int:
         bag = BagInput(spec=msgspec.structs.replace(SPEC, after=after), tasks=[TRUE] * tasks)
-        return (await self.ask(api.Submit(bag, open=True, key=key))).bag
+        return (await self.submit(NewBag(bag, open=True, key=key))).bag
 
-    async def append(self, bag: int, key: str, tasks: int = 1) -> api.Appended:
-        return await self.ask(api.Append(bag, key, [TRUE] * tasks))
+    async def append(self, bag: int, key: str, tasks: int = 1, first: int = 0) -> api.Added:
+        return await self.ask(api.Add(bag, key, first, [TRUE] * tasks))
 
     async def events(self, bag: int, since: int = 0, wait: float = 0.0, most: int = 1000) -> BagEvents:
         (told,) = await self.ask(api.GetEvents({bag: since}, wait, most))

@@ -21,13 +21,14 @@ from tests.bundles.staged import archive_of, packed
 from tests.daemon.client.asked_daemon import SPEC, TRUE, Daemon
 from tests.daemon.fake_site import told
 from tests.daemon.lived_bags import hello
+from tests.new_bag import NewBag
 
 
 async def test_an_open_bag_takes_tasks_until_it_is_closed_and_ends_then(daemon: Daemon) -> None:
     bag = await daemon.open()
-    assert await daemon.append(bag, "a", 2) == api.Appended(0, 2)
-    assert await daemon.append(bag, "b") == api.Appended(2, 1)
-    assert await daemon.append(bag, "a", 2) == api.Appended(0, 2)
+    assert await daemon.append(bag, "a", 2) == api.Added(0, 2)
+    assert await daemon.append(bag, "b") == api.Added(2, 1)
+    assert await daemon.append(bag, "a", 2) == api.Added(0, 2)
     await daemon.run(bag, 0, 1, 2)
     told = await daemon.events(bag)
     assert ([task.task for task in told.tasks], told.open, told.ended) == ([0, 1, 2], True, False)
@@ -37,10 +38,10 @@ async def test_an_open_bag_takes_tasks_until_it_is_closed_and_ends_then(daemon: 
     assert await daemon.ask(api.Close([bag])) == []
     told = await daemon.events(bag, told.last)
     assert (told.tasks, told.open, told.ended) == ([], False, True)
-    failure = await daemon.failure(api.Append(bag, "c", [TRUE]))
+    failure = await daemon.failure(api.Add(bag, "c", 0, [TRUE]))
     assert failure.usage
     assert "is closed" in failure.message
-    assert await daemon.append(bag, "b") == api.Appended(2, 1), "it was appended in time"
+    assert await daemon.append(bag, "b") == api.Added(2, 1), "it was appended in time"
 
 
 @pytest.mark.parametrize("broken", ["journal.write", "broker.drain", "earlier.of"])
@@ -56,7 +57,7 @@ async def test_after_whatever_error_amid_an_append_the_journal_counts(
     assert not daemon.core.journal.connection.in_transaction
     daemon.core.recover()  # as the daemon does after a JournalError
     assert daemon.core.broker.state.bags[bag].total == 0
-    assert await daemon.append(bag, "a", 2) == api.Appended(0, 2)
+    assert await daemon.append(bag, "a", 2) == api.Added(0, 2)
     assert daemon.core.broker.state.bags[bag].total == 2
 
 
@@ -67,8 +68,8 @@ async def test_a_restart_keeps_open_bags_and_the_numbers_of_events(daemon: Daemo
     before = await daemon.events(bag)
     daemon.fake.restart()
     assert await daemon.open(key="mine") == bag
-    assert await daemon.append(bag, "a", 2) == api.Appended(0, 2)
-    assert await daemon.append(bag, "b") == api.Appended(2, 1)
+    assert await daemon.append(bag, "a", 2) == api.Added(0, 2)
+    assert await daemon.append(bag, "b") == api.Added(2, 1)
     await daemon.run(bag, 2)
     after = await daemon.events(bag, before.last)
     assert [task.task for task in after.tasks] == [2]
@@ -121,7 +122,7 @@ async def test_a_bag_is_not_retried_before_the_one_that_spoiled_it(daemon: Daemo
     first = await daemon.open(1)
     second = await daemon.open(1, after=(first,))
     await daemon.ask(api.Cancel([first]))
-    await daemon.ask(api.Append(second, "a", [TRUE]))
+    await daemon.ask(api.Add(second, "a", 0, [TRUE]))
     ended = {task.task: (task.state, task.error) for task in (await daemon.events(second)).tasks}
     assert ended == dict.fromkeys(range(2), ("cancelled", f"it runs after bag {first}, which was cancelled"))
     failure = await daemon.failure(api.Retry([second]))
@@ -150,12 +151,12 @@ async def test_needs_that_cannot_be_meant_are_refused_wherever_they_come_from(
 ) -> None:
     bag = await daemon.open(1)
     odd = TaskInput("x", needs=needs)
-    failure = await daemon.failure(api.Append(bag, "a", [TRUE, odd]))
+    failure = await daemon.failure(api.Add(bag, "a", 0, [TRUE, odd]))
     assert failure.usage
     assert failure.message.startswith("task 1: ")
     assert words in failure.message
     new = BagInput(spec=SPEC, tasks=[TRUE, msgspec.structs.replace(odd, line=7)])
-    failure = await daemon.failure(api.Submit(new))
+    failure = await daemon.failure(NewBag(new))
     assert failure.message.startswith("line 7: ")
     await daemon.ask(api.Cancel([bag]))
     failure = await daemon.failure(api.Retry([bag], None, needs))
@@ -166,7 +167,7 @@ async def test_needs_that_cannot_be_meant_are_refused_wherever_they_come_from(
 async def test_what_nothing_can_run_is_refused_by_task_when_it_is_appended(daemon: Daemon) -> None:
     bag = await daemon.open(1)
     large, linked = TaskInput("x", needs=OwnNeeds(cpus=3)), TaskInput("x", after=(2,))
-    told = await daemon.ask(api.Append(bag, "a", [TRUE, large, linked]))
+    told = await daemon.ask(api.Add(bag, "a", 0, [TRUE, large, linked]))
     assert (told.first, told.tasks, told.refused) == (1, 3, 1)
     assert told.reasons == ["task 2: tasks of 3 cpus fit into no request: max_proc is 2"]
     ended = {task.task: (task.state, task.error) for task in (await daemon.events(bag)).tasks}
@@ -174,10 +175,10 @@ async def test_what_nothing_can_run_is_refused_by_task_when_it_is_appended(daemo
         2: ("failed", "tasks of 3 cpus fit into no request: max_proc is 2"),
         3: ("failed", "it runs after task 2, which failed"),
     }
-    again = await daemon.ask(api.Append(bag, "a", [TRUE, large, linked]))
-    assert again == api.Appended(1, 3)
+    again = await daemon.ask(api.Add(bag, "a", 0, [TRUE, large, linked]))
+    assert again == api.Added(1, 3)
     odd = TaskInput("x", needs=OwnNeeds(nodes=2, gpus=0.5))
-    failure = await daemon.failure(api.Append(bag, "b", [TRUE, odd]))
+    failure = await daemon.failure(api.Add(bag, "b", 0, [TRUE, odd]))
     assert failure.usage
     assert "whole number" in failure.message
     assert daemon.core.broker.state.bags[bag].total == 4, "nothing of it is appended"
@@ -186,7 +187,7 @@ async def test_what_nothing_can_run_is_refused_by_task_when_it_is_appended(daemo
 async def test_a_task_is_not_to_take_longer_than_the_limit_of_its_bag(daemon: Daemon) -> None:
     spec = BagSpec(name="b", cwd="/", output="/o", environment={}, timeout=TimeLimit(seconds=300.0))
     bag = BagInput(spec=spec, tasks=[TRUE, TaskInput("x", needs=OwnNeeds(time=600.0), line=7)])
-    failure = await daemon.failure(api.Submit(bag))
+    failure = await daemon.failure(NewBag(bag))
     assert failure.message.startswith("line 7: --timeout 5m would end it before the 10m that it is to take")
 
 
@@ -283,7 +284,7 @@ async def test_what_a_bag_stages_must_be_there_and_is_for_tasks_on_one_node(
     spec = BagSpec(name="b", cwd="/", output="/o", environment={}, stage=("/data",), bundle=bundle)
 
     async def refusal(spec: BagSpec, *tasks: TaskInput) -> str:
-        failure = await daemon.failure(api.Submit(api.BagInput(spec=spec, tasks=list(tasks or (TRUE,)))))
+        failure = await daemon.failure(NewBag(api.BagInput(spec=spec, tasks=list(tasks or (TRUE,)))))
         assert failure.usage
         return failure.message
 
@@ -300,8 +301,8 @@ async def test_a_bag_that_stages_is_warned_of_sites_over_ssh(daemon: Daemon, tmp
     (tmp_path / "data").write_text("content")
     bundle = packed(daemon.core.directory, tmp_path / "data")
     spec = BagSpec(name="b", cwd="/", output="/o", environment={}, stage=("/data",), bundle=bundle)
-    await daemon.ask(api.Submit(api.BagInput(spec=spec, tasks=[TRUE])))
+    await daemon.submit(NewBag(api.BagInput(spec=spec, tasks=[TRUE])))
     assert OVER_SSH not in told(daemon.core.journal, "problem")
     daemon.fake.state.remote_folder = Mock()
-    await daemon.ask(api.Submit(api.BagInput(spec=spec, tasks=[TRUE])))
+    await daemon.submit(NewBag(api.BagInput(spec=spec, tasks=[TRUE])))
     assert told(daemon.core.journal, "problem").count(OVER_SSH) == 1

@@ -17,13 +17,17 @@ from adaptor.errors import JournalError
 from adaptor.protocol.messages import AttemptKey, Ending, Orders, Report, Result, decode_to_worker
 from tests.daemon.client.asked_daemon import SPEC, Daemon
 from tests.daemon.lived_bags import FREE, hello
+from tests.new_bag import NewBag
 
 CALL = TaskInput("f()", call=b"v")
 CALLS = msgspec.structs.replace(SPEC, interpreter=Interpreter(("python3",), "3.11"))
 
 
+KEY = "program"
+
+
 async def opened(daemon: Daemon) -> int:
-    return (await daemon.ask(api.Submit(BagInput(spec=CALLS, tasks=[]), open=True, key=""))).bag
+    return (await daemon.submit(NewBag(BagInput(spec=CALLS, tasks=[]), open=True, key=KEY))).bag
 
 
 def greet(daemon: Daemon, *holding: AttemptKey) -> None:
@@ -32,26 +36,25 @@ def greet(daemon: Daemon, *holding: AttemptKey) -> None:
 
 
 async def test_a_program_numbers_its_calls_itself_and_each_counts_once(daemon: Daemon) -> None:
-    bag, other = await opened(daemon), await daemon.open(1)
-    await daemon.ask(api.AppendCalls(bag, 0, [CALL]))
-    await daemon.ask(api.AppendCalls(bag, 1, [CALL, CALL]))
-    await daemon.ask(api.AppendCalls(bag, 1, [CALL, CALL]))
+    bag = await opened(daemon)
+    await daemon.ask(api.Add(bag, KEY, 0, [CALL]))
+    await daemon.ask(api.Add(bag, KEY, 1, [CALL, CALL]))
+    await daemon.ask(api.Add(bag, KEY, 1, [CALL, CALL]))
     (view,) = (await daemon.ask(api.GetBags(str(bag)))).bags
     assert view.tasks == 3
     for question, why in (
-        (api.AppendCalls(bag, 4, [CALL]), "has 3 tasks, so the next one has not the number 4"),
-        (api.AppendCalls(other, 1, [CALL]), "has tasks, and no calls of a program"),
-        (api.Append(bag, "a", [CALL]), "has the calls of a program"),
-        (api.AppendCalls(99, 0, [CALL]), "no bag 99"),
+        (api.Add(bag, KEY, 4, [CALL]), "has 3 tasks by this key, so the next one has not number 4"),
+        (api.Add(bag, "a", 0, [CALL]), "has the calls of a program"),
+        (api.Add(99, KEY, 0, [CALL]), "no bag 99"),
     ):
         failure = await daemon.failure(question)
         assert why in failure.message
         assert failure.usage
     await daemon.ask(api.Close([bag]))
-    assert "is closed" in (await daemon.failure(api.AppendCalls(bag, 3, [CALL]))).message
-    await daemon.ask(api.AppendCalls(bag, 2, [CALL]))
+    assert "is closed" in (await daemon.failure(api.Add(bag, KEY, 3, [CALL]))).message
+    await daemon.ask(api.Add(bag, KEY, 2, [CALL]))
     daemon.fake.restart()
-    await daemon.ask(api.AppendCalls(bag, 1, [CALL, CALL]))
+    await daemon.ask(api.Add(bag, KEY, 1, [CALL, CALL]))
 
 
 async def test_a_worker_gets_a_call_while_it_is_brought_to_the_disk(
@@ -70,7 +73,7 @@ async def test_a_worker_gets_a_call_while_it_is_brought_to_the_disk(
     await daemon.core.commit()
     monkeypatch.setattr(daemon.core.server, "send_worker", send)
     monkeypatch.setattr(type(daemon.core.journal), "sync", lambda _: done.append("on disk"))
-    await daemon.ask(api.AppendCalls(bag, 0, [CALL]))
+    await daemon.ask(api.Add(bag, KEY, 0, [CALL]))
     assert done == [[AttemptKey(bag, 0, 1)], "on disk"]
 
     def fail(_: object) -> None:
@@ -78,7 +81,7 @@ async def test_a_worker_gets_a_call_while_it_is_brought_to_the_disk(
 
     monkeypatch.setattr(type(daemon.core.journal), "sync", fail)
     with pytest.raises(JournalError):
-        await daemon.serve(api.AppendCalls(bag, 1, [CALL]))
+        await daemon.serve(api.Add(bag, KEY, 1, [CALL]))
 
 
 async def test_who_waits_for_a_result_is_told_before_its_worker(
@@ -94,7 +97,7 @@ async def test_who_waits_for_a_result_is_told_before_its_worker(
     core, bag = daemon.core, await opened(daemon)
     greet(daemon)
     core.broker.report("w", FREE, core.now())
-    await daemon.ask(api.AppendCalls(bag, 0, [CALL]))
+    await daemon.ask(api.Add(bag, KEY, 0, [CALL]))
 
     async def listen() -> None:
         await core.listeners.wait({bag: 0}, 60.0)

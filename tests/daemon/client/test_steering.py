@@ -22,6 +22,7 @@ from adaptor.resources import OwnNeeds, TaskSize
 from tests.daemon.client.asked_daemon import Daemon, play
 from tests.daemon.lived_bags import hello
 from tests.examples import examples
+from tests.new_bag import NewBag
 
 
 async def test_what_a_user_has_learned_of_a_bag_is_said_while_it_runs(daemon: Daemon) -> None:
@@ -104,7 +105,7 @@ async def test_a_bag_that_has_ended_is_tried_again_with_other_options(daemon: Da
     spec = BagSpec(
         name="b", cwd="/", output="/x", environment={}, timeout=TimeLimit(seconds=4.0), canary="no"
     )
-    bag = (await daemon.ask(api.Submit(BagInput(spec=spec, tasks=[TaskInput("x")])))).bag
+    bag = (await daemon.submit(NewBag(BagInput(spec=spec, tasks=[TaskInput("x")])))).bag
     await daemon.run(bag, 0, exit_code=1)
     assert daemon.core.broker.state.bags.get(bag) is None
     longer = TimeLimit(seconds=20.0)
@@ -159,7 +160,7 @@ _STEPS = st.lists(st.tuples(st.sampled_from(["cancel", "retry", "run"]), _SOME),
 async def _new_bag(daemon: Daemon, order: str, linked: bool) -> None:
     spec = BagSpec(name="b", cwd="/", output="/x", environment={}, order=order, retries=0)
     tasks = [TaskInput("x", after=(number - 1,) if linked and number % 4 else ()) for number in range(TOTAL)]
-    await daemon.ask(api.Submit(BagInput(spec=spec, tasks=tasks)))
+    await daemon.submit(NewBag(BagInput(spec=spec, tasks=tasks)))
 
 
 async def _step(daemon: Daemon, name: str, tasks: list[int] | None) -> object:

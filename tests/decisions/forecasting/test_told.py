@@ -18,20 +18,21 @@ from adaptor.scheduling.bag import Bag
 from tests.daemon.budgeted_site import set_budget, steps
 from tests.daemon.fake_site import FakeSite
 from tests.decisions.test_aims import SPEC, asked, finish, submit
+from tests.journal.bags import add_bag
 from tests.scheduling.broker_world import World
 
 
 def submit_after(site: FakeSite, first: Bag) -> Bag:
     """One task, in a bag that runs after another."""
     spec = msgspec.structs.replace(SPEC, after=(first.id,))
-    id = site.journal.add_bag(spec, [TaskInput("true")], time.time(), gated=True)
+    id = add_bag(site.journal, spec, [TaskInput("true")], time.time(), gated=True)
     site.restart()
     return site.state.core.broker.state.bags[id]
 
 
 def submit_linked(site: FakeSite) -> Bag:
     """Two tasks, the second after the first."""
-    id = site.journal.add_bag(SPEC, [TaskInput("true"), TaskInput("true", after=[0])], time.time())
+    id = add_bag(site.journal, SPEC, [TaskInput("true"), TaskInput("true", after=[0])], time.time())
     site.restart()
     return site.state.core.broker.state.bags[id]
 

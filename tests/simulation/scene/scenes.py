@@ -39,6 +39,7 @@ from adaptor_simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor_simulation.scene.world import World
 from adaptor_simulation.worker import Attempt
 from backends.base import ChangeRefused, PilotOrder
+from tests.journal import bags
 from tests.simulation.trace_strategies import jobs_from
 
 LocalJobs = list[tuple[int, int, int, int]]
@@ -208,7 +209,7 @@ def run_daemon(scene: Scene, directory: Path) -> Played:
         world = World(daemon.simulated, daemon)
         daemon.world = world
         for given in scene.bags:
-            number = daemon.core.journal.add_bag(given.spec, [TaskInput("true")] * given.tasks, 0.0)
+            number = bags.add_bag(daemon.core.journal, given.spec, [TaskInput("true")] * given.tasks, 0.0)
             if given.budget is not None:
                 daemon.core.treasury.set_budget(number, given.budget)
             add_bag(world, daemon.broker, number, given)
