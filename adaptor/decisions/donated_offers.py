@@ -110,8 +110,7 @@ class _Donating(msgspec.Struct, frozen=True, kw_only=True):
         None: none is expected, or how long the bag's tasks run is not known yet.
         """
         bag, rules, hazard = self.bag, self.donation.rules, self.donation.hazard
-        known = bag.finished or bag.spec.time is not None or self.site.name in bag.earlier
-        if bag.spec.deadline is None or not known:
+        if bag.spec.deadline is None or not bag.known_at(self.site.name).known:
             return None
         seconds = min(bag.spec.deadline, closes(rules.hours, self.now, self.donation.midnight)) - self.now
         coming = nodes_to_come(

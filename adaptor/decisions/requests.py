@@ -113,8 +113,7 @@ def tariff_for(ledger: Statements, site: SiteFacts, task: TaskSize) -> Tariff:
 
 def known_shortest(site: SiteFacts, bag: BagFacts, demand: Demand) -> float:
     """Estimated seconds of the shortest waiting task; 0 while nothing is known of the bag there."""
-    learner = bag.learned[site.name]
-    return demand.shortest if learner.seen.finished or learner.cuts else 0.0
+    return demand.shortest if bag.learned[site.name].knows else 0.0
 
 
 def sites_of(bag: BagFacts, sites: Mapping[str, SiteFacts]) -> list[SiteFacts]:

@@ -21,7 +21,7 @@ from adaptor.scheduling.workers import Worker
 def donated_need(state: SchedulingState, bag: Bag, site: str, task: int) -> float:
     """Seconds that a task is taken to need on a donated node; 0 while nothing is known of its bag."""
     learner = state.learner_of(bag, site, bag.lines.of(task))
-    known = learner.seen.finished or learner.cuts or bag.assumed_at(site) is not None
+    known = learner.knows or bag.assumed_at(site) is not None
     known = known or (bag.sizes.timed and bag.sizes.time(task) is not None)
     return known_need(state.whole_of(bag, site, task) if known else None, bag.preempted_of(task).ran)
 

@@ -394,8 +394,8 @@ class KernelTasks(Broker):
 
     def _estimate(self) -> None:
         s, estimate = self._t.s, math.ceil(self._learner.estimate)
-        learned = self._learner.seen.finished or self._learner.cuts
-        s[k.ESTIMATE], s[k.NEEDED] = estimate, estimate if learned or self._earlier else 0
+        known = self._learner.knows or self._earlier
+        s[k.ESTIMATE], s[k.NEEDED] = estimate, estimate if known else 0
         s[k.KNOWN], s[k.KNOWN_TOTAL] = self._learner.odds or (-1, 0.0)
 
     # --- the arrays ----------------------------------------------------------------------------------
