@@ -266,6 +266,8 @@ class CraftedRequest(msgspec.Struct, frozen=True):
     reason: str
     partition: str = ""
     """Partition in which it is to run, by its name at the site; empty: the site has only one."""
+    paid: int | None = None
+    """Seconds of its tr that are paid for at first, and more while it runs; None: all."""
 
 
 class PilotState(enum.Enum):

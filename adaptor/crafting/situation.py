@@ -154,6 +154,8 @@ class Funds(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds: begun ones are charged as a whole."""
     grace: int = 0
     """Seconds after its walltime that a request may last."""
+    in_parts: bool = False
+    """Whether a request may be paid in parts, the first before it is made, the others while it runs."""
 
     @property
     def endless(self) -> bool:
@@ -162,6 +164,13 @@ class Funds(msgspec.Struct, frozen=True, kw_only=True):
     def cost(self, p: int, tr: float) -> float:
         """The most that a request can cost."""
         return p * math.ceil((tr + self.grace) / self.unit) * self.unit
+
+    def holds(self, p: int, tr: float) -> bool:
+        return self.cost(p, tr) <= self.work
+
+    def whole(self, tr: float) -> float:
+        """The longest walltime that costs no more than this one."""
+        return math.ceil((tr + self.grace) / self.unit) * self.unit - self.grace
 
     def longest(self, p: int) -> int:
         """The longest walltime of a request; not above 0: there is none."""

@@ -27,7 +27,7 @@ class Allowance(msgspec.Struct, frozen=True):
 
 def submission_of(crafted: CraftedRequest, shape: tuple[TaskSize, int | None]) -> tuple[object, ...]:
     """Key that is equal for requests that one submission may hold, for tasks of these shapes."""
-    return crafted.request, crafted.partition, shape
+    return crafted.request, crafted.paid, crafted.partition, shape
 
 
 class SubmissionCount:

@@ -58,7 +58,7 @@ def intend_change(site: Site, intent: IntendChange) -> Reply:
     """Reserve what a change may cost, before it is asked for. Raises JournalError."""
     now = site.core.now()
     try:
-        site.core.treasury.hold_for(intent.action.pilot, intent.asked)
+        site.core.treasury.hold_for(intent.pilot, intent.asked)
     except OverBudgetError as error:
         return Reply(now=now, problem=str(error))
     return Reply(now=now)

@@ -86,12 +86,9 @@ class Treasury:
             OverBudgetError: a budget does not hold it; nothing is changed.
             JournalError: it is not written.
         """
-        known = self.ledger.open_pilots[pilot]
-        if request.p > known.p:
-            self.ledger.check_held(pilot, request)
-        if known.tariff.reservation(known.kind, request.p, request.tr) > known.amount:
-            with self._journal.transaction() as db:
-                write_entry(db, self.ledger.change(pilot, request, self._clock()))
+        with self._journal.transaction() as db:
+            if entry := self.ledger.hold_for(pilot, request, self._clock()):
+                write_entry(db, entry)
 
     def hold(self, pilot: int, processors: int) -> None:
         """Charge a pilot for the processors that the scheduler says it has. Raises JournalError."""

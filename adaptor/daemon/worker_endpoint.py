@@ -240,6 +240,7 @@ class WorkerEndpoint:
             site.memory.change(pilot, worked=True)
         self._core.forget_worker(id)
         broker = self._core.broker
+        site.memory.meter(broker, pilot, self._core.treasury.ledger)
         broker.hello(id, hello, site.name, now)
         broker.send_home_if_useless(id)
         return Welcome(

@@ -82,6 +82,14 @@ class End(msgspec.Struct, frozen=True):
     """Whether to leave its node alone for a while."""
 
 
+class Prolong(msgspec.Struct, frozen=True):
+    """Pay for more of the walltime of a running pilot."""
+
+    pilot: int
+    paid: int
+    """Seconds since its start."""
+
+
 class WithholdNodes(msgspec.Struct, frozen=True):
     """Use no more donated nodes for now."""
 
@@ -144,6 +152,7 @@ Action = (
     | Reshape
     | WithdrawStuck
     | End
+    | Prolong
     | GiveUp
     | Withhold
     | WithholdNodes

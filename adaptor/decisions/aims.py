@@ -148,8 +148,12 @@ def _funds(snapshot: Snapshot, memory: Memory, bag: BagFacts, purse: Purse) -> F
     """Funds of a site in what is left of a bag's budget: pilots that run tasks one after another waste
     nothing but their start-up, so no other rule keeps the bag within it."""
     tariff, each = snapshot.ledger.tariff(snapshot.site), width(snapshot.queue, bag.spec.task)
-    part = part_of_money(snapshot, memory, bag)
-    return Funds(work=part * purse.left * each, unit=tariff.charging_unit, grace=tariff.grace)
+    return Funds(
+        work=part_of_money(snapshot, memory, bag) * purse.left * each,
+        unit=tariff.charging_unit,
+        grace=tariff.grace,
+        in_parts=bag.spec.signal is None,  # their signal would come too early
+    )
 
 
 def _for_a_unit(snapshot: Snapshot, demand: Demand) -> Demand:

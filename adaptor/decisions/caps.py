@@ -16,17 +16,17 @@ from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.aims import course_of
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.requests import (
-    billed,
     known_shortest,
     per_processor,
     purse_of,
+    reserved_for,
     shape_of,
     smallest,
 )
 from adaptor.decisions.shares import part_of_money
 from adaptor.decisions.snapshot import Snapshot
-from adaptor.model import Request
-from adaptor.units import counted
+from adaptor.model import CraftedRequest, Request
+from adaptor.units import counted, format_duration
 
 
 class TooDear(msgspec.Struct, frozen=True):
@@ -65,11 +65,12 @@ def within_budgets(
         allowance = _in_step(_site_part(snapshot, memory, demand, whole, least), share, least)
         if not last:
             useful = useful_tr(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
-    found = afford(allowance, billed(site.rules, request), least, useful, site.rules.time_resolution)
+    asked, resolution = reserved_for(site.rules, wanted.crafted), site.rules.time_resolution
+    found = afford(allowance, asked, least, useful, resolution if wanted.crafted.paid is None else 1)
     if found.request is None:
         return TooDear(too_dear(ledger, allowance, found, demand))
-    if found.request == billed(site.rules, wanted.crafted.request):
-        submit = SubmitRequest(crafted=wanted.crafted, demand=demand, payers=payers)
+    if found.request == asked:
+        submit = SubmitRequest(crafted=_told_paid(wanted.crafted), demand=demand, payers=payers)
     else:
         submit = _cut(wanted, found, shape, payers)
     return msgspec.structs.replace(submit, per=per)
@@ -117,17 +118,29 @@ def useful_tr(
     return allowance.tariff.charged_seconds(useful_seconds(course, purse, hosts, demand.runtime))
 
 
+def _told_paid(crafted: CraftedRequest) -> CraftedRequest:
+    """The request with a reason that says for how long it is paid, if that is not all of its walltime."""
+    if crafted.paid is None or crafted.paid >= crafted.request.tr:
+        return crafted
+    first = f"{format_duration(crafted.paid)} of it are paid for at first, more while it runs"
+    return msgspec.structs.replace(crafted, reason=f"{crafted.reason}; {first}")
+
+
 def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[int, float]) -> SubmitRequest:
     assert found.request is not None
-    request = found.request
+    request, paid = found.request, wanted.crafted.paid
+    if paid is not None:
+        whole = wanted.crafted.request
+        request, paid = msgspec.structs.replace(whole, p=request.p), request.tr
     tasks = shape.holds(request.p, request.tr)
     crafted = msgspec.structs.replace(
         wanted.crafted,
         request=request,
+        paid=paid,
         tasks=min(wanted.crafted.tasks, tasks),
         reason=f"{wanted.crafted.reason}; {found.reason}",
     )
-    return SubmitRequest(crafted=crafted, demand=wanted.demand, payers=payers)
+    return SubmitRequest(crafted=_told_paid(crafted), demand=wanted.demand, payers=payers)
 
 
 def too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Demand) -> str:

@@ -28,7 +28,8 @@ from adaptor.decisions.memory import Memory, MemoryDraft
 from adaptor.decisions.offers import compared, questions_of
 from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of, view_of
 from adaptor.decisions.pilot_rules import on_pilots
-from adaptor.decisions.requests import billed, one_trial_at_a_time, shape_of
+from adaptor.decisions.prolonging import due_soon, prolonged, unpaid
+from adaptor.decisions.requests import billed, one_trial_at_a_time, reserved_for, shape_of
 from adaptor.decisions.shares import answered
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.scheduling.facts import BagFacts
@@ -85,6 +86,7 @@ class _Step:
     def decision(self) -> Decision:
         self._actions += make_forecasts(self._snapshot, self._draft)
         self._actions += on_pilots(self._snapshot)
+        self._prolong()
         self._actions += give_up_impossible(self._snapshot)
         self._use_donated()
         if any(demand.wants_pilots for demand in self._snapshot.demands):
@@ -95,6 +97,12 @@ class _Step:
                 return Decision(tuple(self._actions), self._memory)
         self._request()
         return Decision(tuple(self._actions), self._memory)
+
+    def _prolong(self) -> None:
+        """Pay for more time of running pilots, before other requests take what is left."""
+        self._actions += unpaid(self._snapshot)
+        if due := due_soon(self._snapshot):
+            self._actions += prolonged(self._snapshot, self._own_ledger(), due)
 
     def _use_donated(self) -> None:
         """Use and leave donated nodes; they reserve their cost before the formal requests do."""
@@ -214,25 +222,27 @@ class _Step:
 
     def _reshape(self, wanted: Reshape) -> None:
         """Change a queued request into what the budgets hold without its own reservation."""
-        id, now = wanted.pilot, self._snapshot.now
+        id, now, rules = wanted.pilot, self._snapshot.now, self._snapshot.here.rules
         pilot = next(each for each in self._snapshot.here.pilots if each.id == id)
-        without, payers = self._ledger.without(id), self._ledger.open_pilots[id].shares
-        issue = Issue(wanted.crafted, wanted.demand)
-        found = within_budgets(self._snapshot, self._memory, without, issue, payers)
+        without, known = self._ledger.without(id), self._ledger.open_pilots[id]
+        in_parts = known.tr < billed(rules, pilot.request).tr
+        crafted = msgspec.structs.replace(wanted.crafted, paid=known.tr if in_parts else None)
+        issue = Issue(crafted, wanted.demand)
+        found = within_budgets(self._snapshot, self._memory, without, issue, known.shares)
         if isinstance(found, TooDear):
             self._draft.pause_bag(self._snapshot.site, wanted.demand.bag, found.reason)
             self._actions.append(Withhold(found.reason, wanted.demand))
             if pilot.request.tr < wanted.demand.shortest:
                 self._actions.append(Withdraw(id, wanted.crafted.reason))
-        elif same_request(self._snapshot.here.rules, pilot.request, found.crafted.request):
+        elif same_request(rules, pilot.request, found.crafted.request):
             self._actions.append(Withhold(found.crafted.reason, wanted.demand))
         else:
-            self._own_ledger().change(id, billed(self._snapshot.here.rules, found.crafted.request), now)
+            self._own_ledger().change(id, reserved_for(rules, found.crafted), now)
             self._actions.append(Reshape(id, found.crafted, wanted.demand))
 
     def _reserve(self, site: str, submit: SubmitRequest) -> None:
         """Reserve what a request can cost, so that the next request of this step sees the rest."""
-        request = billed(self._snapshot.sites[site].rules, submit.crafted.request)
+        request = reserved_for(self._snapshot.sites[site].rules, submit.crafted)
         now = self._snapshot.now
         self._own_ledger().reserve(self._next, site, request, submit.kind, submit.payers, now, submit.per)
         self._next -= 1

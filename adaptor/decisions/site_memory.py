@@ -489,7 +489,10 @@ class SiteMemory:
             broker.meter(pilot.id, None)
             return
         unit, spare = float(reserved.tariff.charging_unit), self.settings.idle_timeout + SLACK
-        broker.meter(pilot.id, Meter(started=pilot.started, unit=unit, spare=spare))
+        asked = billed(self.rules, pilot.request).tr
+        granted = pilot.granted if math.isfinite(pilot.granted) else asked
+        unpaid = max(0.0, granted - reserved.tr) if reserved.tr < asked else 0.0
+        broker.meter(pilot.id, Meter(started=pilot.started, unit=unit, spare=spare, unpaid=unpaid))
 
     def learn_wait(self, pilot: Pilot) -> Pilot:
         """Learn from the wait of a pilot once it is known; one that was refused has not waited."""

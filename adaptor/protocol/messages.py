@@ -221,6 +221,9 @@ class Orders(msgspec.Struct, tag=True, kw_only=True):
     """Seconds after which a task is ended from now on, by bag whose tasks it holds."""
     leave: str = ""  # why the worker must leave at once; empty: it may stay
     say_hello: bool = False  # the daemon does not know this worker (the daemon restarted): send Hello again
+    unpaid: float | None = None
+    """Seconds before the end of the pilot's walltime at which it ends unless more is paid for; None: as
+    before."""
 
 
 ToWorker = Welcome | Orders

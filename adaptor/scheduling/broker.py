@@ -350,7 +350,11 @@ class Broker:
         if meter is None:
             self.state.meters.pop(pilot, None)
         elif pilot in self.state.owners:
+            known = self.state.meters.get(pilot)
             self.state.meters[pilot] = meter
+            if known is None or known.unpaid != meter.unpaid:
+                for worker in self.state.workers.of_pilot(pilot):
+                    self.state.orders[worker.id].unpaid = meter.unpaid
 
     def started(self, bag: int) -> dict[int, float | None]:
         """The running tasks of a bag, without those that workers hold in reserve, and when they started.
@@ -418,6 +422,8 @@ class Broker:
         for key in believed - holding:
             give_up(self.state, worker, key, AttemptOutcome.RETURNED, now)
         self._settle_all(worker, hello.unacknowledged, now)
+        if hello.pilot in self.state.meters:
+            self.state.orders[id].unpaid = self.state.meters[hello.pilot].unpaid
 
     def report(self, id: str, report: Report, now: float) -> None:
         """Process results, starts and free processors; ask an unknown worker to say Hello."""

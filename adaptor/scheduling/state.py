@@ -66,6 +66,8 @@ class Meter(msgspec.Struct, frozen=True):
     """The charging unit, seconds."""
     spare: float
     """Seconds before the end of a unit at which work must end, so that the pilot leaves within the unit."""
+    unpaid: float = 0.0
+    """Seconds at the end of the pilot's walltime that are not paid for."""
 
     def paid_until(self, now: float) -> float:
         """Epoch seconds until which work is free: the site charges a started unit as a whole."""

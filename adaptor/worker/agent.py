@@ -61,6 +61,7 @@ class Agent:
         identity = f"{settings.pilot}-{settings.node}-{os.getpid()}"
         self._deadline = time.monotonic() + settings.deadline - time.time()
         """Time at which the pilot ends, however the time of day is set meanwhile."""
+        self._unpaid = 0.0  # seconds before that at which it ends unless more time is paid for
         devices = devices_of(environment)
         self._given = given(settings.asked, bounds_of(environment), machine_memory())
         slots = Slots(
@@ -141,7 +142,7 @@ class Agent:
         if self._wakeup.told_to_leave:
             self._leave(Leaving.SIGNAL, f"got {self._wakeup.told_to_leave}")
         self._tasks.tend(now)
-        self._tasks.ends = self._leave_at()
+        self._tasks.ends = lifecycle.leave_at(self._deadline, self._terms.grace_time)
         self._timers.run(now)
         self._tasks.start_ready(now)
         if self._leaving is None:
@@ -165,15 +166,21 @@ class Agent:
             self._handle(data)
         self._wakeup.drain()
 
+    @property
+    def _ends(self) -> float:
+        """Time until which the pilot is paid for."""
+        return self._deadline - self._unpaid
+
     def _leave_at(self) -> float:
-        return lifecycle.leave_at(self._deadline, self._terms.grace_time)
+        return lifecycle.leave_at(self._ends, self._terms.grace_time)
 
     def _silent_at(self) -> float:
         return (self._heard or 0.0) + _SILENT_HEARTBEATS * self._terms.heartbeat
 
     def _leave_in_time(self, now: float) -> None:
         if now >= self._leave_at():
-            self._leave(Leaving.TIME_UP, "the pilot's time is up")
+            paid = "paid time" if self._unpaid else "time"
+            self._leave(Leaving.TIME_UP, f"the pilot's {paid} is up")
         else:
             self._leave_timer.set(self._leave_at())
 
@@ -217,7 +224,7 @@ class Agent:
         self._leaving, self._left_at = why, time.monotonic()
         self._log.say(f"leaving: {words}; {len(self._tasks.running)} tasks running")
         now = time.monotonic()
-        grace = lifecycle.grace_left(now, self._deadline, self._terms.grace_time)
+        grace = lifecycle.grace_left(now, self._ends, self._terms.grace_time)
         self._tasks.end_all(now, now + _SOFT * grace)
 
     def _say_hello(self) -> None:
@@ -264,6 +271,9 @@ class Agent:
             self._follow(message)
 
     def _follow(self, orders: Orders) -> None:
+        if orders.unpaid is not None:
+            self._unpaid = orders.unpaid
+            self._leave_timer.set(0.0)
         for ended in orders.ended_bags:
             self._tasks.forget(ended)
         for bag in orders.bags:

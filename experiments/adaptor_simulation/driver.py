@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.budget.errors import OverBudgetError
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.situation import Reshape
-from adaptor.decisions.actions import Action, KeepForecast, SubmitRequest, Wake
+from adaptor.decisions.actions import Action, KeepForecast, Wake
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import sites_facts, take_snapshot
@@ -27,6 +28,7 @@ from adaptor.decisions.questions import (
     Ask,
     Cancel,
     Intend,
+    IntendChange,
     PilotChanged,
     PilotNews,
     PilotsChanged,
@@ -42,7 +44,7 @@ from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.decisions.step import Step
 from adaptor.forecast.record import FirstForecast
-from adaptor.model import AttemptOutcome, CraftedRequest, Request
+from adaptor.model import AttemptOutcome, CraftedRequest
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart
 from adaptor_simulation.scene.site import SimulatedSite
@@ -146,8 +148,8 @@ class SimulatedDriver:
                 return self._asked(site, question, now)
             case Cancel(jobs):
                 self._simulated[site].cancel([job.id for job in jobs])
-            case Intend(submits, asked):
-                return self._intend(site, submits, asked, now)
+            case Intend() | IntendChange():
+                return self._intend(site, question, now)
             case Submit():
                 return self._submit(site, question, now)
             case Together(steps):
@@ -213,11 +215,17 @@ class SimulatedDriver:
         self.reshaped[pilot.id] += 1
         return Answer.TAKEN
 
-    def _intend(self, site: str, submits: Sequence[SubmitRequest], asked: Request, now: float) -> Reply:
+    def _intend(self, site: str, intent: Intend | IntendChange, now: float) -> Reply:
+        if isinstance(intent, IntendChange):
+            try:
+                self.ledger.hold_for(intent.pilot, intent.asked, now)
+            except OverBudgetError as error:
+                return Reply(now=now, problem=str(error))
+            return Reply(now=now)
         numbers = []
-        for each in submits:
+        for each in intent.submits:
             numbers.append(number := next(self._numbers))
-            self.ledger.reserve(number, site, asked, each.kind, each.payers, now, each.per)
+            self.ledger.reserve(number, site, intent.asked, each.kind, each.payers, now, each.per)
             self.crafted[number] = each.crafted
         return Reply(now=now, pilot=numbers[0], tags=tuple(f"{site}.{number}" for number in numbers))
 

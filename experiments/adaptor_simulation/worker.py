@@ -68,7 +68,7 @@ class SimulatedWorker:
         self.id = id
         self.number = number  # workers are numbered in the order in which they start
         self.pilot = pilot
-        self.leave_at = pilot.deadline - last
+        self.leave_at = self._latest = pilot.deadline - last
         self.running: dict[AttemptKey, Started] = {}
         self.welcomed = False  # whether the daemon has answered its Hello
         self.idle_since: float | None = None
@@ -90,6 +90,10 @@ class SimulatedWorker:
     def has_started(self) -> bool:
         """Whether attempts started that were not reported yet."""
         return bool(self._unreported)
+
+    def pay_until(self, unpaid: float) -> None:
+        """These seconds at the end of the pilot are not paid for."""
+        self.leave_at = self._latest - unpaid
 
     def late_at(self) -> float:
         """The last second at which every lease that waits in the worker may still be started."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 import msgspec
@@ -61,12 +61,18 @@ class SimulatedWorkers:
     """
 
     def __init__(
-        self, broker: Broker, *, idle_timeout: Mapping[str, float], heartbeat: float = math.inf
+        self,
+        broker: Broker,
+        *,
+        idle_timeout: Mapping[str, float],
+        heartbeat: float = math.inf,
+        narrow: Collection[str] = (),
     ) -> None:
         """`idle_timeout` is by site: seconds after which a worker without work leaves. `heartbeat`: seconds
-        between two reports of a worker in any case, as replicas at the end of a bag are considered then."""
+        between two reports of a worker in any case, as replicas at the end of a bag are considered then.
+        `narrow`: sites at which a worker leaves as soon as no task waits for it."""
         self.broker = broker
-        self._idle_timeout, self._heartbeat = idle_timeout, heartbeat
+        self._idle_timeout, self._heartbeat, self._narrow = idle_timeout, heartbeat, narrow
         self._workers: dict[str, SimulatedWorker] = {}
         self._behaviours: dict[int, Behaviour] = {}
         self._contexts: dict[int, BagContext] = {}
@@ -93,7 +99,7 @@ class SimulatedWorkers:
         last = self.broker.state.sites[pilot.site].last
         worker = SimulatedWorker(f"{pilot.pilot}-{pilot.node}-{number}", number, pilot, last)
         self._workers[worker.id] = worker
-        self._plan(max(now, worker.leave_at), _TIME_UP, worker, partial(self._leave, worker, Leaving.TIME_UP))
+        self._leave_in_time(worker, now)
         self._say(worker, worker.hello(), now)
         self._say(worker, worker.report([]), now)
         self._beat(worker, now)
@@ -186,16 +192,18 @@ class SimulatedWorkers:
 
     def _note_idle(self, worker: SimulatedWorker, now: float) -> None:
         """A worker without work leaves when its idle time is over, unless it gets some; or at once if it
-        lacks time for the tasks that wait."""
+        lacks time for the tasks that wait, or if none waits and its pilot is narrow."""
         if worker.id not in self._workers or not worker.welcomed:
             return
         if not worker.idle or worker.idle_since not in (None, now):
             return
         # Tasks that come back later in the second in which it became idle may be too long for it.
-        lacks_time = self.broker.lacks_time(worker.id, now)
-        if lacks_time or worker.idle_since is None:
+        site = worker.pilot.site
+        useless = self.broker.lacks_time(worker.id, now)
+        useless = useless or (site in self._narrow and self.broker.lacks_work(worker.id))
+        if useless or worker.idle_since is None:
             worker.idle_since = now
-            over = now if lacks_time else now + self._idle_timeout[worker.pilot.site]
+            over = now if useless else now + self._idle_timeout[site]
             self._plan(over, _IDLE, worker, partial(self._leave_idle, worker, now))
 
     def _leave_idle(self, worker: SimulatedWorker, since: float, now: float) -> None:
@@ -206,6 +214,14 @@ class SimulatedWorkers:
         if self._workers.pop(worker.id, None) is not None:
             self._events.append(WorkerLeft(worker.pilot.pilot, worker.id, why, now))
             self._say(worker, worker.leave(why, now), now)
+
+    def _leave_in_time(self, worker: SimulatedWorker, now: float) -> None:
+        """Plan that it leaves when its time is up, which may come sooner or later by then."""
+        self._plan(max(now, worker.leave_at), _TIME_UP, worker, partial(self._time_up, worker))
+
+    def _time_up(self, worker: SimulatedWorker, now: float) -> None:
+        if now >= worker.leave_at:
+            self._leave(worker, Leaving.TIME_UP, now)
 
     def _of(self, pilot: int) -> list[SimulatedWorker]:
         return [worker for worker in self._workers.values() if worker.pilot.pilot == pilot]
@@ -261,12 +277,16 @@ class SimulatedWorkers:
         for id, draft in drafts.items():
             worker = self._workers.get(id)
             orders = draft.abort or draft.give_back or draft.leave or draft.say_hello
+            orders = orders or draft.unpaid is not None
             if worker is not None and (draft.leases or orders):
                 self._send(worker, partial(self._obey, worker, draft), now)
 
     def _obey(self, worker: SimulatedWorker, draft: Orders, now: float) -> None:
         if worker.id not in self._workers:
             return
+        if draft.unpaid is not None:
+            worker.pay_until(draft.unpaid)
+            self._leave_in_time(worker, now)
         for lease in draft.leases:
             worker.accept(lease, self._contexts[lease.key.bag])
         results = [result for key in draft.abort for result in worker.abort(key, now)]

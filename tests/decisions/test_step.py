@@ -13,10 +13,10 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.situation import Demand, Reshape, SiteRules, Withdraw, Withhold
 from adaptor.crafting.submissions import Submissions
-from adaptor.decisions.actions import Explain, GiveUp, SubmitRequest, Wake, WithholdNodes
+from adaptor.decisions.actions import Explain, GiveUp, Prolong, SubmitRequest, Wake, WithholdNodes
 from adaptor.decisions.decide import Decision
 from adaptor.decisions.memory import Memory
-from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.pilots import Arrival, Pilot
 from adaptor.decisions.questions import (
     Answer,
     Ask,
@@ -435,9 +435,49 @@ def test_a_change_that_a_budget_does_not_hold_is_not_asked_for() -> None:
     driver.pilot()
     driver.over_budget = "0 credits are left"
     assert driver.act() == [
-        IntendChange(change, Request(2, 1200)),
+        IntendChange(1, Request(2, 1200)),
         Withhold("0 credits are left", change.demand),
     ]
+
+
+def running_with_paid(driver: Driver, paid: int) -> Pilot:
+    """A pilot of bag 1 that runs, of whose 600 s only a part is paid for."""
+    driver.submit_bag()
+    driver.broker.own_pilot(1, 1)
+    pilot = driver.pilot()
+    driver.reserve(pilot, paid)
+    return driver.site.keep(pilot.heard(90.0, "n", Arrival(2)))
+
+
+def test_more_time_is_paid_for_before_workers_are_told() -> None:
+    driver = Driver([Prolong(1, 500)])
+    pilot = running_with_paid(driver, 300)
+    driver.site.meter(driver.broker, pilot, driver.ledger)
+    assert driver.broker.state.meters[1].unpaid == 300.0
+    driver.ledger.hold_for(1, Request(2, 500), 100.0)  # as the driver does with the intent
+    assert driver.act() == [IntendChange(1, Request(2, 500)), Commit()]
+    assert driver.broker.state.meters[1].unpaid == 100.0
+
+
+def test_time_that_another_site_has_spent_is_not_paid_for() -> None:
+    driver = Driver([Prolong(1, 500)])
+    pilot = running_with_paid(driver, 300)
+    driver.site.meter(driver.broker, pilot, driver.ledger)
+    driver.over_budget = "0 credits are left"
+    assert driver.act() == [IntendChange(1, Request(2, 500))]
+    assert driver.broker.state.meters[1].unpaid == 300.0
+
+
+@pytest.mark.parametrize(("limit", "reserved"), [(600.0, 300), (200.0, 200), (900.0, 300)])
+def test_a_part_that_is_paid_for_stays_whatever_the_scheduler_says_of_the_walltime(
+    limit: float, reserved: int
+) -> None:
+    driver = Driver()
+    running_with_paid(driver, 300)
+    report = JobReport(id="job1", tag="tag1", state=JobState.RUNNING, start=50.0, end=None, limit=limit)
+    driver.news = [PilotNews(pilot=1, report=report)]
+    asked = [each.asked for each in driver.run() if isinstance(each, RequestChanged)]
+    assert asked == ([] if limit == 600.0 else [Request(2, reserved)])
 
 
 def test_tasks_that_are_given_up_are_told_of_and_all_sites_look_again() -> None:

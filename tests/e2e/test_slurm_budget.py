@@ -26,6 +26,7 @@ AGREED: dict[str, Any] = {
     "daemon": {"worker_timeout": 8},
 }  # fmt: skip
 SITE = site("slurm", (3, 4, "20m"), charging_unit=f"{UNIT}s", **AGREED)
+NARROW = site("slurm", limits={"max_pilots": 100, "max_tr": "20m"}, charging_unit=f"{UNIT}s", **AGREED)
 
 
 def recount(slurm: ThrowawaySlurm, lab: Lab, unit: int = UNIT) -> float:
@@ -48,10 +49,11 @@ def recount(slurm: ThrowawaySlurm, lab: Lab, unit: int = UNIT) -> float:
     return total
 
 
+@pytest.mark.parametrize("config", [SITE, NARROW], ids=["few", "many"])
 def test_a_budget_is_kept_across_kills_and_the_credits_are_those_of_slurm(
-    slurm: ThrowawaySlurm, lab: Lab
+    slurm: ThrowawaySlurm, lab: Lab, config: str
 ) -> None:
-    lab.configure(SITE)
+    lab.configure(config)
     lab.bag(["sleep 1"] * TASKS)
     refused = lab.run("submit", "tasks.bag", "--budget", "0.2", expect=2).stderr
     assert f"{math.ceil((60 + 30) * PRICE / 3600 * 1e6) / 1e6:g}" in refused, "a minute and the overrun"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.coverage import coverage
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules
@@ -9,7 +11,7 @@ from adaptor.model import Limits, PilotState, Request
 from adaptor.protocol.messages import Hello, Report
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
-from adaptor.scheduling.state import SiteTerms
+from adaptor.scheduling.state import Meter, SiteTerms
 
 
 def broker_with(*bags: int, alone: tuple[int, ...] = ()) -> Broker:
@@ -46,6 +48,19 @@ def test_a_worker_of_another_bag_s_pilot_has_nothing_left_to_do() -> None:
     broker.cancel(2)
     assert not broker.has_work_in(7, "s")
     assert broker.has_work_in(6, "s")
+
+
+def test_workers_are_told_until_when_their_pilot_is_paid_for() -> None:
+    broker = broker_with(1, alone=(1,))
+    broker.own_pilot(7, 1)
+    meter = Meter(started=0.0, unit=1.0, spare=60.0, unpaid=600.0)
+    broker.meter(7, meter)
+    leased_in(broker, 7)
+    assert broker.drain()[1]["w7"].unpaid == 600.0, "one that calls"
+    broker.meter(7, msgspec.structs.replace(meter, started=5.0))
+    assert "w7" not in broker.drain()[1]
+    broker.meter(7, msgspec.structs.replace(meter, unpaid=0.0))
+    assert broker.drain()[1]["w7"].unpaid == 0.0, "more was paid"
 
 
 def test_a_bag_that_is_to_be_cheap_is_apart_again_when_it_is_retried_after_a_restart() -> None:

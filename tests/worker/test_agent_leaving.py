@@ -37,6 +37,28 @@ def test_a_worker_that_leaves_hands_everything_back(harness: Harness, why: Leavi
     assert ("the bag is done" in harness.log()) is (why is Leaving.TOLD)
 
 
+def test_a_worker_leaves_at_the_end_of_what_is_paid_for(harness: Harness) -> None:
+    worker = harness.started(ADAPTOR_PILOT_END=time.time() + 3600)
+    harness.lease(task(1, "sleep 300"))
+    harness.running(key(1))
+    harness.daemon.send(Orders(unpaid=3600.0))
+    assert harness.exit_code(worker) == 0
+    assert harness.daemon.results[key(1)].ending is Ending.ENDED
+    assert harness.daemon.goodbyes[-1].why is Leaving.TIME_UP
+    assert "paid time is up" in harness.log()
+
+
+def test_a_worker_whose_pilot_is_paid_for_longer_stays(harness: Harness) -> None:
+    worker = harness.started(ADAPTOR_PILOT_END=time.time() + 3600)
+    harness.daemon.send(Orders(unpaid=3600.0 - 12))
+    harness.daemon.send(Orders(unpaid=0.0))
+    harness.lease(task(1, "sleep 13"))
+    harness.daemon.until(lambda: key(1) in harness.daemon.results)
+    assert harness.daemon.results[key(1)].exit_code == 0
+    harness.daemon.send(Orders(leave="enough"))
+    assert harness.exit_code(worker) == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_other_signals_to_leave(harness: Harness, number: int) -> None:
     worker = harness.started()

@@ -8,6 +8,7 @@ from adaptor.budget.accounting.credits import format_credits
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.tariffs import Allocation, Tariff
 from adaptor.budget.errors import BudgetError
+from adaptor.model import Request
 
 BudgetKey = tuple[int | None, str | None, Calendar | None]
 
@@ -112,6 +113,11 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
     def charge(self, seconds: float) -> int:
         """Cost of the pilot if it ends after `seconds`, in millionths of a credit."""
         return self.tariff.charge_of_area(self.kind, self.area(seconds))
+
+    def after(self, before: Request, now: Request) -> Request:
+        """The request for what is set aside when the pilot asks for something else than before: for no longer
+        than now, if only a part of its walltime is paid for."""
+        return now.lasting(min(self.tr, now.tr)) if self.tr < before.tr else now
 
     @property
     def shares(self) -> dict[int, float]:

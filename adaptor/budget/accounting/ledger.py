@@ -207,6 +207,21 @@ class Ledger(Statements):
             self.without(pilot)._check_rooms(known.site, parts, request, now)
         return self._written(msgspec.structs.replace(changed, parts=parts))
 
+    def hold_for(self, pilot: int, request: Request, now: float) -> Reserved | None:
+        """Set aside what a pilot would cost with another request, if that is more than with its own; None: it
+        is not.
+
+        Raises:
+            KeyError: the pilot has no reservation.
+            OverBudgetError: a budget does not hold it; nothing is changed.
+        """
+        known = self.open_pilots[pilot]
+        if request.p > known.p:
+            self.check_held(pilot, request)
+        if known.tariff.reservation(known.kind, request.p, request.tr) <= known.amount:
+            return None
+        return self.change(pilot, request, now)
+
     def hold(self, pilot: int, processors: int, now: float) -> Reserved | None:
         """Charge a pilot that has started for the processors that the scheduler says it has, whatever the
         budgets hold: it has them. None: for no others than before.

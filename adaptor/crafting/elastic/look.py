@@ -30,6 +30,7 @@ UNKNOWN = 2  # tasks that each slot of a wide pilot is to run while nothing is k
 MUCH = 2  # times what is needed that a queued pilot asks for before it is shortened
 KEPT = 8  # one queued pilot in this number keeps its walltime
 SHORTENED = 8  # pilots that are shortened in one look, at most: each is a command
+PREPAID = 0.5  # of its part of a budget with which a pilot begins; the rest goes to those that need more
 SURPLUS = 20  # queued pilots are withdrawn when one in this number has no task to wait for
 
 
@@ -204,7 +205,8 @@ class Look:
             width = self._width_in_holes(shape, units)
             # A much narrower pilot is worth more in the queue.
             classes = [hole for hole in classes if 2 * hole.processors >= width]
-            paid, longest_paid = self._paid(place, min(units, sum(hole.processors for hole in classes)))
+            units = min(units, sum(hole.processors for hole in classes))
+            paid, longest_paid, first = self._paid(place, units)
             more = 0
             for hole in classes:
                 units = min(hole.processors, math.ceil(left / unit.tasks), paid)
@@ -215,7 +217,8 @@ class Look:
                         more += 1
                     else:
                         tr = int(min(hole.duration, longest_paid))
-                        yield self._made(place, p, tr, self._view.now, "fits a slot that is free now")
+                        why = "fits a slot that is free now"
+                        yield self._made(place, p, tr, first, self._view.now, why)
                     units -= min(units, width)
                     left -= shape.slots(p)
             self._make_room(more)
@@ -286,17 +289,30 @@ class Look:
                 left.append(Hole(processors, hole.duration))
         return left
 
-    def _paid(self, place: Place, units: int) -> tuple[int, float]:
-        """Number of these units for which the funds and the scheduler's bound on running jobs last, and their
-        longest walltime then: all is divided among them, as each gives back what it does not use."""
-        shape, found, longest = self._shapes[place.name], units, math.inf
+    def _paid(self, place: Place, units: int, *, waits: bool = False) -> tuple[int, float, float]:
+        """Number of these units for which the funds and the scheduler's bound on running jobs last, their
+        longest walltime then, and the seconds of it that are paid for at first.
+
+        All is divided among them, as each gives back what it does not use. Where a budget leaves too little
+        for a single one, that one is asked for, so that it is said what the budget lacks.
+        """
+        shape, found = self._shapes[place.name], units
+        each, least, resolution = shape.unit.processors, self._least_tr(shape), shape.rules.time_resolution
         bounds = [each for each in (self._funds, self._work[place.name]) if not each.endless]
         for funds in bounds:
-            found = min(found, int(funds.work // funds.cost(shape.unit.processors, self._least_tr(shape))))
+            part = PREPAID if waits and funds.in_parts else 1
+            found = min(found, int(part * funds.work // funds.cost(each, least)))
+        if found <= 0:
+            first_one = self._funds is self._demand.funds and bool(self._demand.waiting)
+            return int(first_one and self._work[place.name].holds(each, least)), least, least
+        longest = first = math.inf
         for funds in bounds:
-            most = funds.longest(found * shape.unit.processors) if found > 0 else 0
-            longest = min(longest, round_down(most, shape.rules.time_resolution))
-        return max(0, found), longest
+            most = funds.longest(found * each)
+            if funds.in_parts:
+                first = funds.whole(max(float(least), PREPAID * most))
+            else:
+                longest = min(longest, round_down(most, resolution))
+        return found, longest, first
 
     def _work_in(self, place: Place) -> float:
         """Processor-seconds that the scheduler allows other pilots; if there are no pilots yet, enough for
@@ -340,7 +356,7 @@ class Look:
             narrow = math.ceil(uncovered / unit.tasks / self._left)
             each = min(narrow, self._width(shape))
         count = min(self._left, math.ceil(uncovered / max(1, each * unit.tasks)))
-        paid, longest_paid = self._paid(place, count * each)
+        paid, longest_paid, first = self._paid(place, count * each, waits=True)
         count = paid // each
         p = int(min(each * unit.processors, self._most) // unit.processors * unit.processors)
         rounds = math.ceil(
@@ -356,7 +372,7 @@ class Look:
                 longest_paid,
                 round_up(seconds + shape.rules.pad, shape.rules.time_resolution),
             )
-            yield self._made(place, p, int(tr), None, "waits in the queue")
+            yield self._made(place, p, int(tr), first, None, "waits in the queue")
 
     def _home(self) -> Place | None:
         """Place of the queued pilots: the first one that has a slot for them."""
@@ -371,11 +387,14 @@ class Look:
 
         return min(able, key=start)
 
-    def _made(self, place: Place, p: int, tr: int, start: float | None, why: str) -> CraftedRequest:
+    def _made(
+        self, place: Place, p: int, tr: int, first: float, start: float | None, why: str
+    ) -> CraftedRequest:
         shape = self._shapes[place.name]
         self._left -= 1
         self._most -= p
-        self._funds = self._funds.after(p, tr)
+        paid = int(first) if first < tr else None
+        self._funds = self._funds.after(p, tr if paid is None else paid)
         self._work = {name: left.after(p, tr) for name, left in self._work.items()}
         least = shape.enough() if start is not None else tr
         request = shape.request(p, tr, least)
@@ -383,7 +402,7 @@ class Look:
         tasks = min(self._todo, shape.slots(p) * rounds)
         purpose = "" if self._demand.waiting else "for tasks that their pilots may cut: "
         reason = f"{shown(request)}: {purpose}{why}"
-        return CraftedRequest(request, start, tasks, reason, place.name)
+        return CraftedRequest(request, start, tasks, reason, place.name, paid)
 
     def _tasks(self, new: CraftedRequest) -> int:
         return self._shapes[new.partition].slots(new.request.p)

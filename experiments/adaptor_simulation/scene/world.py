@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from adaptor.crafting.heuristics import is_narrow
 from adaptor.model import TaskState
 from adaptor.protocol.messages import Leaving
 from adaptor.reports import JobState
@@ -44,8 +45,17 @@ class World:
     def __init__(self, sites: Mapping[str, SimulatedSite], decider: Decider) -> None:
         self.now = 0
         self._sites, self._decider = sites, decider
-        idle = {name: site.place.settings.idle_timeout for name, site in sites.items()}
-        self._workers = SimulatedWorkers(decider.broker, idle_timeout=idle, heartbeat=5.0)
+        settings = {name: site.place.settings for name, site in sites.items()}
+        self._workers = SimulatedWorkers(
+            decider.broker,
+            idle_timeout={name: each.idle_timeout for name, each in settings.items()},
+            heartbeat=5.0,
+            narrow={
+                name
+                for name, each in settings.items()
+                if is_narrow(each.heuristic, each.rules.limits.in_system)
+            },
+        )
         self._calls: dict[int, tuple[int, str, Change]] = {}
         """By pilot that has started: when its worker calls, at which site."""
         self._of_pilot: dict[int, str] = {}

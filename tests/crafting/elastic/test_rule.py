@@ -35,7 +35,11 @@ SINGLE = TaskSize()
 ENDLESS = Funds(work=math.inf)
 NO_THREAT = Threat()
 FUNDS = st.just(ENDLESS) | st.builds(
-    Funds, work=st.floats(0, 1e6), unit=st.sampled_from([1, 60, 3600]), grace=st.sampled_from([0, 45])
+    Funds,
+    work=st.floats(0, 1e6),
+    unit=st.sampled_from([1, 60, 3600]),
+    grace=st.sampled_from([0, 45]),
+    in_parts=st.booleans(),
 )
 
 
@@ -397,8 +401,21 @@ def test_requests_of_every_heuristic_keep_within_what_running_jobs_may_take(heur
     assert sum(made) <= 60_000
 
 
-def test_without_money_there_is_no_pilot() -> None:
-    assert not within(10.0, KNOWN)
+def test_without_money_one_pilot_is_asked_for_so_that_it_is_said_what_is_missing() -> None:
+    assert list(within(10.0, KNOWN).values()) == [1]
+
+
+def test_what_a_budget_pays_for_at_first_need_not_be_a_whole_walltime() -> None:
+    """The other half is for those that turn out to need more."""
+    seen = view(waiting=64, processors=64, funds=Funds(work=64 * 1000.0, in_parts=True))
+    found = [each.crafted for each in plan(seen) if isinstance(each, Issue)]
+    assert {(each.request.tr, each.paid) for each in found} == {(36_000, 500)}
+    assert len(found) == 64
+
+
+def test_pilots_that_the_budget_pays_for_wholly_are_not_paid_in_parts() -> None:
+    seen = view(waiting=4, processors=64, funds=Funds(work=1e9, in_parts=True))
+    assert {each.crafted.paid for each in plan(seen) if isinstance(each, Issue)} == {None}
 
 
 @st.composite
@@ -477,8 +494,8 @@ def test_all_rules_of_the_site_hold_and_no_running_pilot_ends(seen: PlanningView
         assert 0 < each.request.tr <= limits.max_tr
     if demand.most is not None:
         assert sum(each.request.p for each in issued) <= demand.most
-    billed = sum(demand.funds.cost(each.request.p, each.request.tr) for each in issued)
-    assert billed <= demand.funds.work
+    billed = sum(demand.funds.cost(each.request.p, each.paid or each.request.tr) for each in issued)
+    assert billed <= demand.funds.work or len(issued) == 1
     withdrawn = {each.pilot for each in decided if isinstance(each, Withdraw)}
     assert withdrawn <= {pilot.id for pilot in seen.pilots if pilot.state is PilotState.QUEUED}
     if not seen.rules.may_withdraw:

@@ -66,7 +66,7 @@ def test_a_budget_near_the_cost_is_enough_and_never_exceeded(bag: str, budget: f
     paid = run(bag, "elastic", budget * plain.cost)
     assert paid.ended
     assert paid.cost <= budget * plain.cost
-    assert paid.end <= (2.0 if budget < 1.5 else 1.11) * plain.end
+    assert paid.end <= (1.1 if budget < 1.5 else 1.0) * plain.end
 
 
 @pytest.mark.parametrize("bag", BAGS)

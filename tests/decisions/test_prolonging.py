@@ -1,0 +1,157 @@
+"""Pilots of bags with a budget whose walltime is paid for in parts, at a simulated site."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaptor.budget.accounting.credits import in_credits
+from adaptor.budget.accounting.tariffs import HOUR, Tariff
+from adaptor.crafting.situation import Withdraw
+from adaptor.decisions.actions import Prolong, SubmitRequest
+from adaptor.decisions.prolonging import LOOKS, due_soon, unpaid
+from adaptor.model import Limits, PilotState
+from adaptor.protocol.messages import LAST_SECONDS
+from adaptor_experiments.forecasts.site_run import SITE, CheckedSite, Submitted, submitted
+
+STARTUP = 15
+
+
+def paying(runtimes: list[float], hours: float, processors: int = 16, unit: int = 1) -> Submitted:
+    """A bag with this budget, in processor-hours, of whose runtimes nothing is known."""
+    site = CheckedSite(
+        tariff=Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=unit),
+        processors=processors,
+        limits=Limits(max_pending_requests=4, max_pilots=200, max_proc=processors, max_tr=24 * 3600),
+        heuristic="elastic",
+        initial_tr=3600.0,
+        startup=STARTUP,
+    )
+    return submitted(runtimes, site, budget=hours, order="random", foresees=False)
+
+
+def hours_of(runtimes: list[float]) -> float:
+    """What a pilot for each task takes."""
+    return math.fsum(each + STARTUP for each in runtimes) / HOUR
+
+
+def cut(bag: Submitted) -> int:
+    """Tasks that were started more than once."""
+    return sum(bag.bag.attempts(task) > 1 for task in range(bag.bag.total))
+
+
+def test_a_long_task_goes_on_with_what_short_ones_give_back() -> None:
+    runtimes = [60.0] * 15 + [1500.0]
+    bag = paying(runtimes, 1.2 * hours_of(runtimes))
+    outcome = bag.run()
+    assert outcome.done == 16
+    assert outcome.end <= 1500 + 2 * STARTUP
+    assert cut(bag) == 0
+    assert outcome.cost <= 1.05 * hours_of(runtimes)
+    first = next(each.action for each in bag.driver.log if isinstance(each.action, SubmitRequest))
+    assert first.crafted.paid is not None
+    assert first.crafted.paid < 1500 < first.crafted.request.tr
+    assert {each.action.pilot for each in bag.driver.log if isinstance(each.action, Prolong)}
+
+
+def test_equal_tasks_get_equal_parts() -> None:
+    """Those whose time was over first got all, and the others were cut just before their ends."""
+    runtimes = [984.0] * 13
+    bag = paying(runtimes, 1.25 * hours_of(runtimes))
+    outcome = bag.run()
+    assert (outcome.done, outcome.end, cut(bag)) == (13, 984.0 + STARTUP, 0)
+    assert outcome.cost <= 1.01 * hours_of(runtimes)
+
+
+def test_queued_pilots_leave_their_money_to_those_that_run() -> None:
+    runtimes = [float(20 + 7 * (task % 13)) for task in range(64)]
+    bag = paying(runtimes, 1.1 * hours_of(runtimes))
+    outcome = bag.run()
+    assert outcome.done == 64
+    assert any(
+        isinstance(each.action, Withdraw) and "pilots that run already" in each.action.reason
+        for each in bag.driver.log
+    )
+
+
+def test_begun_units_are_paid_for_anyway() -> None:
+    runtimes = [1800.0] * 8
+    bag = paying(runtimes, 8.0, unit=HOUR)
+    assert bag.run().done == 8
+    parts = {each.action.crafted.paid for each in bag.driver.log if isinstance(each.action, SubmitRequest)}
+    assert parts == {HOUR}
+
+
+def running(seconds: int) -> Submitted:
+    """A bag of equal tasks of an hour with little more money than they need, after some time."""
+    bag = paying([3600.0] * 4, 1.1 * hours_of([3600.0] * 4))
+    while bag.world.now < seconds:
+        bag.world.go_on(seconds)
+    return bag
+
+
+def test_no_more_is_paid_for_before_the_paid_time_is_nearly_over() -> None:
+    bag = running(600)
+    snapshot = bag.driver.snapshot(SITE, 600.0)
+    reserved = bag.driver.ledger.open_pilots
+    assert len(reserved) == 4
+    assert not due_soon(snapshot)
+    over = min(known.tr for known in reserved.values())
+    later = msgspec.structs.replace(snapshot, now=over - LAST_SECONDS - LOOKS * snapshot.here.poll)
+    assert {due.pilot.id for due in due_soon(later)} == set(reserved)
+
+
+def test_a_pilot_that_outlasts_what_is_paid_for_is_ended() -> None:
+    """Its workers do not answer, else they would have ended it."""
+    bag = running(600)
+    snapshot = bag.driver.snapshot(SITE, 600.0)
+    assert not list(unpaid(snapshot))
+    over = max(known.tr for known in bag.driver.ledger.open_pilots.values())
+    late = msgspec.structs.replace(snapshot, now=over + 1.0)  # without a grace
+    assert {end.pilot for end in unpaid(late)} == set(bag.driver.ledger.open_pilots)
+
+
+def test_pilots_that_wait_or_have_nothing_to_do_are_paid_for_no_longer() -> None:
+    bag = running(600)
+    snapshot = bag.driver.snapshot(SITE, 600.0)
+    over = msgspec.structs.replace(snapshot, now=100_000.0)
+    assert due_soon(over)
+    (facts,) = snapshot.bags.values()
+    idle = msgspec.structs.replace(over, bags={facts.id: msgspec.structs.replace(facts, by_pilot={})})
+    assert not due_soon(idle)
+    here = snapshot.here
+    queued = [pilot.but(state=PilotState.QUEUED) for pilot in here.requests]
+    waiting = {SITE: msgspec.structs.replace(here, requests=tuple(queued))}
+    assert not due_soon(msgspec.structs.replace(over, sites=waiting))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    runtimes=st.lists(st.integers(1, 3000).map(float), min_size=1, max_size=40),
+    multiple=st.floats(0.2, 3.0),
+    processors=st.sampled_from([2, 8, 64]),
+    unit=st.sampled_from([1, 60, 3600]),
+)
+def test_no_budget_is_exceeded(runtimes: list[float], multiple: float, processors: int, unit: int) -> None:
+    budget = multiple * hours_of(runtimes) + 0.02
+    bag = paying(runtimes, budget, processors, unit)
+    outcome = bag.run(longest=100 * HOUR)
+    assert outcome.cost <= budget * (1 + 1e-9)
+    known = bag.driver.ledger.of_bag(bag.bag.id)
+    assert in_credits(known.used) <= budget * (1 + 1e-9)
+    assert known.reserved == 0 or not outcome.ended
+
+
+def test_what_is_added_is_set_aside_and_no_more_than_the_walltime() -> None:
+    bag = paying([60.0] * 30 + [2000.0], 0.75)
+    bag.run()
+    added = Counter[int]()
+    for each in bag.driver.log:
+        if isinstance(each.action, Prolong):
+            assert each.action.paid > added[each.action.pilot]
+            assert each.action.paid <= bag.driver.crafted[each.action.pilot].request.tr
+            added[each.action.pilot] = each.action.paid
