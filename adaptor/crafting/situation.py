@@ -163,22 +163,23 @@ class Funds(msgspec.Struct, frozen=True, kw_only=True):
 
     def cost(self, p: int, tr: float) -> float:
         """The most that a request can cost."""
-        return p * math.ceil((tr + self.grace) / self.unit) * self.unit
+        return p * self.paid(tr + self.grace)
 
     def holds(self, p: int, tr: float) -> bool:
         return self.cost(p, tr) <= self.work
 
-    def whole(self, tr: float) -> float:
-        """The longest walltime that costs no more than this one."""
-        return math.ceil((tr + self.grace) / self.unit) * self.unit - self.grace
+    def paid(self, seconds: float) -> int:
+        """Seconds that are charged for these, in whole units."""
+        return math.ceil(seconds / self.unit) * self.unit
 
     def longest(self, p: int) -> int:
         """The longest walltime of a request; not above 0: there is none."""
         return int(self.work / p // self.unit) * self.unit - self.grace
 
-    def after(self, p: int, tr: float) -> Funds:
-        """Funds that such a request leaves for others."""
-        return msgspec.structs.replace(self, work=self.work - self.cost(p, tr))
+    def after(self, p: int, tr: float, paid: int | None = None) -> Funds:
+        """Funds that such a request leaves for others. `paid`: seconds of it that are paid for at first."""
+        cost = self.cost(p, tr) if paid is None else p * self.paid(paid)
+        return msgspec.structs.replace(self, work=self.work - cost)
 
 
 class Threat(msgspec.Struct, frozen=True, kw_only=True):

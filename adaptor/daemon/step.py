@@ -27,8 +27,8 @@ from adaptor.daemon.observing import (
 from adaptor.daemon.resting import goes_by_the_clock, look_after
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of
-from adaptor.daemon.submitting import change_request, intend, intend_change, reshape, submit
-from adaptor.decisions.actions import Explain, KeepForecast, Wake, WithholdNodes
+from adaptor.daemon.submitting import change_request, intend, reserve_more, reshape, submit
+from adaptor.decisions.actions import Explain, KeepForecast, Prolong, Wake, WithholdNodes
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.questions import (
     Answer,
@@ -143,8 +143,8 @@ async def _reply(site: Site, question: Question, pool: ThreadPoolExecutor | None
             return await _cancel(site, jobs)
         case Intend():
             return intend(site, question)
-        case IntendChange():
-            return intend_change(site, question)
+        case IntendChange() | Prolong():
+            return reserve_more(site, question)
         case Submit():
             return await submit(site, question, pool)
         case Reshape():

@@ -15,6 +15,7 @@ from adaptor.budget.errors import OverBudgetError
 from adaptor.crafting.situation import Demand, Reshape
 from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.site import Site
+from adaptor.decisions.actions import Prolong
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.questions import Answer, Intend, IntendChange, Reply, RequestChanged, Submit
 from adaptor.errors import AdaptorError, JournalError
@@ -39,7 +40,9 @@ def intend(site: Site, intent: Intend) -> Reply:
         try:
             write_entry(
                 db,
-                ledger.reserve(id, site.name, intent.asked, first.kind, first.payers, now, first.per),
+                ledger.reserve(
+                    id, site.name, intent.asked, first.kind, first.payers, now, first.per, first.crafted.paid
+                ),
             )
         except OverBudgetError as error:
             problem = str(error)
@@ -54,11 +57,14 @@ def intend(site: Site, intent: Intend) -> Reply:
     return Reply(now=now, pilot=pilots.start, tags=tuple(map(site.tag_of, pilots)), problem=problem)
 
 
-def intend_change(site: Site, intent: IntendChange) -> Reply:
-    """Reserve what a change may cost, before it is asked for. Raises JournalError."""
-    now = site.core.now()
+def reserve_more(site: Site, intent: IntendChange | Prolong) -> Reply:
+    """Reserve what a change may cost, before it is asked for, or more time. Raises JournalError."""
+    now, treasury = site.core.now(), site.core.treasury
     try:
-        site.core.treasury.hold_for(intent.pilot, intent.asked)
+        if isinstance(intent, Prolong):
+            treasury.prolong(intent.pilot, intent.paid)
+        else:
+            treasury.hold_for(intent.action.pilot, intent.asked)
     except OverBudgetError as error:
         return Reply(now=now, problem=str(error))
     return Reply(now=now)

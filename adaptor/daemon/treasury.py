@@ -90,6 +90,16 @@ class Treasury:
             if entry := self.ledger.hold_for(pilot, request, self._clock()):
                 write_entry(db, entry)
 
+    def prolong(self, pilot: int, paid: int) -> None:
+        """Set aside what a pilot costs until it has run for `paid` seconds.
+
+        Raises:
+            OverBudgetError: a budget does not hold it; nothing is changed.
+            JournalError: it is not written.
+        """
+        with self._journal.transaction() as db:
+            write_entry(db, self.ledger.prolong(pilot, paid, self._clock()))
+
     def hold(self, pilot: int, processors: int) -> None:
         """Charge a pilot for the processors that the scheduler says it has. Raises JournalError."""
         if pilot in self.ledger.open_pilots:

@@ -16,10 +16,10 @@ from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.aims import course_of
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.requests import (
+    billed,
     known_shortest,
     per_processor,
     purse_of,
-    reserved_for,
     shape_of,
     smallest,
 )
@@ -65,8 +65,12 @@ def within_budgets(
         allowance = _in_step(_site_part(snapshot, memory, demand, whole, least), share, least)
         if not last:
             useful = useful_tr(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
-    asked, resolution = reserved_for(site.rules, wanted.crafted), site.rules.time_resolution
-    found = afford(allowance, asked, least, useful, resolution if wanted.crafted.paid is None else 1)
+    asked, paid, resolution = billed(site.rules, request), wanted.crafted.paid, site.rules.time_resolution
+    if paid is not None:  # workers end with the paid time: there is no grace
+        asked, resolution = asked.lasting(paid), 1
+        tariff = msgspec.structs.replace(allowance.tariff, grace=0)
+        allowance = msgspec.structs.replace(allowance, tariff=tariff)
+    found = afford(allowance, asked, least, useful, resolution)
     if found.request is None:
         return TooDear(too_dear(ledger, allowance, found, demand))
     if found.request == asked:

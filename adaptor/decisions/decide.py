@@ -29,7 +29,7 @@ from adaptor.decisions.offers import compared, questions_of
 from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of, view_of
 from adaptor.decisions.pilot_rules import on_pilots
 from adaptor.decisions.prolonging import due_soon, prolonged, unpaid
-from adaptor.decisions.requests import billed, one_trial_at_a_time, reserved_for, shape_of
+from adaptor.decisions.requests import billed, one_trial_at_a_time, shape_of
 from adaptor.decisions.shares import answered
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.scheduling.facts import BagFacts
@@ -225,9 +225,7 @@ class _Step:
         id, now, rules = wanted.pilot, self._snapshot.now, self._snapshot.here.rules
         pilot = next(each for each in self._snapshot.here.pilots if each.id == id)
         without, known = self._ledger.without(id), self._ledger.open_pilots[id]
-        in_parts = known.tr < billed(rules, pilot.request).tr
-        crafted = msgspec.structs.replace(wanted.crafted, paid=known.tr if in_parts else None)
-        issue = Issue(crafted, wanted.demand)
+        issue = Issue(msgspec.structs.replace(wanted.crafted, paid=known.paid), wanted.demand)
         found = within_budgets(self._snapshot, self._memory, without, issue, known.shares)
         if isinstance(found, TooDear):
             self._draft.pause_bag(self._snapshot.site, wanted.demand.bag, found.reason)
@@ -237,14 +235,14 @@ class _Step:
         elif same_request(rules, pilot.request, found.crafted.request):
             self._actions.append(Withhold(found.crafted.reason, wanted.demand))
         else:
-            self._own_ledger().change(id, reserved_for(rules, found.crafted), now)
+            self._own_ledger().change(id, billed(rules, found.crafted.request), now)
             self._actions.append(Reshape(id, found.crafted, wanted.demand))
 
     def _reserve(self, site: str, submit: SubmitRequest) -> None:
         """Reserve what a request can cost, so that the next request of this step sees the rest."""
-        request = reserved_for(self._snapshot.sites[site].rules, submit.crafted)
-        now = self._snapshot.now
-        self._own_ledger().reserve(self._next, site, request, submit.kind, submit.payers, now, submit.per)
+        request, paid = billed(self._snapshot.sites[site].rules, submit.crafted.request), submit.crafted.paid
+        kind, payers, now = submit.kind, submit.payers, self._snapshot.now
+        self._own_ledger().reserve(self._next, site, request, kind, payers, now, submit.per, paid)
         self._next -= 1
 
     def _own_ledger(self) -> Ledger:

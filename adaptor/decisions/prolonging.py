@@ -18,9 +18,8 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Withdraw
 from adaptor.decisions.actions import End, Prolong
 from adaptor.decisions.pilots import Pilot
-from adaptor.decisions.requests import billed
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
-from adaptor.model import PilotState, Request
+from adaptor.model import PilotState
 from adaptor.protocol.messages import LAST_SECONDS
 from adaptor.units import format_duration
 
@@ -33,23 +32,26 @@ class Due(msgspec.Struct, frozen=True):
 
     pilot: Pilot
     known: Reserved
+    paid: int
+    """Seconds since its start that are paid for."""
     among: int
     """Number of pilots of its bag that go on; each should have as much."""
 
 
 def due_soon(snapshot: Snapshot) -> list[Due]:
     """The pilots with a use for more time than is paid for, that of which the least is left first."""
-    site, now, ledger = snapshot.here, snapshot.now, snapshot.ledger
-    going_on = [
-        (pilot, known)
-        for pilot in site.requests
-        if (known := ledger.open_pilots.get(pilot.id)) is not None and _goes_on(snapshot, pilot, known)
+    site, now = snapshot.here, snapshot.now
+    going_on = [pilot for pilot in site.requests if _goes_on(snapshot, pilot)]
+    parts = [
+        (pilot, known, known.paid)
+        for pilot in going_on
+        if (known := snapshot.ledger.open_pilots.get(pilot.id)) is not None and known.paid is not None
     ]
-    among = Counter(pilot.bag for pilot, _ in going_on)
+    among = Counter(pilot.bag for pilot, _, _ in parts)
     found = [
-        (pilot.started + known.tr, Due(pilot, known, among[pilot.bag]))
-        for pilot, known in going_on
-        if pilot.started is not None and pilot.started + known.tr - now <= _margin(site)
+        (pilot.started + paid, Due(pilot, known, paid, among[pilot.bag]))
+        for pilot, known, paid in parts
+        if pilot.started is not None and pilot.started + paid - now <= _margin(site)
     ]
     return [due for _, due in sorted(found, key=lambda each: (each[0], each[1].pilot.id))]
 
@@ -66,15 +68,15 @@ def prolonged(snapshot: Snapshot, ledger: Ledger, due: Sequence[Due]) -> Iterato
     lacks = Counter[int | None]()
     for each in due:
         pilot, known = each.pilot, each.known
-        wanted = known.tr + math.ceil(max(2 * margin, MORE * known.tr))
-        most, paid = _within(snapshot, known, pilot, wanted), known.tr
+        most = paid = _whole(known, each.paid + max(2 * margin, MORE * each.paid))
         left = ledger.allowance(known.site, known.kind, known.shares, now).amount
         if left is not None:
-            some = max(left // each.among, min(left, _added(known, known.tr + math.ceil(margin))))
-            paid = known.tariff.affordable_seconds(known.kind, known.amount + some, max(1, known.held))
-        paid = min(most, paid) if left is not None else most
-        if paid > known.tr:
-            ledger.change(pilot.id, Request(known.p, paid), now)
+            some = max(left // each.among, min(left, _added(known, each.paid + math.ceil(margin))))
+            tariff = msgspec.structs.replace(known.tariff, grace=0)  # workers end with the paid time
+            held = max(1, known.held)
+            paid = min(most, tariff.affordable_seconds(known.kind, known.amount + some, held))
+        if paid > each.paid:
+            ledger.prolong(pilot.id, paid, now)
             yield Prolong(pilot.id, paid)
         if paid < most:
             lacks[pilot.bag] += _added(known, most) - _added(known, paid)
@@ -86,16 +88,15 @@ def _margin(site: SiteFacts) -> float:
     return LAST_SECONDS + LOOKS * site.poll
 
 
-def _within(snapshot: Snapshot, known: Reserved, pilot: Pilot, wanted: int) -> int:
-    """Seconds to pay for: whole units, as they are charged, and no more than the walltime."""
-    unit, grace = known.tariff.charging_unit, known.tariff.grace
-    whole = math.ceil((wanted + grace) / unit) * unit - grace
-    return min(whole, billed(snapshot.here.rules, pilot.request).tr)
+def _whole(known: Reserved, wanted: float) -> int:
+    """Seconds to pay for: whole units, as they are charged, and no more than the walltime and its grace."""
+    unit = known.tariff.charging_unit
+    return min(math.ceil(wanted / unit) * unit, known.tr + known.tariff.grace)
 
 
 def _added(known: Reserved, paid: int) -> int:
     """Millionths of a credit by which a reservation grows."""
-    return max(0, msgspec.structs.replace(known, tr=paid).most - known.most)
+    return max(0, known.paid_until(paid).most - known.most)
 
 
 def _given_up(snapshot: Snapshot, ledger: Ledger, lacks: Counter[int | None]) -> Iterator[Withdraw]:
@@ -108,13 +109,12 @@ def _given_up(snapshot: Snapshot, ledger: Ledger, lacks: Counter[int | None]) ->
             yield Withdraw(pilot.id, "what its budget leaves goes to pilots that run already")
 
 
-def _goes_on(snapshot: Snapshot, pilot: Pilot, known: Reserved) -> bool:
-    """Whether it has a use for more time than is paid for."""
+def _goes_on(snapshot: Snapshot, pilot: Pilot) -> bool:
+    """Whether it has a use for more time."""
     bag = snapshot.bags.get(pilot.bag) if pilot.bag is not None else None
     if bag is None or pilot.state is not PilotState.RUNNING or pilot.leaving:
         return False
-    useful = bag.by_pilot.get(pilot.id) or (bag.waiting and pilot.processors)
-    return bool(useful) and known.tr < billed(snapshot.here.rules, pilot.request).tr
+    return bool(bag.by_pilot.get(pilot.id) or (bag.waiting and pilot.processors))
 
 
 def unpaid(snapshot: Snapshot) -> Iterator[End]:
@@ -122,8 +122,7 @@ def unpaid(snapshot: Snapshot) -> Iterator[End]:
     site, now = snapshot.here, snapshot.now
     for pilot in site.requests:
         known = snapshot.ledger.open_pilots.get(pilot.id)
-        if known is None or pilot.started is None or pilot.leaving:
+        if known is None or known.paid is None or pilot.started is None or pilot.leaving:
             continue
-        paid = known.tr < billed(site.rules, pilot.request).tr
-        if paid and now > pilot.started + known.tr + known.tariff.grace / 2:
-            yield End(pilot.id, f"its budget paid for {format_duration(known.tr)}, which are over")
+        if now > pilot.started + known.paid + site.poll:  # else it may have ended, and is not seen to have
+            yield End(pilot.id, f"its budget paid for {format_duration(known.paid)}, which are over")

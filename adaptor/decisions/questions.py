@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from adaptor.crafting.situation import Demand
+from adaptor.crafting.situation import Demand, Reshape
 from adaptor.decisions.actions import Action, SubmitRequest
 from adaptor.decisions.decide import Decision
 from adaptor.decisions.pilots import LEFT_OUT, Absence, Pilot
@@ -51,10 +51,9 @@ class Intend(msgspec.Struct, frozen=True):
 
 
 class IntendChange(msgspec.Struct, frozen=True):
-    """Reserve what a pilot may cost with another request, before the scheduler is asked for it, or with more
-    time paid for."""
+    """Write down that a change is about to be asked of the scheduler, and reserve what it may cost."""
 
-    pilot: int
+    action: Reshape
     asked: Request
     """The request in the form that the scheduler takes."""
 

@@ -17,7 +17,7 @@ from adaptor.crafting.queues import queue_in, rules_in
 from adaptor.crafting.situation import Demand, Largest, SiteRules
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts
-from adaptor.model import CraftedRequest, QueueState, Request
+from adaptor.model import QueueState, Request
 from adaptor.reports import Remedy
 from adaptor.resources import TaskSize
 from adaptor.scheduling.facts import BagFacts
@@ -27,12 +27,6 @@ from adaptor.units import round_up
 def billed(rules: SiteRules, request: Request) -> Request:
     """The request as the scheduler takes it, with tr in its resolution."""
     return request.lasting(round_up(request.tr, rules.time_resolution))
-
-
-def reserved_for(rules: SiteRules, crafted: CraftedRequest) -> Request:
-    """The request for what is set aside when it is made: with the tr that is paid for at first."""
-    request = billed(rules, crafted.request)
-    return request if crafted.paid is None else request.lasting(min(request.tr, crafted.paid))
 
 
 def shape_of(site: SiteFacts, demand: Demand, partition: str = "") -> RequestShape:

@@ -489,9 +489,8 @@ class SiteMemory:
             broker.meter(pilot.id, None)
             return
         unit, spare = float(reserved.tariff.charging_unit), self.settings.idle_timeout + SLACK
-        asked = billed(self.rules, pilot.request).tr
-        granted = pilot.granted if math.isfinite(pilot.granted) else asked
-        unpaid = max(0.0, granted - reserved.tr) if reserved.tr < asked else 0.0
+        granted = pilot.granted if math.isfinite(pilot.granted) else reserved.tr
+        unpaid = 0.0 if reserved.paid is None else max(0.0, granted - reserved.paid)
         broker.meter(pilot.id, Meter(started=pilot.started, unit=unit, spare=spare, unpaid=unpaid))
 
     def learn_wait(self, pilot: Pilot) -> Pilot:

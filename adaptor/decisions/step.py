@@ -60,7 +60,7 @@ from adaptor.decisions.questions import (
     Submit,
     Together,
 )
-from adaptor.decisions.requests import billed, reserved_for
+from adaptor.decisions.requests import billed
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.model import PilotState, Request
 from adaptor.reports import JobReport, OwnJob
@@ -222,13 +222,13 @@ class Step:
         known = billed(rules, pilot.request)
         told = request_told(pilot, report, known, held)
         p = told.p if pilot.held is None else pilot.held
-        asked = reserved.after(known, msgspec.structs.replace(billed(rules, told), p=p))
         if told != known:
             pilot = self._site.keep(pilot.reshaped_to(told, self._now))
+            asked = msgspec.structs.replace(billed(rules, told), p=p)
             yield from self._ask(RequestChanged(pilot, asked))
             yield from self._ask(Explain("state", has_become(report, told, known), pilot.id))
-        elif (asked.p, asked.tr) != (held.p, held.tr):
-            yield from self._ask(RequestChanged(pilot, asked))
+        elif (p, told.tr) != (held.p, held.tr):
+            yield from self._ask(RequestChanged(pilot, msgspec.structs.replace(told, p=p)))
         return pilot
 
     def _take_in_place(self, pilot: Pilot, report: JobReport) -> Generator[Question, Reply, Pilot]:
@@ -390,7 +390,7 @@ class Step:
     ) -> Generator[Question, Reply, tuple[list[Pilot], str]]:
         """The pilots that the budgets hold, and why they hold no more."""
         site, submit = self._site, array[0]
-        asked = reserved_for(site.rules, submit.crafted)
+        asked = billed(site.rules, submit.crafted.request)
         intent = yield from self._ask(Intend(tuple(array), asked))
         if intent.problem:  # another site has spent it since this was decided
             yield from self._ask(Withhold(intent.problem, submit.demand))
@@ -481,8 +481,8 @@ class Step:
         site, crafted, pilot = self._site, action.crafted, self._site.reshapable(action)
         if pilot is None:
             return
-        asked = reserved_for(site.rules, crafted)
-        intent = yield from self._ask(IntendChange(pilot.id, asked))
+        asked = billed(site.rules, crafted.request)
+        intent = yield from self._ask(IntendChange(action, asked))
         if intent.problem:  # another site has spent it since this was decided
             yield from self._ask(Withhold(intent.problem, action.demand))
             return
@@ -501,10 +501,8 @@ class Step:
 
     def _prolong(self, action: Prolong) -> Steps:
         """Pay for more time of a pilot, unless another site has spent it since this was decided."""
-        pilot, known = self._site.pilots.get(action.pilot), self._common.ledger.open_pilots.get(action.pilot)
-        if pilot is None or known is None or pilot.leaving:
-            return
-        if (yield from self._ask(IntendChange(pilot.id, Request(known.p, action.paid)))).problem:
+        pilot = self._site.pilots.get(action.pilot)
+        if pilot is None or pilot.leaving or (yield from self._ask(action)).problem:
             return
         self._site.meter(self._common.broker, pilot, self._common.ledger)
         yield from self._ask(Commit())

@@ -18,7 +18,7 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import OverBudgetError
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.situation import Reshape
-from adaptor.decisions.actions import Action, KeepForecast, Wake
+from adaptor.decisions.actions import Action, KeepForecast, Prolong, Wake
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import sites_facts, take_snapshot
@@ -148,7 +148,7 @@ class SimulatedDriver:
                 return self._asked(site, question, now)
             case Cancel(jobs):
                 self._simulated[site].cancel([job.id for job in jobs])
-            case Intend() | IntendChange():
+            case Intend() | IntendChange() | Prolong():
                 return self._intend(site, question, now)
             case Submit():
                 return self._submit(site, question, now)
@@ -215,17 +215,22 @@ class SimulatedDriver:
         self.reshaped[pilot.id] += 1
         return Answer.TAKEN
 
-    def _intend(self, site: str, intent: Intend | IntendChange, now: float) -> Reply:
-        if isinstance(intent, IntendChange):
+    def _intend(self, site: str, intent: Intend | IntendChange | Prolong, now: float) -> Reply:
+        if not isinstance(intent, Intend):
             try:
-                self.ledger.hold_for(intent.pilot, intent.asked, now)
+                if isinstance(intent, Prolong):
+                    self.ledger.prolong(intent.pilot, intent.paid, now)
+                else:
+                    self.ledger.hold_for(intent.action.pilot, intent.asked, now)
             except OverBudgetError as error:
                 return Reply(now=now, problem=str(error))
             return Reply(now=now)
         numbers = []
         for each in intent.submits:
             numbers.append(number := next(self._numbers))
-            self.ledger.reserve(number, site, intent.asked, each.kind, each.payers, now, each.per)
+            self.ledger.reserve(
+                number, site, intent.asked, each.kind, each.payers, now, each.per, each.crafted.paid
+            )
             self.crafted[number] = each.crafted
         return Reply(now=now, pilot=numbers[0], tags=tuple(f"{site}.{number}" for number in numbers))
 

@@ -94,14 +94,21 @@ def running(seconds: int) -> Submitted:
     return bag
 
 
+def paid_for(bag: Submitted) -> float:
+    """Seconds for which each of its pilots, which start at 0, is paid for."""
+    (paid,) = {known.paid for known in bag.driver.ledger.open_pilots.values()}
+    assert paid is not None
+    return float(paid)
+
+
 def test_no_more_is_paid_for_before_the_paid_time_is_nearly_over() -> None:
     bag = running(600)
     snapshot = bag.driver.snapshot(SITE, 600.0)
     reserved = bag.driver.ledger.open_pilots
     assert len(reserved) == 4
     assert not due_soon(snapshot)
-    over = min(known.tr for known in reserved.values())
-    later = msgspec.structs.replace(snapshot, now=over - LAST_SECONDS - LOOKS * snapshot.here.poll)
+    over = paid_for(bag) - LAST_SECONDS - LOOKS * snapshot.here.poll
+    later = msgspec.structs.replace(snapshot, now=over)
     assert {due.pilot.id for due in due_soon(later)} == set(reserved)
 
 
@@ -110,8 +117,7 @@ def test_a_pilot_that_outlasts_what_is_paid_for_is_ended() -> None:
     bag = running(600)
     snapshot = bag.driver.snapshot(SITE, 600.0)
     assert not list(unpaid(snapshot))
-    over = max(known.tr for known in bag.driver.ledger.open_pilots.values())
-    late = msgspec.structs.replace(snapshot, now=over + 1.0)  # without a grace
+    late = msgspec.structs.replace(snapshot, now=paid_for(bag) + snapshot.here.poll + 1.0)
     assert {end.pilot for end in unpaid(late)} == set(bag.driver.ledger.open_pilots)
 
 

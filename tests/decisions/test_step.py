@@ -124,7 +124,7 @@ class Driver:
         if isinstance(question, Together):
             for steps in question.steps:
                 self.run(steps)
-        intends = isinstance(question, Intend | IntendChange)
+        intends = isinstance(question, Intend | IntendChange | Prolong)
         return Reply(
             now=self.now,
             strays=self.strays,
@@ -435,7 +435,7 @@ def test_a_change_that_a_budget_does_not_hold_is_not_asked_for() -> None:
     driver.pilot()
     driver.over_budget = "0 credits are left"
     assert driver.act() == [
-        IntendChange(1, Request(2, 1200)),
+        IntendChange(change, Request(2, 1200)),
         Withhold("0 credits are left", change.demand),
     ]
 
@@ -445,39 +445,46 @@ def running_with_paid(driver: Driver, paid: int) -> Pilot:
     driver.submit_bag()
     driver.broker.own_pilot(1, 1)
     pilot = driver.pilot()
-    driver.reserve(pilot, paid)
-    return driver.site.keep(pilot.heard(90.0, "n", Arrival(2)))
+    driver.ledger.set_price("here", Tariff(price_explicit=1.0, price_donated=1.0), 0.0)
+    driver.ledger.reserve(1, "here", pilot.request, "explicit", {1: 1.0}, 0.0, paid=paid)
+    pilot = driver.site.keep(pilot.heard(90.0, "n", Arrival(2)))
+    driver.site.meter(driver.broker, pilot, driver.ledger)
+    assert driver.broker.state.meters[1].unpaid == 600.0 - paid
+    return pilot
 
 
 def test_more_time_is_paid_for_before_workers_are_told() -> None:
     driver = Driver([Prolong(1, 500)])
-    pilot = running_with_paid(driver, 300)
-    driver.site.meter(driver.broker, pilot, driver.ledger)
-    assert driver.broker.state.meters[1].unpaid == 300.0
-    driver.ledger.hold_for(1, Request(2, 500), 100.0)  # as the driver does with the intent
-    assert driver.act() == [IntendChange(1, Request(2, 500)), Commit()]
+    running_with_paid(driver, 300)
+    driver.ledger.prolong(1, 500, 100.0)  # as the driver does when it is asked
+    assert driver.act() == [Prolong(1, 500), Commit()]
     assert driver.broker.state.meters[1].unpaid == 100.0
 
 
 def test_time_that_another_site_has_spent_is_not_paid_for() -> None:
     driver = Driver([Prolong(1, 500)])
-    pilot = running_with_paid(driver, 300)
-    driver.site.meter(driver.broker, pilot, driver.ledger)
+    running_with_paid(driver, 300)
     driver.over_budget = "0 credits are left"
-    assert driver.act() == [IntendChange(1, Request(2, 500))]
+    assert driver.act() == [Prolong(1, 500)]
     assert driver.broker.state.meters[1].unpaid == 300.0
 
 
-@pytest.mark.parametrize(("limit", "reserved"), [(600.0, 300), (200.0, 200), (900.0, 300)])
-def test_a_part_that_is_paid_for_stays_whatever_the_scheduler_says_of_the_walltime(
-    limit: float, reserved: int
+@pytest.mark.parametrize(("limit", "unpaid"), [(600.0, 300.0), (200.0, 0.0), (900.0, 600.0)])
+def test_what_is_paid_for_stays_whatever_the_scheduler_says_of_the_walltime(
+    limit: float, unpaid: float
 ) -> None:
     driver = Driver()
     running_with_paid(driver, 300)
-    report = JobReport(id="job1", tag="tag1", state=JobState.RUNNING, start=50.0, end=None, limit=limit)
+    report = JobReport(
+        id="job1", tag="tag1", state=JobState.RUNNING, start=50.0, end=None, limit=limit, granted=limit
+    )
     driver.news = [PilotNews(pilot=1, report=report)]
-    asked = [each.asked for each in driver.run() if isinstance(each, RequestChanged)]
-    assert asked == ([] if limit == 600.0 else [Request(2, reserved)])
+    for changed in driver.run():
+        if isinstance(changed, RequestChanged):
+            driver.ledger.change(1, changed.asked, 100.0, within=False)
+    driver.site.meter(driver.broker, driver.site.pilots[1], driver.ledger)
+    assert driver.broker.state.meters[1].unpaid == unpaid
+    assert driver.ledger.open_pilots[1].paid == (300 if unpaid else None)
 
 
 def test_tasks_that_are_given_up_are_told_of_and_all_sites_look_again() -> None:

@@ -102,7 +102,7 @@ def parts_paid(lab: Lab) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
         for entry in entries(db):
             if isinstance(entry, Reserved):
-                found.setdefault(entry.pilot, []).append(entry.tr)
+                found.setdefault(entry.pilot, []).append(entry.paid or entry.tr)
     return found
 
 

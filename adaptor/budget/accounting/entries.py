@@ -8,7 +8,6 @@ from adaptor.budget.accounting.credits import format_credits
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.tariffs import Allocation, Tariff
 from adaptor.budget.errors import BudgetError
-from adaptor.model import Request
 
 BudgetKey = tuple[int | None, str | None, Calendar | None]
 
@@ -81,7 +80,7 @@ class Priced(msgspec.Struct, frozen=True, tag="priced"):
 
 
 class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
-    """A pilot is about to be submitted, or its request changed: its full p × tr is set aside."""
+    """A reservation: a pilot is about to be submitted, its request changed, or more of it is paid for."""
 
     pilot: int
     site: str
@@ -96,15 +95,22 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
     """Processors among them that were given back before the end of the pilot."""
     freed_area: int = 0
     """Processor-seconds for which those are charged."""
+    paid: int | None = None
+    """Seconds since its start that are set aside so far; None: its tr, and the grace."""
 
     @property
     def amount(self) -> int:
         return sum(part.amount for part in self.parts)
 
     @property
+    def lasts(self) -> int:
+        """Seconds since its start that are set aside."""
+        return self.tr + self.tariff.grace if self.paid is None else self.paid
+
+    @property
     def most(self) -> int:
         """Greatest possible cost of the pilot, in millionths of a credit."""
-        return self.charge(self.tr + self.tariff.grace)
+        return self.charge(self.lasts)
 
     def area(self, seconds: float) -> int:
         """Processor-seconds that are charged if the pilot ends after `seconds`, in whole units."""
@@ -114,10 +120,14 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
         """Cost of the pilot if it ends after `seconds`, in millionths of a credit."""
         return self.tariff.charge_of_area(self.kind, self.area(seconds))
 
-    def after(self, before: Request, now: Request) -> Request:
-        """The request for what is set aside when the pilot asks for something else than before: for no longer
-        than now, if only a part of its walltime is paid for."""
-        return now.lasting(min(self.tr, now.tr)) if self.tr < before.tr else now
+    def asking(self, p: int, tr: int) -> Reserved:
+        """The reservation if the pilot asks for this."""
+        return msgspec.structs.replace(self, p=p, tr=tr).paid_until(self.paid)
+
+    def paid_until(self, seconds: int | None) -> Reserved:
+        """The reservation if no more than these seconds since its start are set aside."""
+        whole = seconds is None or seconds >= self.tr + self.tariff.grace
+        return msgspec.structs.replace(self, paid=None if whole else seconds)
 
     @property
     def shares(self) -> dict[int, float]:

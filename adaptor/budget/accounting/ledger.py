@@ -163,10 +163,11 @@ class Ledger(Statements):
         shares: Shares,
         now: float,
         per: PerProcessor = AS_ASKED,
+        paid: int | None = None,
     ) -> Reserved:
-        """Set the full p × tr of a pilot aside, before it is submitted.
+        """Set the full p × tr of a pilot aside, before it is submitted, or what its first seconds cost.
 
-        `per`: what it holds with each processor.
+        `per`: what it holds with each processor. `paid`: those seconds; None: all of it.
 
         Raises:
             OverBudgetError: a budget does not hold it; nothing is changed.
@@ -174,22 +175,20 @@ class Ledger(Statements):
         """
         if pilot in self.open_pilots:
             raise BudgetError(f"pilot {pilot} is reserved already")
-        tariff = self.tariff(site).of_pilots(per)
-        parts = _parts(tariff.reservation(kind, request.p, request.tr), shares)
+        wanted = Reserved(
+            pilot=pilot,
+            site=site,
+            p=request.p,
+            tr=request.tr,
+            kind=kind,
+            tariff=self.tariff(site).of_pilots(per),
+            parts=(),
+            # Where the clock was set back, the period that has given it: rooms are judged by the latest.
+            at=max(now, self._latest),
+        ).paid_until(paid)
+        parts = _parts(wanted.most, shares)
         self._check_rooms(site, parts, request, now)
-        return self._written(
-            Reserved(
-                pilot=pilot,
-                site=site,
-                p=request.p,
-                tr=request.tr,
-                kind=kind,
-                tariff=tariff,
-                parts=parts,
-                # Where the clock was set back, the period that has given it: rooms are judged by the latest.
-                at=max(now, self._latest),
-            )
-        )
+        return self._written(msgspec.structs.replace(wanted, parts=parts))
 
     def change(self, pilot: int, request: Request, now: float, *, within: bool = True) -> Reserved:
         """Set another p × tr aside for a pilot that has a reservation, at its prices and in its shares.
@@ -200,12 +199,23 @@ class Ledger(Statements):
             KeyError: the pilot has no reservation.
             OverBudgetError: a budget does not hold it; nothing is changed.
         """
-        known = self.open_pilots[pilot]
-        changed = msgspec.structs.replace(known, p=request.p, tr=request.tr, at=max(now, self._latest))
-        parts = _parts(changed.most, known.shares)
+        return self._changed(self.open_pilots[pilot].asking(request.p, request.tr), now, within=within)
+
+    def prolong(self, pilot: int, paid: int, now: float) -> Reserved:
+        """Set aside what a pilot costs until it has run for `paid` seconds.
+
+        Raises:
+            KeyError: the pilot has no reservation.
+            OverBudgetError: a budget does not hold it; nothing is changed.
+        """
+        return self._changed(self.open_pilots[pilot].paid_until(paid), now, within=True)
+
+    def _changed(self, changed: Reserved, now: float, *, within: bool) -> Reserved:
+        parts = _parts(changed.most, changed.shares)
         if within:
-            self.without(pilot)._check_rooms(known.site, parts, request, now)
-        return self._written(msgspec.structs.replace(changed, parts=parts))
+            request = Request(changed.p, changed.tr)
+            self.without(changed.pilot)._check_rooms(changed.site, parts, request, now)
+        return self._written(msgspec.structs.replace(changed, parts=parts, at=max(now, self._latest)))
 
     def hold_for(self, pilot: int, request: Request, now: float) -> Reserved | None:
         """Set aside what a pilot would cost with another request, if that is more than with its own; None: it
@@ -218,7 +228,7 @@ class Ledger(Statements):
         known = self.open_pilots[pilot]
         if request.p > known.p:
             self.check_held(pilot, request)
-        if known.tariff.reservation(known.kind, request.p, request.tr) <= known.amount:
+        if known.asking(request.p, request.tr).most <= known.amount:
             return None
         return self.change(pilot, request, now)
 
@@ -250,7 +260,7 @@ class Ledger(Statements):
         """
         known = self.open_pilots[pilot]
         gone = max(0, min(processors, known.p - known.freed))
-        held = min(seconds, known.tr + known.tariff.grace)
+        held = min(seconds, known.lasts)
         changed = msgspec.structs.replace(
             known,
             freed=known.freed + gone,

@@ -298,20 +298,20 @@ class Look:
         """
         shape, found = self._shapes[place.name], units
         each, least, resolution = shape.unit.processors, self._least_tr(shape), shape.rules.time_resolution
+        begins = self._funds.paid(self._need.hole + shape.rules.pad)
         bounds = [each for each in (self._funds, self._work[place.name]) if not each.endless]
         for funds in bounds:
-            part = PREPAID if waits and funds.in_parts else 1
-            found = min(found, int(part * funds.work // funds.cost(each, least)))
+            cost = each * begins if funds.in_parts else funds.cost(each, least)
+            found = min(found, int((PREPAID if waits and funds.in_parts else 1) * funds.work // cost))
         if found <= 0:
             first_one = self._funds is self._demand.funds and bool(self._demand.waiting)
-            return int(first_one and self._work[place.name].holds(each, least)), least, least
+            return int(first_one and self._work[place.name].holds(each, least)), least, begins
         longest = first = math.inf
         for funds in bounds:
-            most = funds.longest(found * each)
             if funds.in_parts:
-                first = funds.whole(max(float(least), PREPAID * most))
+                first = max(begins, funds.paid(PREPAID * funds.work / (found * each)))
             else:
-                longest = min(longest, round_down(most, resolution))
+                longest = min(longest, round_down(funds.longest(found * each), resolution))
         return found, longest, first
 
     def _work_in(self, place: Place) -> float:
@@ -393,8 +393,8 @@ class Look:
         shape = self._shapes[place.name]
         self._left -= 1
         self._most -= p
-        paid = int(first) if first < tr else None
-        self._funds = self._funds.after(p, tr if paid is None else paid)
+        paid = int(first) if first < tr + self._funds.grace else None
+        self._funds = self._funds.after(p, tr, paid)
         self._work = {name: left.after(p, tr) for name, left in self._work.items()}
         least = shape.enough() if start is not None else tr
         request = shape.request(p, tr, least)

@@ -55,6 +55,37 @@ def test_the_full_request_is_reserved_and_the_rest_given_back():
     assert shown(books) == [(4, 0, 6)]
 
 
+BY_THE_SECOND = Tariff(price_explicit=1.0, price_donated=0.5, grace=60)
+
+
+def test_a_part_of_a_walltime_is_reserved_and_more_later():
+    books = ledger(bag(2), tariff=BY_THE_SECOND)
+    books.reserve(1, "hpc", Request(1, 10 * HOUR), "explicit", ALONE, NOON, paid=HOUR)
+    assert shown(books) == [(0, 1, 1)], "its workers end it: without the grace"
+    books.prolong(1, 2 * HOUR, NOON)
+    assert shown(books) == [(0, 2, 0)]
+    with pytest.raises(OverBudgetError):
+        books.prolong(1, 2 * HOUR + 1, NOON)
+    assert shown(books) == [(0, 2, 0)]
+
+
+def test_all_of_a_walltime_is_reserved_with_its_grace():
+    books = ledger(bag(20), tariff=BY_THE_SECOND)
+    books.reserve(1, "hpc", Request(1, HOUR), "explicit", ALONE, NOON, paid=600)
+    books.prolong(1, 10 * HOUR, NOON)
+    assert books.open_pilots[1].paid is None
+    assert books.open_pilots[1].lasts == HOUR + 60
+
+
+@pytest.mark.parametrize(("tr", "reserved"), [(2 * HOUR, 1.0), (HOUR // 2 - 60, 0.5)])
+def test_a_pilot_that_asks_for_something_else_is_paid_for_as_long(tr, reserved):
+    books = ledger(bag(20), tariff=BY_THE_SECOND)
+    books.reserve(1, "hpc", Request(1, 5 * HOUR), "explicit", ALONE, NOON, paid=HOUR)
+    assert books.hold_for(1, Request(1, tr), NOON) is None, "it costs no more"
+    books.change(1, Request(1, tr), NOON)
+    assert shown(books)[0][1] == reserved
+
+
 def test_processors_that_are_given_back_are_charged_in_whole_units_until_then():
     books = ledger(bag(10))
     books.reserve(1, "hpc", Request(4, 2 * HOUR), "explicit", ALONE, NOON)

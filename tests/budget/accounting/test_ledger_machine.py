@@ -58,8 +58,20 @@ class LedgerMachine(RuleBasedStateMachine):
         except OverBudgetError:
             assert len(self.entries) == before
 
-    def reserve(self, site, request, kind, by):
-        self.entries.append(self.ledger.reserve(self.pilots + 1, site, request, kind, by, self.now))
+    @rule(site=st.sampled_from(SITES), wanted=requests, kind=kinds, by=shares, paid=st.integers(1, 10_000))
+    def ask_for_a_part(self, site, wanted, kind, by, paid):
+        before = len(self.entries)
+        try:
+            self.reserve(site, wanted, kind, by, paid)
+        except OverBudgetError:
+            assert len(self.entries) == before
+            return
+        known = self.ledger.open_pilots[self.pilots]
+        assert known.lasts == min(paid, wanted.tr + self.grace)
+
+    def reserve(self, site, request, kind, by, paid=None):
+        entry = self.ledger.reserve(self.pilots + 1, site, request, kind, by, self.now, paid=paid)
+        self.entries.append(entry)
         self.pilots += 1
 
     @precondition(lambda self: self.ledger.open_pilots)
@@ -83,6 +95,22 @@ class LedgerMachine(RuleBasedStateMachine):
         assert allowance.amount is None or entry.amount <= allowance.amount + len(entry.parts)
 
     @precondition(lambda self: self.ledger.open_pilots)
+    @rule(data=st.data(), more=st.integers(1, 10_000))
+    def prolong(self, data, more):
+        """More of the time of a pilot is paid for."""
+        pilot = data.draw(st.sampled_from(sorted(self.ledger.open_pilots)))
+        before, known = self.ledger.open_pilots[pilot], len(self.entries)
+        try:
+            entry = self.ledger.prolong(pilot, before.lasts + more, self.now)
+        except OverBudgetError:
+            assert len(self.entries) == known
+            assert self.ledger.open_pilots[pilot] == before
+            return
+        self.entries.append(entry)
+        assert entry.lasts == min(before.lasts + more, before.tr + before.tariff.grace)
+        assert entry.amount >= before.amount
+
+    @precondition(lambda self: self.ledger.open_pilots)
     @rule(data=st.data(), processors=st.integers(1, 64), part=st.floats(0, 2))
     def give_back(self, data, processors, part):
         pilot = data.draw(st.sampled_from(sorted(self.ledger.open_pilots)))
@@ -102,7 +130,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def end(self, data, part, useful, started):
         pilot = data.draw(st.sampled_from(sorted(self.ledger.open_pilots)))
         reserved = self.ledger.open_pilots[pilot]
-        lasted = part * (reserved.tr + self.grace)
+        lasted = part * reserved.lasts
         area = max(0.0, lasted) * reserved.p
         uses = {bag: Use(share * area, share * area / 10) for bag, share in useful.items()}
         begin = self.now if started else None
