@@ -45,6 +45,7 @@ from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.decisions.step import Step
 from adaptor.forecast.record import FirstForecast
 from adaptor.model import AttemptOutcome, CraftedRequest
+from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart
 from adaptor_simulation.scene.site import SimulatedSite
@@ -93,6 +94,7 @@ class SimulatedDriver:
         self._decider = decider
         self._simulated = sites
         self._numbers = itertools.count(1)
+        self._held: dict[AttemptKey, tuple[int, int]] = {}  # pilot and processors of attempts without an end
         self._useful: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
         self._wasted: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
 
@@ -104,16 +106,21 @@ class SimulatedDriver:
             self.sites[site].keep(called.heard(now, called.node, Arrival(called.request.p)))
 
     def attempt_started(self, started: AttemptStart) -> None:
+        cpus = self.broker.state.bags[started.key.bag].spec.cpus  # it may be forgotten when the attempt ends
+        self._held[started.key] = started.pilot, cpus
         for memory in self.sites.values():
             if (pilot := memory.pilots.get(started.pilot)) is not None and not pilot.worked:
                 memory.change(pilot, worked=True)
 
     def attempt_ended(self, ended: AttemptEnd) -> None:
-        if ended.pilot is None or not ended.wall:
+        if ended.key not in self._held:
             return
+        pilot, cpus = self._held.pop(ended.key)
+        if ended.started is None:
+            return
+        seconds = max(0.0, ended.at - ended.started) if ended.wall is None else ended.wall
         held = self._useful if ended.outcome is AttemptOutcome.DONE else self._wasted
-        bag = self.broker.state.bags.get(ended.key.bag)
-        held[ended.pilot][ended.key.bag] += ended.wall * (bag.spec.cpus if bag else 1)
+        held[pilot][ended.key.bag] += seconds * cpus
 
     def facts(self, now: float) -> dict[str, SiteFacts]:
         """The sites as a decision sees them."""

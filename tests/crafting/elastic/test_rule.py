@@ -494,8 +494,10 @@ def test_all_rules_of_the_site_hold_and_no_running_pilot_ends(seen: PlanningView
         assert 0 < each.request.tr <= limits.max_tr
     if demand.most is not None:
         assert sum(each.request.p for each in issued) <= demand.most
-    billed = sum(demand.funds.cost(each.request.p, each.paid or each.request.tr) for each in issued)
-    assert billed <= demand.funds.work or len(issued) == 1
+    left = demand.funds
+    for each in issued:
+        left = left.after(each.request.p, each.request.tr, each.paid)
+    assert left.work >= 0 or len(issued) == 1
     withdrawn = {each.pilot for each in decided if isinstance(each, Withdraw)}
     assert withdrawn <= {pilot.id for pilot in seen.pilots if pilot.state is PilotState.QUEUED}
     if not seen.rules.may_withdraw:
