@@ -149,19 +149,21 @@ def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[in
 
 def too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Demand) -> str:
     """Why there is no request, what the remaining tasks would cost, and what the user can do."""
-    work = demand.waiting * demand.task.processors * demand.runtime
+    known, waiting = demand.times, demand.waiting
+    long = min(waiting, max(1, known.cut)) if known.finished else waiting  # the others may be as most were
+    work = demand.task.processors * (long * demand.runtime + (waiting - long) * known.mean)
     rest = allowance.tariff.charge(allowance.kind, 1, work) + found.needed
     reason = f"{found.reason}; {counted(demand.waiting, 'waiting task')} may need {format_credits(rest)}"
     if demand.bag is None:
         return reason
-    known = ledger.of_bag(demand.bag)
+    credits = ledger.of_bag(demand.bag)
     if found.crowded:
         return f"bag {demand.bag} waits until other pilots end: {found.reason}"
-    if known.reserved:
+    if credits.reserved:
         return f"bag {demand.bag} waits until its pilots end and give credits back: {reason}"
     if allowance.budget != f"bag {demand.bag}":
         return f"bag {demand.bag} is paused: {reason}"
     return (
         f"bag {demand.bag} is paused: {reason}: adaptor change {demand.bag} --budget "
-        f"{rounded_up(known.used + rest)}"
+        f"{rounded_up(credits.used + rest)}"
     )

@@ -245,7 +245,8 @@ class Step:
         """Take in what a pilot left behind, and put its tasks back."""
         site, broker = self._site, self._common.broker
         if left.results:
-            broker.left_behind(pilot.id, site.name, left.results, self._now)
+            time_up = pilot.state is PilotState.COMPLETED
+            broker.left_behind(pilot.id, site.name, left.results, self._now, time_up=time_up)
         words = left.complaints or left.last_words
         if pilot.state is PilotState.FAILED and words not in pilot.end_reason:
             pilot = pilot.but(end_reason=f"{pilot.end_reason}: {words}" if pilot.end_reason else words)

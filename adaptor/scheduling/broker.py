@@ -495,14 +495,20 @@ class Broker:
             explain_losses(self.state, end)
             dispatch(self.state, now)
 
-    def left_behind(self, pilot: int, site: str, results: Iterable[Result], now: float) -> None:
-        """Process unacknowledged results that a worker wrote to a file before it left."""
+    def left_behind(
+        self, pilot: int, site: str, results: Iterable[Result], now: float, *, time_up: bool = False
+    ) -> None:
+        """Process unacknowledged results that a worker wrote to a file before it left.
+
+        `time_up`: whether it left by itself: it ends tasks only where its time, or the paid time, is up.
+        """
+        why = Leaving.TIME_UP if time_up else Leaving.ALONE
         nobody = Worker(
             "", pilot=pilot, site=site, node="", processors=0, memory=0, deadline=float("inf"), seen=now
         )
         for result in results:
             holders = (worker for worker in self.of_pilot(pilot) if result.key in worker.held)
-            settle(self.state, next(holders, nobody), result, now, Leaving.ALONE)
+            settle(self.state, next(holders, nobody), result, now, why)
         dispatch(self.state, now)
 
     def silent(self, since: float) -> list[Worker]:

@@ -170,7 +170,8 @@ def test_a_chain_of_forks_is_ended(open_nodes: DonatedNodes) -> None:
     )
     worker.kill()
     until(lambda: newest_of_chain(open_nodes), "the chain has begun")
-    open_nodes.reclaim("n1", "--job=2", f"--timeout={IMPATIENT}")
+    # On a busy machine the chain may flee for long; it would end by itself after a minute.
+    open_nodes.reclaim("n1", "--job=2", "--timeout=40")
     assert not any(newest_of_chain(open_nodes) for _ in range(3000))
 
 

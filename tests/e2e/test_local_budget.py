@@ -151,4 +151,4 @@ def test_without_a_daemon_a_pilot_ends_with_what_is_paid_for(one_is_long: Lab) -
     lab.release()
     lab.run("daemon", "start")
     lab.wait()
-    assert [each["outcome"] for each in kept_within_budget(lab)] == ["lost", "done"]
+    assert [each["outcome"] for each in kept_within_budget(lab)] == ["walltime", "done"]

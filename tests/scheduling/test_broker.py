@@ -13,6 +13,7 @@ from adaptor.guard_rails import EarlySignal
 from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey, Ending, Leaving
 from adaptor.resources import OwnNeeds
+from adaptor.scheduling.changes import AttemptEnd
 from tests.scheduling.broker_world import TERMS, World
 
 
@@ -319,6 +320,20 @@ def test_results_left_behind_in_a_file_are_taken_in(world: World) -> None:
     world.broker.left_behind(player.pilot, "site", list(player.unacknowledged.values()), world.now)
     world.commit()
     assert world.states(bag) == ["done"]
+
+
+def test_a_worker_whose_time_was_up_while_no_daemon_listened_has_cut_its_tasks(world: World) -> None:
+    """They count as cut, so that the next pilot lasts longer; nothing is suspected."""
+    bag = world.submit(1)
+    player = world.join("w")
+    world.now += 300
+    player.end(next(iter(player.running)), Ending.ENDED, world.now)
+    left = list(player.unacknowledged.values())
+    world.broker.left_behind(player.pilot, "site", left, world.now, time_up=True)
+    (ended,) = [each for each in world.broker.drain()[0].attempts if isinstance(each, AttemptEnd)]
+    assert (ended.outcome, ended.suspect) == (AttemptOutcome.WALLTIME, False)
+    assert world.broker.state.learner(bag, "site").seen.not_enough >= 300
+    assert not world.broker.state.bags[bag].losses.of(0)
 
 
 def test_an_attempt_that_was_given_up_and_still_runs_is_taken_up_again(world: World) -> None:
