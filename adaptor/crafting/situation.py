@@ -14,6 +14,7 @@ from adaptor.crafting.profile import Profile
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
 from adaptor.resources import Need, Room, TaskSize
 from adaptor.runtimes.known import KnownRuntimes
+from adaptor.units import round_up
 
 
 class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,12 +166,9 @@ class Funds(msgspec.Struct, frozen=True, kw_only=True):
         """The most that a request can cost."""
         return p * self.paid(tr + self.grace)
 
-    def holds(self, p: int, tr: float) -> bool:
-        return self.cost(p, tr) <= self.work
-
     def paid(self, seconds: float) -> int:
         """Seconds that are charged for these, in whole units."""
-        return math.ceil(seconds / self.unit) * self.unit
+        return round_up(seconds, self.unit)
 
     def longest(self, p: int) -> int:
         """The longest walltime of a request; not above 0: there is none."""

@@ -66,10 +66,9 @@ def within_budgets(
         if not last:
             useful = useful_tr(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
     asked, paid, resolution = billed(site.rules, request), wanted.crafted.paid, site.rules.time_resolution
-    if paid is not None:  # workers end with the paid time: there is no grace
+    if paid is not None:
         asked, resolution = asked.lasting(paid), 1
-        tariff = msgspec.structs.replace(allowance.tariff, grace=0)
-        allowance = msgspec.structs.replace(allowance, tariff=tariff)
+        allowance = msgspec.structs.replace(allowance, tariff=allowance.tariff.of_parts)
     found = afford(allowance, asked, least, useful, resolution)
     if found.request is None:
         return TooDear(too_dear(ledger, allowance, found, demand))

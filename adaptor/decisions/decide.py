@@ -28,7 +28,7 @@ from adaptor.decisions.memory import Memory, MemoryDraft
 from adaptor.decisions.offers import compared, questions_of
 from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of, view_of
 from adaptor.decisions.pilot_rules import on_pilots
-from adaptor.decisions.prolonging import due_soon, prolonged, unpaid
+from adaptor.decisions.prolonging import due_soon, prolonged
 from adaptor.decisions.requests import billed, one_trial_at_a_time, shape_of
 from adaptor.decisions.shares import answered
 from adaptor.decisions.snapshot import Snapshot
@@ -100,7 +100,6 @@ class _Step:
 
     def _prolong(self) -> None:
         """Pay for more time of running pilots, before other requests take what is left."""
-        self._actions += unpaid(self._snapshot)
         if due := due_soon(self._snapshot):
             self._actions += prolonged(self._snapshot, self._own_ledger(), due)
 

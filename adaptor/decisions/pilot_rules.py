@@ -13,6 +13,7 @@ from adaptor.decisions.actions import NODES, WAITS, Action, End, LengthenPad, Re
 from adaptor.decisions.aims import Courses, why_not_another_unit, why_tasks_start_anew
 from adaptor.decisions.failures.tried_sizes import KEPT, KEPT_IN_LIMITS
 from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.prolonging import why_unpaid
 from adaptor.decisions.requests import billed, is_least, shape_of, smallest_to_try
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import PilotState, QueueState
@@ -61,6 +62,7 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
             or why_forsaken(site, pilot, now)
             or why_not_another_unit(snapshot, courses, site, pilot)
             or why_tasks_start_anew(snapshot, courses, site, pilot)
+            or why_unpaid(snapshot, pilot)
         ):
             yield End(pilot.id, why)
         yield from on_waiting(pilot)

@@ -16,7 +16,7 @@ import msgspec
 from adaptor.budget.accounting.entries import Reserved
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Withdraw
-from adaptor.decisions.actions import End, Prolong
+from adaptor.decisions.actions import Prolong
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import PilotState
@@ -72,8 +72,7 @@ def prolonged(snapshot: Snapshot, ledger: Ledger, due: Sequence[Due]) -> Iterato
         left = ledger.allowance(known.site, known.kind, known.shares, now).amount
         if left is not None:
             some = max(left // each.among, min(left, _added(known, each.paid + math.ceil(margin))))
-            tariff = msgspec.structs.replace(known.tariff, grace=0)  # workers end with the paid time
-            held = max(1, known.held)
+            tariff, held = known.tariff.of_parts, max(1, known.held)
             paid = min(most, tariff.affordable_seconds(known.kind, known.amount + some, held))
         if paid > each.paid:
             ledger.prolong(pilot.id, paid, now)
@@ -90,8 +89,7 @@ def _margin(site: SiteFacts) -> float:
 
 def _whole(known: Reserved, wanted: float) -> int:
     """Seconds to pay for: whole units, as they are charged, and no more than the walltime and its grace."""
-    unit = known.tariff.charging_unit
-    return min(math.ceil(wanted / unit) * unit, known.tr + known.tariff.grace)
+    return min(known.tariff.charged_seconds(wanted), known.tr + known.tariff.grace)
 
 
 def _added(known: Reserved, paid: int) -> int:
@@ -117,12 +115,13 @@ def _goes_on(snapshot: Snapshot, pilot: Pilot) -> bool:
     return bool(bag.by_pilot.get(pilot.id) or (bag.waiting and pilot.processors))
 
 
-def unpaid(snapshot: Snapshot) -> Iterator[End]:
-    """Ends pilots that run on although the time that is paid for is over: their workers do not answer."""
-    site, now = snapshot.here, snapshot.now
-    for pilot in site.requests:
-        known = snapshot.ledger.open_pilots.get(pilot.id)
-        if known is None or known.paid is None or pilot.started is None or pilot.leaving:
-            continue
-        if now > pilot.started + known.paid + site.poll:  # else it may have ended, and is not seen to have
-            yield End(pilot.id, f"its budget paid for {format_duration(known.paid)}, which are over")
+def why_unpaid(snapshot: Snapshot, pilot: Pilot) -> str:
+    """Why a pilot ends that runs on although the time that is paid for is over: its workers do not answer.
+    Empty: it may go on."""
+    known = snapshot.ledger.open_pilots.get(pilot.id)
+    if known is None or known.paid is None or pilot.started is None or pilot.leaving:
+        return ""
+    # A look later, since it may have ended, and not been seen to have.
+    if snapshot.now <= pilot.started + known.paid + snapshot.here.poll:
+        return ""
+    return f"its budget paid for {format_duration(known.paid)}, which are over"

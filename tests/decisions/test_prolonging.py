@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.tariffs import HOUR, Tariff
 from adaptor.crafting.situation import Withdraw
-from adaptor.decisions.actions import Prolong, SubmitRequest
-from adaptor.decisions.prolonging import LOOKS, due_soon, unpaid
+from adaptor.decisions.actions import End, Prolong, SubmitRequest
+from adaptor.decisions.pilot_rules import on_pilots
+from adaptor.decisions.prolonging import LOOKS, due_soon, why_unpaid
+from adaptor.decisions.snapshot import Snapshot
 from adaptor.model import Limits, PilotState
 from adaptor.protocol.messages import LAST_SECONDS
 from adaptor_experiments.forecasts.site_run import SITE, CheckedSite, Submitted, submitted
@@ -112,13 +114,18 @@ def test_no_more_is_paid_for_before_the_paid_time_is_nearly_over() -> None:
     assert {due.pilot.id for due in due_soon(later)} == set(reserved)
 
 
+def unpaid(snapshot: Snapshot) -> set[int]:
+    return {pilot.id for pilot in snapshot.here.requests if why_unpaid(snapshot, pilot)}
+
+
 def test_a_pilot_that_outlasts_what_is_paid_for_is_ended() -> None:
     """Its workers do not answer, else they would have ended it."""
     bag = running(600)
     snapshot = bag.driver.snapshot(SITE, 600.0)
-    assert not list(unpaid(snapshot))
+    assert not unpaid(snapshot)
     late = msgspec.structs.replace(snapshot, now=paid_for(bag) + snapshot.here.poll + 1.0)
-    assert {end.pilot for end in unpaid(late)} == set(bag.driver.ledger.open_pilots)
+    assert unpaid(late) == set(bag.driver.ledger.open_pilots)
+    assert unpaid(late) <= {each.pilot for each in on_pilots(late) if isinstance(each, End)}
 
 
 def test_pilots_that_wait_or_have_nothing_to_do_are_paid_for_no_longer() -> None:

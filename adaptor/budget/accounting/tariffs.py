@@ -75,6 +75,11 @@ class Tariff(msgspec.Struct, frozen=True, kw_only=True):
         """Tariff of pilots that hold these resources with each processor."""
         return msgspec.structs.replace(self, gpus=per.gpus, rounding=per.held)
 
+    @property
+    def of_parts(self) -> Tariff:
+        """Tariff of time that is paid for in parts: workers end with it, so there is no grace."""
+        return msgspec.structs.replace(self, grace=0)
+
     def price(self, kind: Allocation) -> int:
         """Millionths of a credit per processor-hour that is asked for, with all that goes with it."""
         named = self.price_explicit if kind == "explicit" else self.price_donated

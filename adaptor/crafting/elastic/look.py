@@ -305,7 +305,8 @@ class Look:
             found = min(found, int((PREPAID if waits and funds.in_parts else 1) * funds.work // cost))
         if found <= 0:
             first_one = self._funds is self._demand.funds and bool(self._demand.waiting)
-            return int(first_one and self._work[place.name].holds(each, least)), least, begins
+            work = self._work[place.name]
+            return int(first_one and work.cost(each, least) <= work.work), least, begins
         longest = first = math.inf
         for funds in bounds:
             if funds.in_parts:

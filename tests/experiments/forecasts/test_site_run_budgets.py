@@ -10,7 +10,7 @@ import pytest
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.model import Limits
 from adaptor_experiments.forecasts.site_run import CheckedSite, Outcome, submitted
-from lab.campaign import free_budgets
+from lab.campaign.free_budgets import run
 
 _drawn = np.random.default_rng(1)
 BAGS = {
@@ -26,22 +26,10 @@ OTHERS = [("elastic", "by the hour"), ("completion", "by the second"), ("complet
 """Each is as long as the default, in simulation: nightly."""
 
 
-def run(
-    bag: str,
-    heuristic: str,
-    budget: float | None = None,
-    unit: int = 1,
-    *,
-    told: bool = False,
-    sites: int = 1,
-) -> Outcome:
-    return free_budgets.run(BAGS[bag], heuristic, budget, unit, told=told, sites=sites)
-
-
 @functools.cache
 def plain_run(bag: str, heuristic: str, unit: str, *, told: bool = False, sites: int = 1) -> Outcome:
     """Without a budget; several tests compare with it."""
-    return run(bag, heuristic, unit=UNITS[unit], told=told, sites=sites)
+    return run(BAGS[bag], heuristic, unit=UNITS[unit], told=told, sites=sites)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +42,7 @@ def test_five_times_the_cost_brings_the_results_as_soon_as_without_a_budget(
 ) -> None:
     """It took up to 12 times as long: few hosts were bought until runtimes were known."""
     plain = plain_run(bag, heuristic, unit)
-    paid = run(bag, heuristic, 5 * plain.cost, UNITS[unit])
+    paid = run(BAGS[bag], heuristic, 5 * plain.cost, UNITS[unit])
     assert paid.end <= plain.end
     assert paid.cost <= 1.05 * plain.cost
 
@@ -63,7 +51,7 @@ def test_five_times_the_cost_brings_the_results_as_soon_as_without_a_budget(
 @pytest.mark.parametrize("bag", BAGS)
 def test_a_budget_near_the_cost_is_enough_and_never_exceeded(bag: str, budget: float) -> None:
     plain = plain_run(bag, "elastic", "by the second")
-    paid = run(bag, "elastic", budget * plain.cost)
+    paid = run(BAGS[bag], "elastic", budget * plain.cost)
     assert paid.ended
     assert paid.cost <= budget * plain.cost
     assert paid.end <= (1.1 if budget < 1.5 else 1.0) * plain.end
@@ -72,7 +60,7 @@ def test_a_budget_near_the_cost_is_enough_and_never_exceeded(bag: str, budget: f
 @pytest.mark.parametrize("bag", BAGS)
 def test_a_user_who_says_the_mean_of_the_runtimes_is_served_no_later(bag: str) -> None:
     """Pilots as long as the mean cut half of the tasks."""
-    assert run(bag, "elastic", told=True).end <= plain_run(bag, "elastic", "by the second").end
+    assert run(BAGS[bag], "elastic", told=True).end <= plain_run(bag, "elastic", "by the second").end
 
 
 @pytest.mark.parametrize("kind", ["exponential", "equal"])
@@ -107,7 +95,7 @@ def test_what_a_site_assumes_of_tasks_makes_no_budget_too_small(
 ) -> None:
     """With an assumed hour it took up to 33 times as long: the budget held requests for few tasks."""
     plain = plain_run(bag, heuristic, unit, told=told)
-    paid = run(bag, heuristic, 1.5 * plain.cost, UNITS[unit], told=told)
+    paid = run(BAGS[bag], heuristic, 1.5 * plain.cost, UNITS[unit], told=told)
     assert paid.ended
     assert paid.end <= plain.end
     assert paid.cost <= 1.5 * plain.cost
@@ -118,7 +106,7 @@ def test_what_a_site_assumes_of_tasks_makes_no_budget_too_small(
 def test_at_two_sites_a_budget_that_does_not_bind_makes_no_bag_later(bag: str, heuristic: str) -> None:
     """Narrow pilots were made for a minute alone, so that tasks started anew until all was spent."""
     plain = plain_run(bag, heuristic, "by the second", sites=2)
-    paid = run(bag, heuristic, 1.5 * plain.cost, sites=2)
+    paid = run(BAGS[bag], heuristic, 1.5 * plain.cost, sites=2)
     assert paid.ended
     assert paid.end <= plain.end
     assert paid.cost <= 1.5 * plain.cost
