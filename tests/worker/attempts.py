@@ -27,11 +27,12 @@ def start(tasks: WorkerTasks, now: float | None = None) -> None:
     tend_until(tasks, lambda: not tasks.runner.waiting)
 
 
-def tend_until(tasks: WorkerTasks, condition: Callable[[], Any]) -> None:
+def tend_until(tasks: WorkerTasks, condition: Callable[[], Any], later: float = 0.0) -> None:
+    """Turns of a worker whose clock is `later` seconds ahead."""
     limit = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < limit, "it did not happen in time"
-        turn(tasks)
+        turn(tasks, time.monotonic() + later)
         time.sleep(0.005)
 
 

@@ -88,7 +88,7 @@ def test_it_fails_after_a_while_and_says_where(two_bags: WorkerTasks, bag: BagCo
     assert result.ending is Ending.NOT_STARTED
     assert f"{bag.output}: the task's folder or its output folder could not be opened" in (result.error or "")
     hang.over.set()
-    tend_until(two_bags, lambda: len(hang.closed) == 2)  # what was opened too late is closed
+    tend_until(two_bags, lambda: len(hang.closed) == 2, LONGEST)  # what was opened too late is closed
 
 
 def test_a_copy_of_what_a_bag_stages_is_waited_for_longer(bag: BagContext, hang: Hang) -> None:
@@ -159,6 +159,7 @@ def test_work_is_done_in_order_also_by_the_threads_after_the_first(
     """An idle thread ends, and the next work starts another."""
     monkeypatch.setattr(openings, "_IDLE", 0.01)
     monkeypatch.setattr(openings, "MOMENT", 20.0)
+    others = set(threading.enumerate())
     many = openings.Openings(Timers())
     for n in range(3):
         held = HeldTask(Lease(AttemptKey(1, n, 1), "true", 0.0), bag)
@@ -169,9 +170,8 @@ def test_work_is_done_in_order_also_by_the_threads_after_the_first(
         many.ended(held, alone=True)
         many.tidy()
         assert not list(Path(bag.output).iterdir())
-        for thread in threading.enumerate():
-            if thread.name == "files":
-                thread.join(PATIENCE)
+        for thread in set(threading.enumerate()) - others:
+            thread.join(PATIENCE)
 
 
 MANY = 2 * AHEAD
