@@ -1,0 +1,60 @@
+"""Rooms: folders of source, and the tests that judge their mutants."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import msgspec
+
+ROOT = Path(__file__).parents[2]
+LEFT_OUT = "not nightly and not compiles and not slurm and not pbs and not ssh and not browser and not fuzz"
+"""Tests of a room that judge no mutants: they need what is not on each machine, or take too long."""
+_NOT_IN_ADAPTOR = {
+    "backends": "backends",
+    "simulation": "experiments/adaptor_simulation",
+    "experiments": "experiments/adaptor_experiments",
+    "donation_agents": "plugins/donation-agents/adaptor_donation_agents",
+    "gridengine": "plugins/gridengine/adaptor_gridengine",
+    "mcp": "plugins/mcp/adaptor_mcp",
+}
+
+
+class Room(msgspec.Struct, frozen=True):
+    """Folders, below the root of the tree."""
+
+    name: str
+    source: str
+    tests: str
+
+    def modules(self) -> list[str]:
+        """Its source files, below the root of the tree."""
+        return sorted(
+            path.relative_to(ROOT).as_posix()
+            for path in (ROOT / self.source).rglob("*.py")
+            if path.name not in ("__init__.py", "__main__.py")
+        )
+
+    def lines_of_tests(self) -> dict[str, int]:
+        """Lines of each test function, with its decorators, by the id of pytest."""
+        lines = {}
+        for path in sorted((ROOT / self.tests).rglob("test_*.py")):
+            file = path.relative_to(ROOT).as_posix()
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+                    lines[f"{file}::{node.name}"] = (node.end_lineno or node.lineno) - first + 1
+        return lines
+
+
+def rooms() -> dict[str, Room]:
+    """All rooms by name: a folder of source that has a folder of tests."""
+    sources = {
+        path.name: f"adaptor/{path.name}" for path in sorted((ROOT / "adaptor").iterdir()) if path.is_dir()
+    }
+    sources |= _NOT_IN_ADAPTOR
+    return {
+        name: Room(name, source, f"tests/{name}")
+        for name, source in sources.items()
+        if (ROOT / source).is_dir() and (ROOT / "tests" / name).is_dir()
+    }
