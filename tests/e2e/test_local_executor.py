@@ -101,12 +101,14 @@ def test_the_bag_of_a_program_closes_once_it_is_gone(lab: Lab, program: Program)
     running = program(
         """
 import time, adaptor
+from adaptor.client import bags
 from adaptor.client.bags import Client
 from adaptor.bag_spec import BagSpec
 from adaptor.executor import executor
 
 if __name__ == "__main__":
     executor.GONE = 0.1
+    bags.LONGEST_POLL = 1.0  # the daemon counts a question until it has answered
     with adaptor.Executor() as pool:
         print(pool.submit(abs, -7).result(), flush=True)
         Client().open_bag(BagSpec(name="other", cwd="/", output="/tmp", environment={}, close_idle=0.1))

@@ -32,17 +32,15 @@ SMALL = "less than 4 MB more in the daemon's memory, the connection is closed"
 
 def turned_away(world: World, said: bytes) -> None:
     def say() -> bool:
-        return all(_closed_after(port, said) for port in world.ports)
+        with contextlib.ExitStack() as calls:
+            connections = [calls.enter_context(call(port)) for port in world.ports]
+            for connection in connections:
+                with contextlib.suppress(ConnectionError):
+                    connection.sendall(said)
+            return all(map(closed_by_peer, connections))
 
     assert as_mallory(say)
     world.well()
-
-
-def _closed_after(port: int, said: bytes) -> bool:
-    with call(port) as connection:
-        with contextlib.suppress(ConnectionError):
-            connection.sendall(said)
-        return closed_by_peer(connection)
 
 
 def memory_holds(world: World, beginning: bytes, connections: int = 4) -> None:
