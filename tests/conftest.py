@@ -18,11 +18,11 @@ from tests.examples import register_profiles  # noqa: E402
 NIGHTLY = ("tests/lab/campaign/", "tests/experiments/commands/", "tests/packaging/")
 """Folders too long for each change: `make nightly` runs them, with what is marked `nightly`, fuzzing, real
 browsers and Grid Engine."""
-WAITING = ("tests/e2e/test_slurm_", "tests/e2e/", "tests/backends/test_contract", "tests/security/")
-"""Tests that mostly wait for other programs, in the order in which they begin."""
+WAITING = ("tests/backends/test_contract", "tests/e2e/test_slurm_", "tests/e2e/", "tests/security/")
+"""Tests that mostly wait for other programs, in the order in which they begin; the contract takes four minutes."""
 LONG = ("tests/experiments/", "tests/simulation/")
 """Tests that begin before others that compute."""
-WAITED_FOR = 0.6
+WAITED_FOR = 0.5
 """Share of the files that compute which have begun when the last of those that wait begins."""
 
 pytest_plugins = ["tests.clusters.fixtures"]
