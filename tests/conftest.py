@@ -19,7 +19,7 @@ NIGHTLY = ("tests/lab/campaign/", "tests/experiments/commands/", "tests/packagin
 """Folders too long for each change: `make nightly` runs them, with what is marked `nightly`, fuzzing, real
 browsers and Grid Engine."""
 WAITING = ("tests/backends/test_contract", "tests/e2e/test_slurm_", "tests/e2e/", "tests/security/")
-"""Tests that mostly wait for other programs, in the order in which they begin; the contract takes four minutes."""
+"""Tests that mostly wait for other programs, in their order; the contract takes four minutes."""
 LONG = ("tests/experiments/", "tests/simulation/")
 """Tests that begin before others that compute."""
 WAITED_FOR = 0.5
