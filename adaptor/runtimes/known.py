@@ -12,7 +12,8 @@ from statistics import NormalDist
 import msgspec
 
 PRIOR = 2  # finished tasks that the assumption of an exponential distribution counts for
-HINTED_TASKS = 8  # finished tasks for which a mean by the user or by earlier bags counts
+ENOUGH = 8  # finished tasks that say what another one takes
+HINTED_TASKS = ENOUGH  # finished tasks for which a mean by the user or by earlier bags counts
 _HINTED = 0.5
 """The coefficient of variation that is assumed of runtimes whose mean is known, before enough have finished.
 
@@ -98,6 +99,11 @@ class KnownRuntimes(msgspec.Struct, kw_only=True):
     def known(self) -> bool:
         """Whether a task has finished, or its user or earlier bags say what one takes."""
         return self.finished > 0 or self.told is not None or self.earlier is not None
+
+    def missing_for(self, others: int) -> int:
+        """Tasks that have yet to finish to outweigh others, of which only a least runtime is known; none: 0
+        or less."""
+        return ENOUGH * max(1, others) - self.finished
 
     @property
     def mean(self) -> float:

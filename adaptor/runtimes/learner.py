@@ -12,7 +12,6 @@ NEARLY = 0.95
 MOST = 0.75
 """Share for a pilot that was planned for the longest time: its start may take more than the pad."""
 
-ENOUGH = 8  # finished tasks whose mean speaks for the others
 CUT_AT_EVEN_ODDS = 1.1
 """Growth factor after a kill at the pilot's end if tasks may start at even odds: most killed tasks are not
 longer than average."""
@@ -27,8 +26,9 @@ class RuntimeLearner(msgspec.Struct, kw_only=True):
     time multiplied by an integer factor."
 
     The paper does not say how the two rules combine in a mixed bag. Here a time that was not enough
-    raises the estimate of the whole bag until a task that ran at least as long has finished. From then
-    on the estimate is the longest finished task again, and only the cut tasks themselves need more.
+    raises the estimate of the whole bag until a task that ran at least as long has finished, or `ENOUGH`
+    for each task that was cut. From then on the estimate is the longest finished task again, and only the
+    cut tasks themselves need more.
     All times are seconds. Memory grows with the number of cut tasks only.
     """
 
@@ -98,11 +98,15 @@ class RuntimeLearner(msgspec.Struct, kw_only=True):
     def estimate(self) -> float:
         """The estimated runtime of a task that was never cut."""
         known = self.seen.longest if self.seen.finished else self.initial
-        outlasts_finished_tasks = self.seen.not_enough > self.seen.longest
-        had_the_estimate = self.seen.not_enough >= NEARLY * known
-        if outlasts_finished_tasks and had_the_estimate:
+        if self.raised and self.seen.not_enough >= NEARLY * known:
             known = self.factor * max(self.seen.not_enough, known)
         return self.possible(known)
+
+    @property
+    def raised(self) -> bool:
+        """Whether the tasks that were cut speak for those that were not: all may need longer than the
+        longest finished one."""
+        return self.seen.not_enough > self.seen.longest and self.seen.missing_for(len(self.cuts)) > 0
 
     @property
     def even(self) -> float:
@@ -111,15 +115,14 @@ class RuntimeLearner(msgspec.Struct, kw_only=True):
         While more tasks wait than run, a slot that has no time left for the longest of them loses nothing by
         a task that may be cut: it begins again elsewhere, where there is time for the longest.
         """
-        finished, total = self.odds or (0, 0.0)
-        return min(self.estimate, total / finished) if finished >= ENOUGH else self.estimate
+        enough = self.odds is not None and self.seen.missing_for(1) <= 0
+        return min(self.estimate, self.seen.mean) if enough else self.estimate
 
     @property
     def odds(self) -> tuple[int, float] | None:
         """Finished tasks and the sum of their runtimes, from which `even` follows once there are `ENOUGH`;
         None: no task starts at even odds, or one is known to need longer than those."""
-        outlasted = self.seen.not_enough > self.seen.longest
-        return (self.seen.finished, self.seen.total) if self.even_odds and not outlasted else None
+        return (self.seen.finished, self.seen.total) if self.even_odds and not self.raised else None
 
     def estimate_of(self, task: int, *, even: bool = False) -> float:
         """The estimated runtime of one task, its own cuts included; or of one that was never cut `even`."""

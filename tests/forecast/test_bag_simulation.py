@@ -17,8 +17,8 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.forecast.bag_simulation import Course, Work, course_of
 from adaptor.forecast.supply import Moment, PilotAhead
 from adaptor.model import Request
-from adaptor.runtimes.known import KnownRuntimes
-from adaptor.runtimes.learner import ENOUGH, RuntimeLearner
+from adaptor.runtimes.known import ENOUGH, KnownRuntimes
+from adaptor.runtimes.learner import RuntimeLearner
 
 LEARNER = RuntimeLearner(initial=40.0, factor=2, longest=1000.0)
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaptor.runtimes.known import ENOUGH
 from adaptor.runtimes.learner import SHORTEST, RuntimeLearner
 
 HOUR = 3600.0
@@ -67,7 +68,7 @@ def test_it_shrinks_again_when_a_task_finished_that_ran_as_long() -> None:
 def test_a_mixed_bag_goes_back_to_the_longest_finished_task() -> None:
     """Short tasks are finished when a long one is cut, twice; then that one finishes."""
     bag = learner()
-    for _ in range(50):
+    for _ in range(ENOUGH - 2):
         bag.finished(10)
     bag.cut(99, 200)
     assert bag.estimate == 400
@@ -78,6 +79,18 @@ def test_a_mixed_bag_goes_back_to_the_longest_finished_task() -> None:
     bag.finished(500, task=99)
     assert (bag.estimate, bag.estimate_of(99)) == (500, 500)
     assert bag.cuts == {}
+
+
+@pytest.mark.parametrize("cut", [1, 3])
+def test_cut_tasks_say_nothing_of_the_others_once_far_more_have_finished(cut: int) -> None:
+    bag = learner()
+    for task in range(cut):
+        bag.cut(task, 2 * HOUR)
+    for _ in range(ENOUGH * cut - 1):
+        bag.finished(10)
+    assert bag.estimate == bag.estimate_of(99) == 4 * HOUR
+    bag.finished(10)
+    assert (bag.estimate, bag.estimate_of(0), bag.estimate_of(99)) == (10, 4 * HOUR, 10)
 
 
 def test_a_cut_task_that_is_given_up_no_longer_raises_the_estimate() -> None:
@@ -219,8 +232,11 @@ def test_at_even_odds_a_task_needs_the_mean_once_enough_have_finished() -> None:
 def test_there_are_no_odds_while_few_have_finished_or_one_has_outlasted_them() -> None:
     few, outlasted = at_even_odds(*MIXED[:-1]), at_even_odds(*MIXED)
     outlasted.cut(9, 900)
+    outlasted.cut(10, 900)
     for bag in (few, outlasted):
         assert bag.even == bag.estimate
+    outlasted.forget(10)
+    assert (outlasted.even, outlasted.estimate_of(9)) == (450, pytest.approx(990))
 
 
 def test_without_even_odds_a_task_needs_the_estimate() -> None:

@@ -397,6 +397,7 @@ class KernelTasks(Broker):
         known = self._learner.knows or self._earlier
         s[k.ESTIMATE], s[k.NEEDED] = estimate, estimate if known else 0
         s[k.KNOWN], s[k.KNOWN_TOTAL] = self._learner.odds or (-1, 0.0)
+        s[k.RAISED] = self._learner.seen.missing_for(len(self._learner.cuts)) if self._learner.raised else 0
 
     # --- the arrays ----------------------------------------------------------------------------------
 

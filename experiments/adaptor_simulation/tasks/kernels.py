@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from adaptor.donation import idleness
 from adaptor.donation.idleness import Hazard
-from adaptor.runtimes.learner import ENOUGH
+from adaptor.runtimes.known import ENOUGH
 from adaptor_simulation.kernels import NEVER, Array, kernel
 
 Floats = npt.NDArray[np.float64]
@@ -65,7 +65,8 @@ KNOWN_TOTAL = 17  # their runtimes
 ENDED = 18  # a second in which a task ended and idle slots may have got one since; -1: none, or no even odds
 NO_OTHER_PLACE = 19  # whether held tasks may run on donated nodes where no other fits
 FORMAL = 20  # when the next formal request is predicted to start; -1: none is
-SCALARS = 21
+RAISED = 21  # how many more must finish until cut tasks say nothing of others; 0: they say nothing
+SCALARS = 22
 # tasks
 RUNTIME, OWN, RAN, PREEMPTED = 0, 1, 2, 3
 # queue
@@ -320,8 +321,10 @@ def run(t: State, until: int) -> int:
             s[OVER] += 1
         if pilots[row, BUSY] == 0:
             pilots[row, IDLE] = now
-        if runtime > s[LONGEST]:
-            s[LONGEST] = runtime
+        fewer_cut = t.tasks[OWN, task] > 0
+        learned = s[RAISED] > 0 and (fewer_cut or s[COUNT] >= s[RAISED])
+        if learned or runtime > s[LONGEST]:
+            s[LONGEST] = max(s[LONGEST], runtime)
             return int(now)
         if pilots[row, BUSY] + 1 == pilots[row, P]:  # its only idle slot: no search
             _start_next(t, row, slot, now)

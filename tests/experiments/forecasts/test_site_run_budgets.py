@@ -110,3 +110,15 @@ def test_at_two_sites_a_budget_that_does_not_bind_makes_no_bag_later(bag: str, h
     assert paid.ended
     assert paid.end <= plain.end
     assert paid.cost <= 1.5 * plain.cost
+
+
+def test_one_cut_task_does_not_keep_the_short_ones_from_a_budget() -> None:
+    """A task of an hour was cut after minutes: 56 of 200 tasks of 10 s ran, then the bag was paused."""
+    site = CheckedSite(
+        tariff=Tariff(price_explicit=3600, price_donated=3600),
+        processors=2,
+        limits=Limits(max_pending_requests=4, max_proc=2, max_tr=24 * 3600),
+    )
+    found = submitted([3600.0, *[10.0] * 200], site, budget=3060, foresees=False).run()
+    assert found.done == 200
+    assert found.cost <= 3060
