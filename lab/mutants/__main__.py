@@ -12,6 +12,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from lab.mutants.cover import cover
 from lab.mutants.judging import Tree, reach_of, sample, unneeded, verdicts
 from lab.mutants.rooms import rooms
 
@@ -40,9 +41,15 @@ def main() -> None:
                     how = "survives" if verdict.reached else "no test reaches"
                     print(f"  {verdict.file}:{verdict.mutant.line}: {how}: {verdict.mutant}", flush=True)
             killed, reached = (sum(getattr(one, what) for one in judged) for what in ("killed", "reached"))
-            print(f"{name}: {killed} of {len(judged)} killed; {reached} reached", flush=True)
+            lines = room.lines_of_tests()
+            first = {"", *cover(reach, lines)}
+            others = sum(one.killer not in first for one in judged)
+            print(
+                f"{name}: {killed} of {len(judged)} killed, {others} of them by tests that add no branch;"
+                f" {reached} reached",
+                flush=True,
+            )
             if arguments.unneeded:
-                lines = room.lines_of_tests()
                 names = unneeded(room, reach, judged)
                 for test in names:
                     print(f"  {lines.get(test, 0):4} lines {reach.seconds[test]:6.2f} s  {test}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -55,26 +54,6 @@ def recorded_look(situation: str, now: float, donated: tuple[str, ...] = ()) -> 
     everything = terms(nodes, {queue.name: queue for queue in queues})
     found = node_reports(now, donatable(everything, "scavenger"), jobs, donated)
     return {report.name: report for report in found}
-
-
-def test_the_recorded_idle_cluster() -> None:
-    found = recorded_look("01-idle", NOW)
-    assert list(found) == ["node01", "node02", "node03", "node04"], "both halves of node03 as one, no ghost"
-    assert {(each.use, each.planned, each.processors) for each in found.values()} == {(IDLE, math.inf, 4)}
-    assert found["node01"].memory == found["node03"].memory == 4 * 2**30
-
-
-def test_the_recorded_busy_cluster() -> None:
-    found = recorded_look("02-busy", NOW)
-    assert {each.use for each in found.values()} == {TAKEN}
-    soonest = 1795241866.0  # 06:17:45, plus a second: the estimate for job 13, on one half of node03
-    assert found["node03"].planned == pytest.approx(soonest, abs=2)
-    assert found["node01"].planned < found["node04"].planned
-
-
-def test_the_recorded_cluster_with_nodes_offline_and_down() -> None:
-    uses = {name: report.use for name, report in recorded_look("06-down", 1795241491.0).items()}
-    assert uses == {"node01": TAKEN, "node02": AWAY, "node03": IDLE, "node04": AWAY}
 
 
 def test_a_pilot_on_a_donated_node_may_be_known_by_another_spelling_of_the_server() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import pytest
@@ -14,10 +13,8 @@ from adaptor.donation.situation import NodeUse
 from adaptor.reports import NodeReport
 from backends.base import SchedulerError
 from backends.observed.rows import ReservationRow
-from backends.slurm import parse
 from backends.slurm.donation import donatable, node_reports
 from backends.slurm.rows import NodeRow, QueueRow
-from tests.backends.slurm.answers import MARK
 from tests.backends.slurm.slurm_rows import NOW, job, node
 
 IDLE, TAKEN, AWAY = NodeUse.IDLE, NodeUse.TAKEN, NodeUse.AWAY
@@ -43,26 +40,6 @@ def use_of(state: str, jobs: list[QueueRow], donated: tuple[str, ...] = (), allo
 def pilot(**given: object) -> QueueRow:
     """A pilot of n1 that runs, job 9."""
     return job("9", 4, ("n1",), **{"end": NOW + 500, "limit": 600.0, **given})
-
-
-def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
-    found = look(
-        donatable(parse.parse_nodes(recorded("plain/nodes.txt").encode()), site(partition="scavenger")),
-        parse.parse_queue(recorded("plain/queue.txt").encode(), MARK),
-        donated=("3",),
-        reservations=parse.parse_reservations(recorded("plain/reservations.txt")),
-    )
-    assert list(found) == ["n1", "n2", "n3", "n4", "n5", "n6"]
-    assert [report.use for report in found.values()] == [TAKEN] * 4 + [AWAY] * 2
-    assert [report.planned for report in found.values()] == [
-        1795254085.0,
-        1795254085.0,
-        1795254085.0,
-        NOW,
-        math.inf,
-        math.inf,
-    ]
-    assert {(report.processors, report.memory) for report in found.values()} == {(4, 4000 * 2**20)}
 
 
 def test_a_pilot_on_a_donated_node_that_was_told_to_leave_has_lost_its_node() -> None:

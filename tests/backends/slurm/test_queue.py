@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
@@ -12,12 +12,10 @@ from adaptor.model import PendingJob, RunningJob
 from adaptor.resources import Node
 from backends.base import SchedulerError
 from backends.observed.state import LINGER
-from backends.slurm import parse
 from backends.slurm.nodes import find_site
 from backends.slurm.placing.job_details import JobDetail
 from backends.slurm.queue import SlurmSeen, elements, queue_state
 from backends.slurm.rows import NodeRow, QueueRow
-from tests.backends.slurm.answers import MARK
 from tests.backends.slurm.slurm_rows import NOW, job, node
 
 
@@ -32,35 +30,6 @@ Job = TypeVar("Job", RunningJob, PendingJob)
 def bare(jobs: Iterable[Job]) -> tuple[Job, ...]:
     """Without their parts of nodes."""
     return tuple(msgspec.structs.replace(job, parts=()) for job in jobs)
-
-
-def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
-    partitions = parse.parse_partitions(recorded("plain/partitions.txt"))
-    state = queue_state(
-        SlurmSeen(
-            now=NOW,
-            site=find_site(parse.parse_nodes(recorded("plain/nodes.txt").encode()), None),
-            jobs=parse.parse_queue(recorded("plain/queue.txt").encode(), MARK),
-            details={id: JobDetail(exclusive="NODE") for id in ("1", "4")},
-            reservations=parse.parse_reservations(recorded("plain/reservations.txt")),
-            tiers={partition.name: partition.tier for partition in partitions},
-        )
-    )
-    assert state.processors == 16
-    assert bare(state.running) == (
-        RunningJob("1", 8, 1795254085),
-        RunningJob("2", 3, 1795252286),
-        RunningJob("5_1", 3, 1795252289),
-        RunningJob("3", 2, 1795250494),
-    )
-    assert bare(state.pending) == (
-        PendingJob("reservation service", 8, 3600, 1795261287),
-        PendingJob("4", 16, 1800, 1795254085),
-        PendingJob("5_2", 3, 1800, 1795255860),
-        *(PendingJob(f"5_{index}", 3, 1800) for index in (3, 4, 5, 9)),
-        PendingJob("12", 16, 900, 1795257660),
-        PendingJob("13", 1, 60, NOW),
-    )
 
 
 def test_the_sizes_of_all_nodes_are_told_also_of_those_out_of_service() -> None:

@@ -9,31 +9,13 @@ from hypothesis import strategies as st
 
 from adaptor.resources import Node
 from backends.pbs.constraints import PbsShape
-from backends.pbs.fields import parse_long
-from backends.pbs.openpbs.hardware import nodes_of
-from backends.pbs.state.nodes import find_site, machines_of, misfit
-from tests.backends.pbs.openpbs_recordings import SITUATIONS, recorded
-from tests.backends.pbs.pbs_rows import QUEUES, node, pbs_shape
-from tests.backends.pbs.state.test_queue import BUSY, recorded_state
+from backends.pbs.state.nodes import machines_of, misfit
+from tests.backends.pbs.pbs_rows import node, pbs_shape
 
 GB = 2**30
-OUT = {"06-down": ["node02", "node04"]}
 SITE = tuple(
     Node(name=f"node0{n}", processors=4, memory=4 * GB, gpus=(("", 2),) if n > 2 else ()) for n in range(1, 5)
 )
-
-
-@pytest.mark.parametrize("situation", SITUATIONS)
-def test_the_recorded_cluster_has_four_alike_machines_whatever_is_down_or_split(situation: str) -> None:
-    nodes = nodes_of(parse_long(recorded(f"{situation}-pbsnodes-av"), ""))
-    found = machines_of(nodes)
-    assert tuple(msgspec.structs.replace(each, in_service=True) for each in found) == SITE
-    assert [each.name for each in found if not each.in_service] == OUT.get(situation, [])
-    assert find_site(nodes, QUEUES, "workq").machines == found
-
-
-def test_the_state_of_the_queue_names_them() -> None:
-    assert recorded_state("02-busy", BUSY).nodes == SITE
 
 
 def test_vnodes_count_together_and_memory_that_is_not_told_is_not_known() -> None:

@@ -10,21 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.model import PendingJob, QueueState, RunningJob
-from adaptor.resources import Need, Part
+from adaptor.resources import Part
 from backends.base import SchedulerError
-from backends.observed.state import HIDDEN, LINGER
-from backends.pbs.fields import parse_dsv, parse_long
+from backends.observed.state import LINGER
+from backends.pbs.fields import parse_long
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, reservations_of
-from backends.pbs.openpbs.jobs import everyones_jobs, own_job
-from backends.pbs.openpbs.server import JOB
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
 from backends.pbs.state.nodes import find_site, served
 from backends.pbs.state.queue import queue_state
-from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
+from tests.backends.pbs.openpbs_recordings import recorded, recorded_nodes
 from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, job, node
-
-BUSY = 1795241278.0
-DOWN = 1795241491.0
 
 
 def look(nodes: list[PbsNode], jobs: list[PbsJob], queue: str = "workq", **given: object) -> QueueState:
@@ -35,55 +30,6 @@ def look(nodes: list[PbsNode], jobs: list[PbsJob], queue: str = "workq", **given
 def bare(jobs: Iterable[RunningJob]) -> list[RunningJob]:
     """Without their parts."""
     return [msgspec.structs.replace(each, parts=()) for each in jobs]
-
-
-def recorded_state(situation: str, now: float, elements: str | None = None) -> QueueState:
-    jobs = everyones_jobs(parse_dsv(recorded(f"{situation}-qstat-f-dsv"), JOB))
-    if elements is not None:
-        jobs += [own_job(job_record(elements, f"3[{n}].pbshead")) for n in range(4)]
-    nodes = nodes_of(parse_long(recorded(f"{situation}-pbsnodes-av"), ""))
-    queues = {
-        each.name: each
-        for each in queues_of(parse_long(recorded(f"{situation}-qstat-Qf"), "Queue: "), "alice")
-    }
-    site = find_site(nodes, queues, "workq")
-    return queue_state(now, site, jobs, queues)
-
-
-def test_the_recorded_busy_cluster() -> None:
-    state = recorded_state("02-busy", BUSY, "02-job-array-subjobs")
-    assert state.processors == 16
-    assert [(each.id, each.processors) for each in state.running] == [
-        ("0.pbshead", 4),
-        ("1.pbshead", 4),  # asked for one processor and for the node
-        ("2.pbshead", 2),
-        *((f"3[{n}].pbshead", 1) for n in range(4)),
-        (HIDDEN, 2),  # the elements of array 4, which this recording does not show one by one
-    ]
-    assert state.running[0].end == BUSY + 1187
-    planned = {each.id: each for each in state.pending}
-    assert planned["5.pbshead"] == PendingJob(
-        "5.pbshead",
-        16,
-        3600,
-        BUSY + 1788,
-        tuple(
-            Part(node=f"node0{n}", processors=4, memory=4 * 2**30, gpus=(("", 2),) if n > 2 else ())
-            for n in range(1, 5)
-        ),
-        Need(chunks=4, processors=4, scatter=True, whole_nodes=True),
-    )
-    assert planned["8.pbshead"].tr == 36_000
-    assert [planned[id].processors for id in ("4[].pbshead", "4[].pbshead+1", "13.pbshead")] == [1, 1, 1]
-    # Held, dependent, waiting for a time of day, and impossible ones.
-    assert not planned.keys() & {"10.pbshead", "11.pbshead", "12.pbshead", "7.pbshead"}
-
-
-def test_the_recorded_cluster_with_nodes_offline_and_down() -> None:
-    state = recorded_state("06-down", DOWN)
-    assert state.processors == 8
-    assert bare(state.running) == [RunningJob("56.pbshead", 4, DOWN + 589)]
-    assert [each.id for each in state.pending] == ["57.pbshead"]
 
 
 @pytest.mark.parametrize(

@@ -10,25 +10,13 @@ from backends.observed.rows import Amounts
 from backends.observed.state import HIDDEN
 from backends.pbs.fields import amounts_of, parse_vnodes
 from tests.backends.pbs.pbs_rows import job, node
-from tests.backends.pbs.state.test_queue import BUSY, look, recorded_state
+from tests.backends.pbs.state.test_queue import look
 
 GB = 2**30
 
 
 def parts(state: QueueState) -> dict[str, tuple[Part, ...]]:
     return {each.id: each.parts for each in state.running}
-
-
-def test_the_recorded_busy_cluster() -> None:
-    found = parts(recorded_state("02-busy", BUSY, "02-job-array-subjobs"))
-    gpus = (("", 2),)
-    assert found["0.pbshead"] == (
-        Part(node="node01", processors=2, memory=GB),
-        Part(node="node02", processors=2, memory=GB),
-    )
-    assert found["1.pbshead"] == (Part(node="node04", processors=4, memory=4 * GB, gpus=gpus),)  # exclusive
-    assert found["2.pbshead"] == (Part(node="node03", processors=2, gpus=gpus),)  # on two vnodes
-    assert found[HIDDEN] == (Part(node="node03", processors=2),)
 
 
 def test_vnodes_that_are_only_kept_from_others_are_held_whole() -> None:
