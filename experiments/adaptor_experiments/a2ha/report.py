@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from adaptor_experiments.a2ha.bags import IMAGE, IMAGE_LISTS, KINDS, TESTING, TESTING_LISTS
-from adaptor_experiments.a2ha.design import Row, Settings
+from adaptor_experiments.a2ha.design import Row, Settings, pieces, run_piece
 from adaptor_experiments.a2ha.figures import draw_figures
 from adaptor_experiments.a2ha.numbers import ENDS, LONG, comparison, excesses, published
+from adaptor_experiments.experiment import Experiment, planned
 from adaptor_experiments.figures.exhibits import Exhibit, Report
 from adaptor_experiments.tables import Runs, texts
 
@@ -101,3 +102,6 @@ def _long(rows: Runs[Row]) -> list[list[str]]:
         [str(first), preset, *(some.spread(figure).shown(2) for figure in LONG.values())]
         for (first, preset), some in rows.where(experiment="long").by("initial", "preset").items()
     ]
+
+
+EXPERIMENT = Experiment(row=Row, run=run_piece, plan=planned(Settings, pieces, report_of))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptor.budget.provisioning.quoting import NORMAL_SAMPLE, REPLICATED
-from adaptor_experiments.bats.campaign import Run, of
+from adaptor_experiments.bats.campaign import Run, of, pieces, run_piece
 from adaptor_experiments.bats.design import (
     BUDGETS,
     CASES,
@@ -29,6 +29,7 @@ from adaptor_experiments.bats.design import (
 )
 from adaptor_experiments.bootstrap import Drawn, Interval, Matrix, drawn_means, weights
 from adaptor_experiments.claims import Bounds, Verdict, tally
+from adaptor_experiments.experiment import Experiment, planned
 from adaptor_experiments.figures.canvas import Drawing, save
 from adaptor_experiments.figures.exhibits import Exhibit, Report
 from adaptor_experiments.tables import Figure, Runs, grouped_bars, texts
@@ -233,3 +234,6 @@ def _figure(runs: Runs[Run], budget: BudgetName, folder: Path) -> Drawing:
     name = budget.replace(" %", "").replace(" +", "-plus-")
     caption = f"The ways to end a bag, {budget} budget (low is good; bars: standard deviation)"
     return save(folder / f"tail-{name}.svg", caption, 1, draw, legend=True)
+
+
+EXPERIMENT = Experiment(row=Run, run=run_piece, plan=planned(Settings, pieces, report_of))

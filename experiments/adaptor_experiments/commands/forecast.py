@@ -13,7 +13,6 @@ from adaptor_experiments.commands.running import (
     choices_option,
     count_option,
     experiment_options,
-    folder_of_traces,
     lenient_option,
     list_option,
     own_processors_option,
@@ -109,6 +108,7 @@ def forecast(
       adaptor replay forecast --snapshots graham-2021 --starts 300 --span 0.62-1
       adaptor replay forecast --trace site.swf.gz --starts 500 --schedulers recorded --span 0.5-1
     """
+    from adaptor_experiments.derose.own_trace import folder_of_traces
     from adaptor_experiments.forecasts.replayed import as_measured
     from adaptor_experiments.forecasts.starts import Settings
     from adaptor_experiments.forecasts.trace_file import TraceFile, files_in, named_once

@@ -1,34 +1,21 @@
-"""Common parts of the commands of the experiments: options, progress and tables."""
+"""Common parts of the commands of the experiments: options and progress."""
 
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import click
-import msgspec
 
 from adaptor.errors import UsageError
 from adaptor.units import parse_duration
 
-if TYPE_CHECKING:
-    from adaptor_experiments.derose.design import Workload
-    from adaptor_experiments.figures.exhibits import Report
-    from adaptor_experiments.resumable import Piece
-    from adaptor_experiments.tables import Runs
-
-
-AnyPiece = TypeVar("AnyPiece", bound="Piece")
-Row = TypeVar("Row", bound=msgspec.Struct)
-Settings = TypeVar("Settings", bound=msgspec.Struct)
-Choice = TypeVar("Choice")
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-_FOLDER = click.Path(path_type=Path, file_okay=False)
-_NEARBY = Path("../shared/traces")
 _REMEMBERED = 600.0  # seconds by whose speed the time that is left is estimated: some pieces take minutes
 
 
@@ -64,80 +51,41 @@ processes_option = count_option("--processes", 1, 2, "At the same time.")
 
 def experiment_options(folder: str) -> Decorator:
     """`--output`, `--seed` and `--processes`; `folder`: what is written goes there by default."""
-
-    def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-        output = click.option(
-            "--output",
-            type=_FOLDER,
-            metavar="DIR",
-            default=folder,
-            show_default=True,
-            help="Tables, figures, page.",
-        )
-        return output(seed_option(processes_option(command)))
-
-    return with_options
+    kind, about = click.Path(path_type=Path, file_okay=False), "Tables, figures, page."
+    output = click.option("--output", type=kind, metavar="DIR", default=folder, show_default=True, help=about)
+    return lambda command: output(seed_option(processes_option(command)))
 
 
-def quick_option(about: str) -> Decorator:
-    return click.option("--quick", is_flag=True, help=about)
+def list_option(flag: str, name: str, choices: Collection[Any] | str, about: str) -> Decorator:
+    """An option that takes a list such as `1,3,6` out of these, and gives them in the order of the choices.
 
-
-def chosen(flag: str, value: str | None, choices: Collection[Choice]) -> tuple[Choice, ...] | None:
-    """Choices that a list such as `1,3,6` names, in the order of the choices; None: no list is given.
-
-    Raises:
-        UsageError: the list names something else, or nothing.
+    Args:
+        choices: or where they are, as `module:attribute`; then the help does not list them.
     """
-    if value is None:
-        return None
-    known = {str(choice): choice for choice in choices}
-    wanted = [*dict.fromkeys(value.replace(",", " ").split())]
-    unknown = [name for name in wanted or [value] if name not in known]
-    if unknown:
-        raise UsageError(f"{flag}: {unknown[0]!r} is none of {', '.join(known)}")
-    return tuple(choice for name, choice in known.items() if name in wanted)
 
+    def some(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[Any, ...] | None:
+        if value is None:
+            return None
+        module, _, attribute = choices.partition(":") if isinstance(choices, str) else ("", "", "")
+        every = getattr(importlib.import_module(module), attribute) if module else choices
+        known = {str(choice): choice for choice in every}
+        wanted = [*dict.fromkeys(value.replace(",", " ").split())]
+        unknown = [choice for choice in wanted or [value] if choice not in known]
+        if unknown:
+            raise UsageError(f"{flag}: {unknown[0]!r} is none of {', '.join(known)}")
+        return tuple(choice for text, choice in known.items() if text in wanted)
 
-def list_option(flag: str, name: str, choices: Collection[Choice], about: str) -> Decorator:
-    """An option that takes a list out of these."""
-    return click.option(
-        flag,
-        name,
-        metavar="LIST",
-        callback=lambda _ctx, _param, value: chosen(flag, value, choices),
-        help=f"{about}: {', '.join(map(str, choices))}.",
-    )
+    told = about if isinstance(choices, str) else f"{about}: {', '.join(map(str, choices))}."
+    return click.option(flag, name, metavar="LIST", callback=some, help=told)
 
 
 tasks_option = list_option("--tasks", "tasks", (100, 1000, 10_000, 100_000), "Only bags of this many tasks")
 mean_option = list_option("--mean", "means", (100, 1000, 10_000), "Only these mean runtimes, in s")
 
 
-def folder_of_traces(value: Path | None) -> Path:
-    """Folder as named, else the one nearby. Raises UsageError: neither is there."""
-    if value is None and not _NEARBY.is_dir():
-        raise UsageError("where are the traces? Say --traces DIR; `adaptor trace fetch` downloads them")
-    return value or _NEARBY
-
-
-def traces_named(
-    names: Sequence[str], processors: int | None, traces: Path | None
-) -> tuple[list[Workload], Path]:
-    """Traces that `--trace`, `--processors` and `--traces` name, and the folder of the paper's traces.
-
-    Raises:
-        UsageError: a name is no trace, or the folder that is needed is not there.
-        TraceError: a file cannot be read or leaves no job.
-    """
-    from adaptor_experiments.derose.own_trace import workloads_named
-
-    workloads = workloads_named(names, processors)
-    own = all(workload.own for workload in workloads)
-    return workloads, Path() if own else folder_of_traces(traces)
-
-
-traces_option = click.option("--traces", type=_FOLDER, metavar="DIR", help="Where the traces are.")
+traces_option = click.option(
+    "--traces", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Where the traces are."
+)
 
 
 @contextmanager
@@ -151,38 +99,6 @@ def running(what: str, total: int) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=console, speed_estimate_period=_REMEMBERED) as progress:
         task = progress.add_task("", total=total)
         yield lambda count: progress.advance(task, count)
-
-
-def measure(
-    run: Callable[[AnyPiece], list[Row]],
-    pieces: Sequence[AnyPiece],
-    kind: type[Row],
-    settings: Settings,
-    report_of: Callable[[Runs[Row], Settings, Path], Report],
-    output: Path,
-    processes: int,
-    tables: tuple[str, ...] = ("",),
-) -> Runs[Row]:
-    """Run the pieces that have no file in the output folder; write the page, and print what it begins with.
-
-    Args:
-        kind: of the rows.
-        tables: how the names of those begin that are printed.
-    """
-    from adaptor.cli.printing import layout
-    from adaptor_experiments.figures import exhibits
-    from adaptor_experiments.resumable import resumed
-    from adaptor_experiments.tables import Runs
-
-    with running("pieces", len(pieces)) as done:
-        rows = Runs(resumed(run, pieces, kind, output, settings, processes, done))
-    report = report_of(rows, settings, output)
-    exhibits.write(report, rows, output)
-    click.echo("\n".join((*report.conclusion, "")))
-    for exhibit in (each for each in report.exhibits if each.name.startswith(tables)):
-        click.echo("\n".join((exhibit.title, *layout(exhibit.headings, exhibit.rows), "")))
-    click.echo(f"The page: {output / 'report.html'}")
-    return rows
 
 
 FILE = click.Path(path_type=Path)

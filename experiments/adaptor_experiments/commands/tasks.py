@@ -13,7 +13,6 @@ from adaptor_experiments.commands.running import (
     processes_option,
     running,
     seed_option,
-    traces_named,
     traces_option,
 )
 
@@ -59,6 +58,7 @@ def tasks(
     from adaptor_experiments import next_bags, task_bags, task_records, wf_format
     from adaptor_experiments.derose import sample
     from adaptor_experiments.derose.design import Settings
+    from adaptor_experiments.derose.own_trace import traces_named
 
     bags = {}
     for path in files:

@@ -14,6 +14,7 @@ from adaptor_simulation.trace_run import load_jobs
 from adaptor_simulation.traces.repairs import NoUsableJobError
 
 _ENDINGS = re.compile(r"(\.swf)?(\.gz|\.xz)?$")
+_NEARBY = Path("../shared/traces")
 _UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -69,3 +70,24 @@ def workloads_named(names: Sequence[str], processors: int | None) -> list[Worklo
             )
         found[workload.key] = workload
     return list(found.values())
+
+
+def folder_of_traces(value: Path | None) -> Path:
+    """Folder as named, else the one nearby. Raises UsageError: neither is there."""
+    if value is None and not _NEARBY.is_dir():
+        raise UsageError("where are the traces? Say --traces DIR; `adaptor trace fetch` downloads them")
+    return value or _NEARBY
+
+
+def traces_named(
+    names: Sequence[str], processors: int | None, traces: Path | None
+) -> tuple[list[Workload], Path]:
+    """Traces that `--trace`, `--processors` and `--traces` name, and the folder of the paper's traces.
+
+    Raises:
+        UsageError: a name is no trace, or the folder that is needed is not there.
+        TraceError: a file cannot be read or leaves no job.
+    """
+    workloads = workloads_named(names, processors)
+    own = all(workload.own for workload in workloads)
+    return workloads, Path() if own else folder_of_traces(traces)

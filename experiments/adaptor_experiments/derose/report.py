@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -12,25 +14,27 @@ from adaptor_experiments.bootstrap import Interval
 from adaptor_experiments.claims import VERDICTS, Verdict
 from adaptor_experiments.derose import claims
 from adaptor_experiments.derose.comparison import Comparison, compare, on_all
-from adaptor_experiments.derose.design import HEURISTICS, Settings
+from adaptor_experiments.derose.design import HEURISTICS, PARTS, Settings
 from adaptor_experiments.derose.figures import draw_comparison, draw_figures
 from adaptor_experiments.derose.goals import REFERENCES, goals
-from adaptor_experiments.derose.sample import Outcome, Piece, first_guess, jobs_of
+from adaptor_experiments.derose.own_trace import traces_named
+from adaptor_experiments.derose.sample import Outcome, Piece, first_guess, jobs_of, pieces, run_piece
 from adaptor_experiments.derose.tables import Paper, compared_tables, table_1, table_2, table_3
+from adaptor_experiments.experiment import Experiment, Plan
 from adaptor_experiments.figures import exhibits
 from adaptor_experiments.tables import Runs, texts
 from adaptor_simulation.files import write_whole
 
 
 def report_of(
-    outcomes: Runs[Outcome], settings: Settings, folder: Path, pieces: Sequence[Piece]
+    outcomes: Runs[Outcome], settings: Settings, folder: Path, ran: Sequence[Piece]
 ) -> exhibits.Report:
-    """The page; `comparison.json` is written for programs. `pieces`: those that were run.
+    """The page; `comparison.json` is written for programs. `ran`: the pieces.
 
     Raises:
         ReplayError: something cannot be written.
     """
-    workloads = {piece.workload: piece for piece in pieces}
+    workloads = {piece.workload: piece for piece in ran}
     comparisons = [
         compare(workload, outcomes.where(trace=workload.key), settings.seed) for workload in workloads
     ]
@@ -160,3 +164,20 @@ def _write_comparison(
     }
     text = msgspec.json.format(msgspec.json.encode(content), indent=1)
     write_whole(folder / "comparison.json", text + b"\n")
+
+
+def plan(
+    names: Sequence[str],
+    samples: int = 100,
+    cells: str = "paper",
+    processors: int | None = None,
+    traces: Path | None = None,
+    **part: Any,
+) -> Plan[Piece, Outcome, Settings]:
+    """Of that number of submission times on each of the traces of these names (see `traces_named`)."""
+    settings = Settings(**{**PARTS[cells], **part})
+    wanted = pieces(*traces_named(names, processors, traces), settings, samples)
+    return Plan(settings, wanted, partial(report_of, ran=wanted))
+
+
+EXPERIMENT = Experiment(row=Outcome, run=run_piece, plan=plan, printed=("goals", "table-3"))

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adaptor.forecast.estimate import CONFIDENCE
+from adaptor_experiments.experiment import Experiment, planned
 from adaptor_experiments.figures.canvas import Drawing, save
 from adaptor_experiments.figures.exhibits import Exhibit, Report
 from adaptor_experiments.forecasts.coverage import LEAST, coverage, promises
-from adaptor_experiments.forecasts.paid_bags import BAG, MOMENTS, WAYS, Settings
+from adaptor_experiments.forecasts.paid_bags import BAG, MOMENTS, WAYS, Settings, pieces, run_piece
 from adaptor_experiments.forecasts.row import WHATS, Row
 from adaptor_experiments.tables import Runs, texts
 
@@ -71,3 +72,10 @@ def _figure(runs: Runs[Row], path: Path) -> Drawing:
         plots[0].invert_yaxis()
 
     return save(path, "Forecasts whose 90 % interval holds (bars: 95 %)", len(WHATS), draw, sharey=True)
+
+
+def _broken(runs: Runs[Row]) -> bool:
+    return any(promise.verdict == "NOT KEPT" for promise in promises(runs))
+
+
+EXPERIMENT = Experiment(row=Row, run=run_piece, plan=planned(Settings, pieces, report_of), failed=_broken)

@@ -6,14 +6,17 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.units import format_duration
 from adaptor_experiments.a2ha.bags import KINDS
+from adaptor_experiments.experiment import Experiment, Plan
 from adaptor_experiments.figures.canvas import Drawing, save
 from adaptor_experiments.figures.exhibits import Exhibit, Report
-from adaptor_experiments.frontier.campaign import tasks_of
+from adaptor_experiments.frontier.campaign import Piece, pieces, run_piece, tasks_of
 from adaptor_experiments.frontier.design import (
+    BAGS,
     KNOWLEDGE,
     NEAR,
     QUICK,
@@ -22,6 +25,7 @@ from adaptor_experiments.frontier.design import (
     UNITS,
     Row,
     Settings,
+    Shape,
     sites_of,
 )
 from adaptor_experiments.frontier.search import frontier
@@ -210,3 +214,16 @@ def _picture(rows: Runs[Row], settings: Settings, path: Path) -> Drawing:
 
     caption = "What bags cost and how long they take, beside the best that a search finds"
     return save(path, caption, len(panels), draw, legend=True)
+
+
+def plan(
+    seed: int = 1, orders: int = 3, bags: tuple[str, ...] = BAGS, **shape: Any
+) -> Plan[Piece, Row, Settings]:
+    """Of that number of orders of each bag, at a site of that `Shape`."""
+    shape.setdefault("initial_tr", HEURISTICS[shape["heuristic"]].assumed_runtime)
+    shape["requests"] = min(shape["requests"], shape["processors"])
+    settings = Settings(seed=seed, orders=orders, bags=bags, shape=Shape(**shape))
+    return Plan(settings, pieces(settings), report_of)
+
+
+EXPERIMENT = Experiment(row=Row, run=run_piece, plan=plan)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from adaptor.units import format_duration
 from adaptor_experiments.bootstrap import Interval, drawn_means, weights
+from adaptor_experiments.derose.own_trace import traces_named
+from adaptor_experiments.experiment import Experiment, Plan
 from adaptor_experiments.figures.exhibits import Report
-from adaptor_experiments.peers.design import OURS, REFERENCE, Settings
-from adaptor_experiments.peers.sample import Outcome
+from adaptor_experiments.peers.design import OURS, REFERENCE, WAYS, Piece, Settings, pieces
+from adaptor_experiments.peers.sample import Outcome, run_piece
 from adaptor_experiments.tables import Runs, texts
 
 _OF_A_BAG = ("trace", "scheduler", "sample", "tasks", "mean", "shape")
@@ -120,3 +123,19 @@ def _ran(runs: Runs[Outcome]) -> Runs[Outcome]:
 def _waste(runs: Runs[Outcome]) -> str:
     """The part of what they held that ran no task."""
     return f"{1 - sum(row.work for row in runs) / sum(row.held for row in runs):.0%}"
+
+
+def plan(
+    names: Sequence[str],
+    samples: int = 10,
+    processors: int | None = None,
+    traces: Path | None = None,
+    ways: Sequence[str] = tuple(WAYS),
+    **part: Any,
+) -> Plan[Piece, Outcome, Settings]:
+    """Of that number of submission times on each of the traces of these names (see `traces_named`)."""
+    settings = Settings(ways=tuple(way for way in WAYS if way in (*ways, REFERENCE)), **part)
+    return Plan(settings, pieces(*traces_named(names, processors, traces), settings, samples), report_of)
+
+
+EXPERIMENT = Experiment(row=Outcome, run=run_piece, plan=plan)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adaptor_experiments.experiment import Experiment, planned
 from adaptor_experiments.figures.canvas import Drawing, save
 from adaptor_experiments.figures.exhibits import Exhibit, Report
-from adaptor_experiments.ricciardi.campaign import PAPER_RUNS, Run, Settings
+from adaptor_experiments.ricciardi.campaign import PAPER_RUNS, Run, Settings, pieces, run_piece
 from adaptor_experiments.ricciardi.design import (
     CHANGES,
     COUNTS,
@@ -145,3 +146,6 @@ def _figure(runs: Runs[Run], table: int, folder: Path) -> Drawing:
 
     caption = f"Fig. {table}: targets reached on {_KINDS[table]}; bars: standard deviation of the runs"
     return save(folder / f"figure-{table}.svg", caption, len(GOALS), draw, legend=True)
+
+
+EXPERIMENT = Experiment(row=Run, run=run_piece, plan=planned(Settings, pieces, report_of))

@@ -8,20 +8,33 @@ claim on transparent allocation is held against the paper's own rule (all-idle) 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor_experiments.bootstrap import Interval
 from adaptor_experiments.claims import VERDICTS, Bounds, Verdict, example, tally
+from adaptor_experiments.derose.own_trace import folder_of_traces
+from adaptor_experiments.experiment import Experiment, Plan
 from adaptor_experiments.figures.canvas import Drawing, ratio_scale, save
 from adaptor_experiments.figures.exhibits import Exhibit, Report
 from adaptor_experiments.tables import Runs, texts, with_bars
 from adaptor_experiments.transparent.cells import HOUR, Cell, Share, summarise
-from adaptor_experiments.transparent.design import DONATED, MACHINES, STRATEGIES, WATCHED, Donated, Settings
-from adaptor_experiments.transparent.sample import Outcome
+from adaptor_experiments.transparent.design import (
+    DONATED,
+    MACHINES,
+    STRATEGIES,
+    WATCHED,
+    Donated,
+    Piece,
+    Settings,
+    pieces,
+    prices,
+)
+from adaptor_experiments.transparent.sample import Outcome, run_piece
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -331,3 +344,15 @@ def _delays(cells: Sequence[Cell], folder: Path) -> Drawing:
 
     path = folder / "figures/delays.svg"
     return save(path, "Delay of local jobs, summed over one bag of each kind", 1, draw, legend=True)
+
+
+def plan(
+    samples: int = 4, traces: Path | None = None, donated_price: float = 0.2, **part: Any
+) -> Plan[Piece, Outcome, Settings]:
+    """Of that number of submission times for each trace and load."""
+    settings = Settings(**part)
+    report = partial(report_of, tariff=prices(donated_price))
+    return Plan(settings, pieces(folder_of_traces(traces), settings, samples), report)
+
+
+EXPERIMENT = Experiment(row=Outcome, run=run_piece, plan=plan)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from adaptor.errors import UsageError
 from adaptor_experiments.commands.replay import replay
-from adaptor_experiments.forecasts import coverage, paid_bags
+from adaptor_experiments.forecasts import coverage, paid_bags, report
 from adaptor_experiments.resumable import all_rows
 from tests.simulation.invoking_replay import call
 
@@ -31,13 +32,18 @@ def test_a_promise_that_is_not_kept_fails_the_check(monkeypatch, tmp_path, least
     )
 
 
-def test_quick_is_a_few_orders(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("given", "orders", "bags"),
+    [((), 20, tuple(paid_bags.BAG)), (("--orders", 6, "--bags", "demo,sorted"), 6, TWO)],
+)
+def test_quick_is_a_few_orders_where_no_number_is_given(monkeypatch, tmp_path, given, orders, bags):
     asked = []
-    monkeypatch.setattr(paid_bags, "run_piece", lambda piece: asked.append(piece) or [])
+    recording = replace(report.EXPERIMENT, run=lambda piece: asked.append(piece) or [])
+    monkeypatch.setattr(report, "EXPERIMENT", recording)
     with pytest.raises(IndexError):  # there is no row
-        call(replay, "budget-check", "--quick", "--output", tmp_path / "out", "--processes", 1)
-    orders = [(piece.bag, order) for piece in asked for order in piece.orders]
-    assert orders == [(bag, order) for bag in paid_bags.BAG for order in range(20)]
+        call(replay, "budget-check", "--quick", *given, "--output", tmp_path / "out", "--processes", 1)
+    found = [(piece.bag, order) for piece in asked for order in piece.orders]
+    assert found == [(bag, order) for bag in bags for order in range(orders)]
 
 
 @pytest.mark.parametrize("wrong", ["", "sorted,unknown"])

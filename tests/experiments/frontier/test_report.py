@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from adaptor_experiments.commands.replay import replay
-from adaptor_experiments.frontier import campaign
+from adaptor_experiments.frontier import campaign, report
 from adaptor_experiments.frontier.design import KNOWLEDGE, UNITS, WISHES, Row, Settings, Wish
 from adaptor_experiments.frontier.report import counted, report_of, tables, violations
 from adaptor_experiments.tables import Runs
@@ -89,7 +89,7 @@ def test_the_command_runs_two_bags_quickly_and_prints_the_tables(monkeypatch, tm
             for wish in piece.wishes
         ]
 
-    monkeypatch.setattr(campaign, "run_piece", made)
+    monkeypatch.setattr(report, "EXPERIMENT", msgspec.structs.replace(report.EXPERIMENT, run=made))
     command = ["budget-frontier", "--quick", "--processes", "1", "--output", tmp_path / "out"]
     result = call(replay, *command)
     assert result.exit_code == 0, result.output
