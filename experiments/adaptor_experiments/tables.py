@@ -257,13 +257,13 @@ def with_bars(
 def grouped_bars(
     axes: Axes, groups: Sequence[str], series: Mapping[str, Sequence[Mean]], width: float, **look: Any
 ) -> None:
-    """A group of bars for each label, in each a bar for each name of the series, with its deviation."""
+    """A group of bars for each label, in each a bar for each name of the series, with any deviation."""
     for place, (name, means) in enumerate(series.items()):
         axes.bar(
             np.arange(len(groups)) + (place - (len(series) - 1) / 2) * width,
             [mean.value for mean in means],
             width,
-            yerr=[mean.deviation for mean in means],
+            yerr=[mean.deviation for mean in means] if any(mean.deviation for mean in means) else None,
             label=name,
             color=f"C{place}",
             **look,

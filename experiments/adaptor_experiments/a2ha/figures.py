@@ -24,7 +24,7 @@ from adaptor_experiments.a2ha.bags import (
 )
 from adaptor_experiments.a2ha.design import CREATION, INCREASE, Row, Settings
 from adaptor_experiments.a2ha.numbers import BEST, FIVE_MINUTES, bought_with, predicted, published
-from adaptor_experiments.figures.canvas import Drawing, save
+from adaptor_experiments.figures.canvas import Drawing, Panels
 from adaptor_experiments.tables import Figure, Runs
 
 if TYPE_CHECKING:
@@ -63,144 +63,121 @@ def draw_figures(rows: Runs[Row], settings: Settings, folder: Path) -> list[Draw
 
 
 def _figure_4(settings: Settings, folder: Path) -> Drawing:
-    def draw(plots: Sequence[Axes]) -> None:
-        order = runtimes(IMAGE, settings.seed, 0)
-        count = np.arange(1, len(order) + 1)
-        plots[0].plot(count, order, ".", markersize=3, color="C7", label="a task")
-        plots[0].plot(count, np.cumsum(order) / count, color="C0", label="mean so far")
-        plots[0].set_ylabel("runtime (s)")
-        plots[0].legend()
-        low, middle, high = predicted(settings)
-        plots[1].fill_between(count, low, high, alpha=0.3, label="90 % of the orders")
-        plots[1].plot(count, middle, label="median")
-        plots[1].axhline(optimal_hosts(float(order.sum()), IMAGE.terms), color="black", linestyle="--")
-        plots[1].set_ylabel("hosts predicted")
-        plots[1].set_ylim(0, 50)
-        plots[1].legend()
-        for axes in plots:
-            axes.set_xlabel("finished tasks")
-
+    panels = Panels(2)
+    tasks, hosts = panels.plots
+    order = runtimes(IMAGE, settings.seed, 0)
+    count = np.arange(1, len(order) + 1)
+    tasks.plot(count, order, ".", markersize=3, color="C7", label="a task")
+    tasks.plot(count, np.cumsum(order) / count, color="C0", label="mean so far")
+    low, middle, high = predicted(settings)
+    hosts.fill_between(count, low, high, alpha=0.3, label="90 % of the orders")
+    hosts.plot(count, middle, label="median")
+    hosts.axhline(optimal_hosts(float(order.sum()), IMAGE.terms), color="black", linestyle="--")
+    tasks.set(xlabel="finished tasks", ylabel="runtime (s)")
+    hosts.set(xlabel="finished tasks", ylabel="hosts predicted", ylim=(0, 50))
+    for axes in panels.plots:
+        axes.legend()
     caption = "Fig. 4: random task selection, image rendering: runtimes in one order; hosts predicted"
-    return save(folder / "figure-4.svg", caption, 2, draw)
+    return panels.save(folder / "figure-4.svg", caption)
 
 
 def _figure_6(settings: Settings, folder: Path) -> Drawing:
-    def draw(plots: Sequence[Axes]) -> None:
-        for increase in INCREASE:
-            ratio = 1 - 0.5 * (1 - increase) ** np.arange(16)
-            plots[0].plot(ratio, marker="o", markersize=3, label=f"increaseRatio {increase:g}")
-        plots[0].set_ylabel("creationRatio, from 0.5")
-        for label, creation in (("without correction", 1.0), ("creationRatio 0.4", 0.4)):
-            plots[1].plot(bought_with(creation, 0.5, settings), label=label)
-        plots[1].axhline(IMAGE.optimal or 0, color="black", linestyle="--")
-        plots[1].set_ylabel("hosts bought, mean of the orders")
-        plots[1].set_ylim(bottom=0)
-        for axes in plots:
-            axes.set_xlabel("finished tasks")
-            axes.legend()
-
+    panels = Panels(2)
+    ratios, hosts = panels.plots
+    for increase in INCREASE:
+        ratio = 1 - 0.5 * (1 - increase) ** np.arange(16)
+        ratios.plot(ratio, marker="o", markersize=3, label=f"increaseRatio {increase:g}")
+    for label, creation in (("without correction", 1.0), ("creationRatio 0.4", 0.4)):
+        hosts.plot(bought_with(creation, 0.5, settings), label=label)
+    hosts.axhline(IMAGE.optimal or 0, color="black", linestyle="--")
+    ratios.set(xlabel="finished tasks", ylabel="creationRatio, from 0.5")
+    hosts.set(xlabel="finished tasks", ylabel="hosts bought, mean of the orders")
+    hosts.set_ylim(bottom=0)
+    for axes in panels.plots:
+        axes.legend()
     caption = "Fig. 6: what the ratios do; the hosts of the image rendering, increaseRatio 0.5"
-    return save(folder / "figure-6.svg", caption, 2, draw)
+    return panels.save(folder / "figure-6.svg", caption)
 
 
 def _grid(name: str, figure: str, runs: Runs[Row], folder: Path) -> Drawing:
     bag = runs[0].bag
     wall: Figure = "wall" if bag == "demo" else lambda row: row.wall / _HOUR
-
-    def draw(plots: Sequence[Axes]) -> None:
-        for increase in INCREASE:
-            line = runs.where(increase=increase).by("creation").values()
-            for axes, of in zip(plots, (wall, "hosts"), strict=True):
-                means = [some.spread(of) for some in line]
-                axes.errorbar(
-                    np.array(CREATION) + (increase - 0.5) / 20,
-                    [mean.value for mean in means],
-                    [mean.deviation for mean in means],
-                    marker="o",
-                    markersize=4,
-                    elinewidth=0.8,
-                    label=f"increaseRatio {increase:g}",
-                )
-        plots[1].axhline(runs[0].optimal, color="black", linestyle="--", label="optimal")
-        plots[0].set_ylabel(f"time to the last result ({'s' if bag == 'demo' else 'h'})")
-        plots[1].set_ylabel("hosts bought")
-        for axes in plots:
-            axes.set_xlabel("creationRatio")
-            axes.set_ylim(bottom=0)
-        plots[1].legend()
-
+    panels = Panels(2)
+    times, hosts = panels.plots
+    for increase in INCREASE:
+        line = runs.where(increase=increase).by("creation").values()
+        for axes, of in zip(panels.plots, (wall, "hosts"), strict=True):
+            means = [some.spread(of) for some in line]
+            axes.errorbar(
+                np.array(CREATION) + (increase - 0.5) / 20,
+                [mean.value for mean in means],
+                [mean.deviation for mean in means],
+                marker="o",
+                markersize=4,
+                elinewidth=0.8,
+                label=f"increaseRatio {increase:g}",
+            )
+    hosts.axhline(runs[0].optimal, color="black", linestyle="--", label="optimal")
+    hosts.legend()
+    times.set(xlabel="creationRatio", ylabel=f"time to the last result ({'s' if bag == 'demo' else 'h'})")
+    hosts.set(xlabel="creationRatio", ylabel="hosts bought")
+    for axes in panels.plots:
+        axes.set_ylim(bottom=0)
     caption = f"{figure}: {KINDS[bag].title} (bars: standard deviation between the orders)"
-    return save(folder / f"{name}.svg", caption, 2, draw)
+    return panels.save(folder / f"{name}.svg", caption)
 
 
 def _speedups(name: str, figure: str, every: Runs[Row], presets: Sequence[str], folder: Path) -> Drawing:
-    def draw(plots: Sequence[Axes]) -> None:
-        for axes, bag in zip(plots, ("image", "normal"), strict=True):
-            for place, preset in enumerate(presets):
-                rows = published(every, bag, preset)
-                axes.plot(
-                    [row.hosts + (place - 1) / 5 for row in rows],
-                    [row.speedup for row in rows],
-                    "osD"[place],
-                    markersize=3,
-                    alpha=0.5,
-                    label=preset,
-                )
-            top = max(axes.get_xlim()[1], axes.get_ylim()[1])
-            axes.plot([0, top], [0, top], color="black", linewidth=0.6)
-            axes.set_title(KINDS[bag].title, fontsize="medium")
-            axes.set_xlabel("hosts bought")
-            axes.set_ylabel("speedup")
-        plots[1].legend()
-
-    return save(folder / f"{name}.svg", f"{figure}: speedup and hosts (the line: equal)", 2, draw)
+    panels = Panels(2)
+    for axes, bag in zip(panels.plots, ("image", "normal"), strict=True):
+        for place, preset in enumerate(presets):
+            rows = published(every, bag, preset)
+            hosts = rows.values("hosts") + (place - 1) / 5
+            axes.plot(hosts, rows.values("speedup"), "osD"[place], markersize=3, alpha=0.5, label=preset)
+        top = max(axes.get_xlim()[1], axes.get_ylim()[1])
+        axes.plot([0, top], [0, top], color="black", linewidth=0.6)
+        axes.set_title(KINDS[bag].title, fontsize="medium")
+        axes.set(xlabel="hosts bought", ylabel="speedup")
+    axes.legend()
+    return panels.save(folder / f"{name}.svg", f"{figure}: speedup and hosts (the line: equal)")
 
 
 def figure_2008_1(folder: Path) -> Drawing:
     """Hours charged and speedup of equal tasks, by hosts: all of them, and where the least is charged."""
-
-    def draw(plots: Sequence[Axes]) -> None:
-        for axes, most in zip(plots, (FIVE_MINUTES.count, _TIGHT), strict=True):
-            hosts = np.arange(1, most + 1)
-            charged = [FIVE_MINUTES.charged(int(number)) for number in hosts]
-            gained = [FIVE_MINUTES.speedup(int(number)) for number in hosts]
-            axes.step(hosts, charged, where="mid", color="C3", linewidth=1.2, label="hours charged")
-            axes.step(hosts, gained, where="mid", color="C0", label="speedup")
-            axes.set_xlabel("hosts")
-            axes.set_ylim(bottom=0)
-            axes.set_xlim(0, most)
-            axes.grid(color="#dddddd", linewidth=0.6)
-        plots[1].axvline(BEST, color="black", linestyle="--", linewidth=0.8)
-        plots[1].annotate(
-            f"{BEST} hosts: {BEST} h, speedup {BEST}",
-            (BEST, BEST),
-            (BEST + 4, 8),
-            arrowprops={"arrowstyle": "->", "linewidth": 0.8},
-        )
-        plots[0].legend(loc="upper left")
-
+    panels = Panels(2)
+    for axes, most in zip(panels.plots, (FIVE_MINUTES.count, _TIGHT), strict=True):
+        hosts = range(1, most + 1)
+        charged, gained = (list(map(of, hosts)) for of in (FIVE_MINUTES.charged, FIVE_MINUTES.speedup))
+        axes.step(hosts, charged, where="mid", color="C3", linewidth=1.2, label="hours charged")
+        axes.step(hosts, gained, where="mid", color="C0", label="speedup")
+        axes.set(xlabel="hosts", xlim=(0, most))
+        axes.set_ylim(bottom=0)
+        axes.grid(color="#dddddd", linewidth=0.6)
+    axes.axvline(BEST, color="black", linestyle="--", linewidth=0.8)
+    arrow = {"arrowstyle": "->", "linewidth": 0.8}
+    axes.annotate(f"{BEST} hosts: {BEST} h, speedup {BEST}", (BEST, BEST), (BEST + 4, 8), arrowprops=arrow)
+    panels.first.legend(loc="upper left")
     caption = "2008, Fig. 1: 300 tasks of 5 minutes: hours charged and speedup (right: the first 60 hosts)"
-    return save(folder / "figure-2008-1.svg", caption, 2, draw)
+    return panels.save(folder / "figure-2008-1.svg", caption)
 
 
 def figure_8(settings: Settings, folder: Path) -> Drawing:
     """Distribution of runtimes in the bags that stand for the paper's, and in the other lists."""
-
-    def draw(plots: Sequence[Axes]) -> None:
-        _histogram(plots[0], (IMAGE, *IMAGE_LISTS), np.arange(0.0, 600.0, 25.0), settings)
-        _histogram(plots[1], (NORMAL,), np.arange(50.0, 260.0, 10.0), settings)
-        _histogram(plots[2], (TESTING, *TESTING_LISTS), np.geomspace(0.5, 2100.0, 30), settings)
-        plots[2].set_xscale("log")
-        for at, style, label in (
-            (TESTING_MEDIAN, "--", "published: half below 30 s"),
-            (TESTING_LONG, ":", "published: few above 15 minutes"),
-        ):
-            plots[2].axvline(at, color="black", linestyle=style, linewidth=0.8, label=label)
-        plots[2].set_ylim(top=_ROOM * plots[2].get_ylim()[1])
-        plots[2].legend(fontsize="small")
-
+    panels = Panels(3)
+    image, normal, testing = panels.plots
+    _histogram(image, (IMAGE, *IMAGE_LISTS), np.arange(0.0, 600.0, 25.0), settings)
+    _histogram(normal, (NORMAL,), np.arange(50.0, 260.0, 10.0), settings)
+    _histogram(testing, (TESTING, *TESTING_LISTS), np.geomspace(0.5, 2100.0, 30), settings)
+    testing.set_xscale("log")
+    for at, style, label in (
+        (TESTING_MEDIAN, "--", "published: half below 30 s"),
+        (TESTING_LONG, ":", "published: few above 15 minutes"),
+    ):
+        testing.axvline(at, color="black", linestyle=style, linewidth=0.8, label=label)
+    testing.set_ylim(top=_ROOM * testing.get_ylim()[1])
+    testing.legend(fontsize="small")
     caption = "Fig. 8 (2008, Fig. 4): runtimes of our bags; lines: other lists with the published statistics"
-    return save(folder / "figure-8.svg", caption, 3, draw)
+    return panels.save(folder / "figure-8.svg", caption)
 
 
 def _histogram(axes: Axes, kinds: Sequence[Kind], edges: Seconds, settings: Settings) -> None:
@@ -209,6 +186,5 @@ def _histogram(axes: Axes, kinds: Sequence[Kind], edges: Seconds, settings: Sett
     for place, kind in enumerate(others):
         counts, _ = np.histogram(runtimes(kind, settings.seed, 0), edges)
         axes.stairs(counts, edges, color=f"C{place + 1}", linewidth=1.1, label=kind.title)
-    axes.set_xlabel("runtime (s)")
-    axes.set_ylabel("tasks")
+    axes.set(xlabel="runtime (s)", ylabel="tasks")
     axes.legend(fontsize="small")

@@ -5,7 +5,7 @@ The slides give no bounds for "fine", "worth" or "bad". Those here are ours and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,12 +30,12 @@ from adaptor_experiments.bats.design import (
 from adaptor_experiments.bootstrap import Drawn, Interval, Matrix, drawn_means, weights
 from adaptor_experiments.claims import Bounds, Verdict, tally
 from adaptor_experiments.experiment import Experiment, planned
-from adaptor_experiments.figures.canvas import Drawing, save
+from adaptor_experiments.figures.canvas import Drawing, Panels
 from adaptor_experiments.figures.exhibits import Exhibit, Report
 from adaptor_experiments.tables import Figure, Runs, grouped_bars, texts
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 
 _WORDS: dict[Verdict, str] = {"confirms": "holds", "open": "open", "contradicts": "does not hold"}
@@ -223,17 +223,14 @@ def _gains(runs: Runs[Run], budget: BudgetName) -> str:
 
 
 def _figure(runs: Runs[Run], budget: BudgetName, folder: Path) -> Drawing:
-    def draw(plots: Sequence[Axes]) -> None:
-        series = {
-            TITLES[way]: [of(runs, kind, budget, way).spread("relative") for kind in KINDS] for way in WAYS
-        }
-        grouped_bars(plots[0], KINDS, series, _WIDTH, error_kw={"linewidth": 0.7})
-        plots[0].axhline(100, color="black", linewidth=0.8)
-        plots[0].set(ylabel="time, per cent of that without a tail phase", ylim=(80, 110))
-
+    series = {TITLES[way]: [of(runs, kind, budget, way).spread("relative") for kind in KINDS] for way in WAYS}
+    panels = Panels(1)
+    grouped_bars(panels.first, KINDS, series, _WIDTH, error_kw={"linewidth": 0.7})
+    panels.first.axhline(100, color="black", linewidth=0.8)
+    panels.first.set(ylabel="time, per cent of that without a tail phase", ylim=(80, 110))
     name = budget.replace(" %", "").replace(" +", "-plus-")
     caption = f"The ways to end a bag, {budget} budget (low is good; bars: standard deviation)"
-    return save(folder / f"tail-{name}.svg", caption, 1, draw, legend=True)
+    return panels.save(folder / f"tail-{name}.svg", caption, legend=True)
 
 
 EXPERIMENT = Experiment(row=Run, run=run_piece, plan=planned(Settings, pieces, report_of))

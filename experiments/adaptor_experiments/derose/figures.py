@@ -10,7 +10,7 @@ from adaptor_experiments.derose.claims import biggest, few_long
 from adaptor_experiments.derose.comparison import Cell, Comparison, Kind
 from adaptor_experiments.derose.design import MEANS, TASKS
 from adaptor_experiments.derose.goals import REFERENCES
-from adaptor_experiments.figures.canvas import Drawing, below, grid, ratio_scale, save, write
+from adaptor_experiments.figures.canvas import Drawing, Panels, below, ratio_scale
 from adaptor_experiments.tables import with_bars
 
 if TYPE_CHECKING:
@@ -80,20 +80,19 @@ def draw_figures(comparisons: Sequence[Comparison], folder: Path) -> list[Drawin
 
 
 def _draw(path: Path, caption: str, panels: dict[str, list[Cell]]) -> Drawing:
-    drawn, plots = grid(len(panels), sharey=True)
-    for axes, (title, cells) in zip(plots, panels.items(), strict=True):
+    drawn = Panels(len(panels), sharey=True)
+    for axes, (title, cells) in zip(drawn.plots, panels.items(), strict=True):
         _draw_lines(axes, cells)
         ratio_scale(axes)
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_title(title, fontsize="medium")
         axes.set_xlabel("max_pending_requests")
         axes.locator_params(axis="x", integer=True)
-    for axes in plots[::2]:
+    for axes in drawn.left:
         axes.set_ylabel("speedup: static / adaptive")
     handles = _legend([cell for cells in panels.values() for cell in cells])
-    below(drawn, handles, [str(handle.get_label()) for handle in handles])
-    drawn.suptitle(caption, size=13)
-    return write(drawn, path, caption)
+    below(drawn.sheet, handles, [str(handle.get_label()) for handle in handles])
+    return drawn.save(path, caption)
 
 
 def _draw_lines(axes: Axes, cells: list[Cell]) -> None:
@@ -150,15 +149,14 @@ def draw_comparison(comparisons: Sequence[Comparison], subject: str, folder: Pat
 
 
 def _draw_compared(comparisons: Sequence[Comparison], subject: str, over: str, path: Path) -> Drawing:
-    def draw(plots: Sequence[Axes]) -> None:
-        for axes, found in zip(plots, comparisons, strict=True):
-            _panel(axes, found.of(subject), over)
-            axes.set_title(found.workload.title, fontsize="medium")
-        for axes in plots[::2]:
-            axes.set_ylabel(f"mean turnaround: {over} / {subject}")
-
+    panels = Panels(len(comparisons), sharey=True)
+    for axes, found in zip(panels.plots, comparisons, strict=True):
+        _panel(axes, found.of(subject), over)
+        axes.set_title(found.workload.title, fontsize="medium")
+    for axes in panels.left:
+        axes.set_ylabel(f"mean turnaround: {over} / {subject}")
     caption = f"{subject} over {over}, cell by cell: above 1 {subject} is faster (bars: 95 %)"
-    return save(path, caption, len(comparisons), draw, legend=True, sharey=True)
+    return panels.save(path, caption, legend=True)
 
 
 def _panel(axes: Axes, cells: Sequence[Cell], over: str) -> None:

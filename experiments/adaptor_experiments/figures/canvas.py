@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,40 +43,38 @@ def sheet(width: float, height: float) -> Figure:
     return drawn
 
 
-def save(
-    path: Path,
-    caption: str,
-    plots: int,
-    draw: Callable[[Sequence[Axes]], None],
-    *,
-    legend: bool = False,
-    sharey: bool = False,
-) -> Drawing:
-    """Let `draw` fill the plots; write `path` (SVG) and the PNG next to it.
+class Panels:
+    """Plots on a sheet as wide as a page, two in a row: more would make their text too small."""
 
-    Args:
-        legend: put one for all plots below them.
-        sharey: one scale for all plots.
+    def __init__(self, plots: int, *, sharey: bool = False) -> None:
+        """`sharey`: one scale for all plots."""
+        columns, rows = min(plots, _IN_A_ROW), math.ceil(plots / _IN_A_ROW)
+        self.sheet = sheet(_WIDTH, 1 + _HEIGHT * rows)
+        places = self.sheet.subplots(rows, columns, squeeze=False, sharey=sharey).ravel().tolist()
+        for unused in places[plots:]:
+            unused.set_axis_off()
+        self.plots: list[Axes] = places[:plots]
+        self.first = self.plots[0]
+        self.left = self.plots[::_IN_A_ROW]
+        """The plots at the left edge."""
 
-    Raises:
-        ReplayError: it cannot be written.
-    """
-    drawn, axes = grid(plots, sharey=sharey)
-    draw(axes)
-    if legend:
-        below(drawn, *common_legend(axes))
-    drawn.suptitle(caption, size=13)
-    return write(drawn, path, caption)
+    def save(self, path: Path, caption: str, *, legend: bool = False) -> Drawing:
+        """Write `path` (SVG) and the PNG next to it.
 
+        Args:
+            legend: put one for all plots below them.
 
-def grid(plots: int, *, sharey: bool = False) -> tuple[Figure, list[Axes]]:
-    """A sheet as wide as a page, with two plots in a row: more would make their text too small."""
-    columns, rows = min(plots, _IN_A_ROW), math.ceil(plots / _IN_A_ROW)
-    drawn = sheet(_WIDTH, 1 + _HEIGHT * rows)
-    places = drawn.subplots(rows, columns, squeeze=False, sharey=sharey).ravel().tolist()
-    for unused in places[plots:]:
-        unused.set_axis_off()
-    return drawn, places[:plots]
+        Raises:
+            ReplayError: it cannot be written.
+        """
+        if legend:
+            below(self.sheet, *common_legend(self.plots))
+        self.sheet.suptitle(caption, size=13)
+        with naming(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self.sheet.savefig(path)
+            self.sheet.savefig(path.with_suffix(".png"), dpi=120)
+        return Drawing(caption, path)
 
 
 def common_legend(plots: Sequence[Axes]) -> tuple[list[Any], list[str]]:
@@ -105,12 +103,3 @@ def ratio_scale(axes: Axes) -> None:
     axes.yaxis.set_minor_formatter("")
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
-
-
-def write(drawn: Figure, path: Path, caption: str) -> Drawing:
-    """Write `path` (SVG) and the PNG next to it. Raises ReplayError: it cannot be written."""
-    with naming(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        drawn.savefig(path)
-        drawn.savefig(path.with_suffix(".png"), dpi=120)
-    return Drawing(caption, path)

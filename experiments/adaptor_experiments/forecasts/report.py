@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adaptor.forecast.estimate import CONFIDENCE
 from adaptor_experiments.experiment import Experiment, planned
-from adaptor_experiments.figures.canvas import Drawing, save
+from adaptor_experiments.figures.canvas import Drawing, Panels
 from adaptor_experiments.figures.exhibits import Exhibit, Report
 from adaptor_experiments.forecasts.coverage import LEAST, coverage, promises
 from adaptor_experiments.forecasts.paid_bags import BAG, MOMENTS, WAYS, Settings, pieces, run_piece
@@ -16,7 +15,7 @@ from adaptor_experiments.forecasts.row import WHATS, Row
 from adaptor_experiments.tables import Runs, texts
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 
 def report_of(runs: Runs[Row], settings: Settings, folder: Path) -> Report:
@@ -57,21 +56,18 @@ def _by_way(runs: Runs[Row], name: str) -> Exhibit:
 def _figure(runs: Runs[Row], path: Path) -> Drawing:
     bags = runs.by("bag")
     places = range(len(bags))
-
-    def draw(plots: Sequence[Axes]) -> None:
-        for axes, what in zip(plots, WHATS, strict=True):
-            shares = [coverage(some, what, 2 * len(bags)).share for some in bags.values()]
-            bars = list(zip(*(share.bars for share in shares), strict=True))
-            axes.errorbar([share.value for share in shares], places, xerr=bars, fmt="o", elinewidth=1)
-            axes.axvline(LEAST, color="black", linestyle="--", linewidth=0.8)
-            axes.axvline(CONFIDENCE, color="black", linewidth=0.8)
-            axes.set_title(what)
-            axes.set_xlabel(f"forecasts that hold (dashed: the promise of {LEAST:.0%})")
-            axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-            axes.set_yticks(places, [BAG[key].title for key in bags])
-        plots[0].invert_yaxis()
-
-    return save(path, "Forecasts whose 90 % interval holds (bars: 95 %)", len(WHATS), draw, sharey=True)
+    panels = Panels(len(WHATS), sharey=True)
+    for axes, what in zip(panels.plots, WHATS, strict=True):
+        shares = [coverage(some, what, 2 * len(bags)).share for some in bags.values()]
+        bars = list(zip(*(share.bars for share in shares), strict=True))
+        axes.errorbar([share.value for share in shares], places, xerr=bars, fmt="o", elinewidth=1)
+        axes.axvline(LEAST, color="black", linestyle="--", linewidth=0.8)
+        axes.axvline(CONFIDENCE, color="black", linewidth=0.8)
+        axes.set(title=what, xlabel=f"forecasts that hold (dashed: the promise of {LEAST:.0%})")
+        axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+        axes.set_yticks(places, [BAG[key].title for key in bags])
+    panels.first.invert_yaxis()
+    return panels.save(path, "Forecasts whose 90 % interval holds (bars: 95 %)")
 
 
 def _broken(runs: Runs[Row]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.units import format_duration
 from adaptor_experiments.a2ha.bags import KINDS
 from adaptor_experiments.experiment import Experiment, Plan
-from adaptor_experiments.figures.canvas import Drawing, save
+from adaptor_experiments.figures.canvas import Drawing, Panels
 from adaptor_experiments.figures.exhibits import Exhibit, Report
 from adaptor_experiments.frontier.campaign import Piece, pieces, run_piece, tasks_of
 from adaptor_experiments.frontier.design import (
@@ -32,7 +32,7 @@ from adaptor_experiments.frontier.search import frontier
 from adaptor_experiments.tables import Runs, texts
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 _HOUR = 3600.0
 _MARKS = dict(zip(KNOWLEDGE, "osx", strict=True))
@@ -164,56 +164,43 @@ def _forecasts(rows: Runs[Row]) -> Iterator[list[str]]:
 
 def _picture(rows: Runs[Row], settings: Settings, path: Path) -> Drawing:
     bags = [bag for bag in QUICK if bag in settings.bags]
-    panels = [
+    shown = [
         (sites, unit, bag)
         for sites in SITES
         for unit in UNITS
         for bag in (bags if sites == "one" else bags[:1])
         if rows.where(sites=sites, unit=unit, bag=bag)
     ]
-    kinds = list(rows.by("kind"))
-
-    def draw(plots: Sequence[Axes]) -> None:
-        for axes, (sites, unit, bag) in zip(plots, panels, strict=True):
-            some = rows.where(sites=sites, bag=bag, unit=unit, order=0)
-            tasks, plain = (
-                tasks_of(bag, settings.seed, 0)[: settings.shape.tasks],
-                some.where(known="unknown")[0],
+    colours = {kind: f"C{place}" for place, kind in enumerate(rows.by("kind"))}
+    panels = Panels(len(shown))
+    for axes, (sites, unit, bag) in zip(panels.plots, shown, strict=True):
+        some = rows.where(sites=sites, bag=bag, unit=unit, order=0)
+        tasks, plain = tasks_of(bag, settings.seed, 0)[: settings.shape.tasks], some.where(known="unknown")[0]
+        best = frontier(tasks, *sites_of(sites, unit, settings.shape))
+        costs = [policy.cost / _HOUR / plain.least for policy in best]
+        ends = [policy.end / _HOUR / plain.plain_end for policy in best]
+        axes.step(costs, ends, where="post", color="black", linewidth=1, label="the best")
+        for (kind, known), runs in Runs(row for row in some if row.ended).by("kind", "known").items():
+            axes.plot(
+                runs.values("price"),
+                runs.values("end") / plain.plain_end,
+                _MARKS[known],
+                color=colours[kind],
+                markersize=4,
+                alpha=0.7,
+                label=kind if known == KNOWLEDGE[0] else None,
             )
-            best = frontier(tasks, *sites_of(sites, unit, settings.shape))
-            axes.step(
-                [policy.cost / _HOUR / plain.least for policy in best],
-                [policy.end / _HOUR / plain.plain_end for policy in best],
-                where="post",
-                color="black",
-                linewidth=1,
-                label="the best",
-            )
-            for (kind, known), runs in Runs(row for row in some if row.ended).by("kind", "known").items():
-                axes.plot(
-                    runs.values("price"),
-                    [row.end / plain.plain_end for row in runs],
-                    _MARKS[known],
-                    color=f"C{kinds.index(kind)}",
-                    markersize=4,
-                    alpha=0.7,
-                    label=kind if known == KNOWLEDGE[0] else None,
-                )
-            for known, mark in _MARKS.items():
-                axes.plot([], [], mark, color="gray", markersize=4, label=f"runtimes: {known}")
-            title = f"{KINDS[bag].title}, charged by {format_duration(unit)}"
-            axes.set_title(title if sites == "one" else f"{title}, {sites}", fontsize="medium")
-            axes.set_xscale("log")
-            axes.set_yscale("log")
-            for axis in (axes.xaxis, axes.yaxis):
-                axis.set_major_formatter("{x:g}")
-                axis.set_minor_formatter("{x:g}")
-            axes.tick_params(which="minor", labelsize=6)
-            axes.set_xlabel("cost / work")
-            axes.set_ylabel("time / time without a wish")
-
+        for known, mark in _MARKS.items():
+            axes.plot([], [], mark, color="gray", markersize=4, label=f"runtimes: {known}")
+        title = f"{KINDS[bag].title}, charged by {format_duration(unit)}"
+        axes.set_title(title if sites == "one" else f"{title}, {sites}", fontsize="medium")
+        axes.set(xscale="log", yscale="log", xlabel="cost / work", ylabel="time / time without a wish")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter("{x:g}")
+        axes.tick_params(which="minor", labelsize=6)
     caption = "What bags cost and how long they take, beside the best that a search finds"
-    return save(path, caption, len(panels), draw, legend=True)
+    return panels.save(path, caption, legend=True)
 
 
 def plan(

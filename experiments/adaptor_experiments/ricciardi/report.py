@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adaptor_experiments.experiment import Experiment, planned
-from adaptor_experiments.figures.canvas import Drawing, save
+from adaptor_experiments.figures.canvas import Drawing, Panels
 from adaptor_experiments.figures.exhibits import Exhibit, Report
 from adaptor_experiments.ricciardi.campaign import PAPER_RUNS, Run, Settings, pieces, run_piece
 from adaptor_experiments.ricciardi.design import (
@@ -24,10 +23,10 @@ from adaptor_experiments.ricciardi.design import (
     Goal,
     Variation,
 )
-from adaptor_experiments.tables import Mean, Runs, grouped_bars, texts
+from adaptor_experiments.tables import Runs, grouped_bars, texts
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 WITHIN = 2.0  # per cent, of the target that is to be met on average
 _KINDS = {1: "stable resources", 2: "unstable resources"}
@@ -131,21 +130,18 @@ def _reached(runs: Runs[Run], flavour: Flavour) -> str:
 
 
 def _figure(runs: Runs[Run], table: int, folder: Path) -> Drawing:
-    def draw(plots: Sequence[Axes]) -> None:
-        for axes, goal in zip(plots, GOALS, strict=True):
-            series: dict[str, list[Mean]] = {
-                flavour: [
-                    of(runs, table, goal, flavour).where(count=count).spread("reached") for count in COUNTS
-                ]
-                for flavour in FLAVOURS
-            }
-            grouped_bars(axes, [f"{count} resources" for count in COUNTS], series, _WIDTH, capsize=3)
-            axes.axhline(100, color="black", linewidth=0.8)
-            axes.set(ylim=(90, 115), title=f"target {goal}")
-        plots[0].set_ylabel("per cent of the target")
-
+    panels = Panels(len(GOALS))
+    for axes, goal in zip(panels.plots, GOALS, strict=True):
+        series = {
+            flavour: [of(runs, table, goal, flavour).where(count=count).spread("reached") for count in COUNTS]
+            for flavour in FLAVOURS
+        }
+        grouped_bars(axes, [f"{count} resources" for count in COUNTS], series, _WIDTH, capsize=3)
+        axes.axhline(100, color="black", linewidth=0.8)
+        axes.set(ylim=(90, 115), title=f"target {goal}")
+    panels.first.set_ylabel("per cent of the target")
     caption = f"Fig. {table}: targets reached on {_KINDS[table]}; bars: standard deviation of the runs"
-    return save(folder / f"figure-{table}.svg", caption, len(GOALS), draw, legend=True)
+    return panels.save(folder / f"figure-{table}.svg", caption, legend=True)
 
 
 EXPERIMENT = Experiment(row=Run, run=run_piece, plan=planned(Settings, pieces, report_of))

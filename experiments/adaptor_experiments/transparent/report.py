@@ -19,9 +19,9 @@ from adaptor_experiments.bootstrap import Interval
 from adaptor_experiments.claims import VERDICTS, Bounds, Verdict, example, tally
 from adaptor_experiments.derose.own_trace import folder_of_traces
 from adaptor_experiments.experiment import Experiment, Plan
-from adaptor_experiments.figures.canvas import Drawing, ratio_scale, save
+from adaptor_experiments.figures.canvas import Drawing, Panels, ratio_scale
 from adaptor_experiments.figures.exhibits import Exhibit, Report
-from adaptor_experiments.tables import Runs, texts, with_bars
+from adaptor_experiments.tables import Mean, Runs, grouped_bars, texts, with_bars
 from adaptor_experiments.transparent.cells import HOUR, Cell, Share, summarise
 from adaptor_experiments.transparent.design import (
     DONATED,
@@ -37,7 +37,7 @@ from adaptor_experiments.transparent.design import (
 from adaptor_experiments.transparent.sample import Outcome, run_piece
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 
 Figure = Callable[[Cell, Donated], Interval]
@@ -293,57 +293,50 @@ def _figure(
     kinds = sorted({(cell.mean, cell.tasks) for cell in cells})
     means, counts = (sorted({*some}) for some in zip(*kinds, strict=True))
     shown = [machine for machine in MACHINES if any(cell.trace == machine.key for cell in cells)]
-
-    def draw(plots: Sequence[Axes]) -> None:
-        for axes, machine in zip(plots, shown, strict=True):
-            here = [cell for cell in cells if cell.trace == machine.key]
-            for mean, tasks in kinds:
-                line = [cell for cell in here if (cell.mean, cell.tasks) == (mean, tasks)]
-                line.sort(key=lambda cell: cell.offered)
-                with_bars(
-                    axes,
-                    [cell.offered for cell in line],
-                    [value(cell) for cell in line],
-                    bars=ratio,
-                    color=f"C{means.index(mean)}",
-                    marker=_MARKERS[counts.index(tasks) % len(_MARKERS)],
-                    markersize=4,
-                    linewidth=1,
-                    elinewidth=0.4,
-                    label=f"{tasks:,} × {mean:,} s",
-                )
-            if ratio:
-                axes.axhline(1, color="black", linewidth=0.8)
-                ratio_scale(axes)
-            axes.set_xlabel("offered load")
-            axes.xaxis.set_major_formatter(lambda load, _: f"{load:.0%}")
-            axes.set_title(machine.title, fontsize="medium")
-        for axes in plots[::2]:
-            axes.set_ylabel(label)
-
-    return save(path, caption, len(shown), draw, legend=True)
+    panels = Panels(len(shown))
+    for axes, machine in zip(panels.plots, shown, strict=True):
+        for mean, tasks in kinds:
+            line = [
+                cell for cell in cells if (cell.trace, cell.mean, cell.tasks) == (machine.key, mean, tasks)
+            ]
+            line.sort(key=lambda cell: cell.offered)
+            with_bars(
+                axes,
+                [cell.offered for cell in line],
+                [value(cell) for cell in line],
+                bars=ratio,
+                color=f"C{means.index(mean)}",
+                marker=_MARKERS[counts.index(tasks) % len(_MARKERS)],
+                markersize=4,
+                linewidth=1,
+                elinewidth=0.4,
+                label=f"{tasks:,} × {mean:,} s",
+            )
+        if ratio:
+            axes.axhline(1, color="black", linewidth=0.8)
+            ratio_scale(axes)
+        axes.set_xlabel("offered load")
+        axes.xaxis.set_major_formatter(lambda load, _: f"{load:.0%}")
+        axes.set_title(machine.title, fontsize="medium")
+    for axes in panels.left:
+        axes.set_ylabel(label)
+    return panels.save(path, caption, legend=True)
 
 
 def _delays(cells: Sequence[Cell], folder: Path) -> Drawing:
     """Hours of delay by strategy, summed over the cells of one trace and load, relative to the work."""
-    groups = list(dict.fromkeys((cell.trace, cell.load) for cell in cells))
-
-    def draw(plots: Sequence[Axes]) -> None:
-        width = 0.8 / len(STRATEGIES)
-        for place, name in enumerate(STRATEGIES):
-            sums = [
-                sum(cell.by[name].delay for cell in cells if (cell.trace, cell.load) == group)
-                for group in groups
-            ]
-            at = width * (place - (len(STRATEGIES) - 1) / 2)
-            plots[0].bar([at + group for group in range(len(groups))], sums, width, label=name)
-        plots[0].set_yscale("symlog")
-        labels = [f"{TITLES[trace].replace(' ', chr(10), 1)}\n×{load:g}" for trace, load in groups]
-        plots[0].set_xticks(range(len(groups)), labels)
-        plots[0].set_ylabel("hours by which local jobs start later")
-
-    path = folder / "figures/delays.svg"
-    return save(path, "Delay of local jobs, summed over one bag of each kind", 1, draw, legend=True)
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(f"{TITLES[cell.trace].replace(' ', chr(10), 1)}\n×{cell.load:g}", []).append(cell)
+    series = {
+        name: [Mean(sum(cell.by[name].delay for cell in some), 0.0) for some in groups.values()]
+        for name in STRATEGIES
+    }
+    panels = Panels(1)
+    panels.first.set(yscale="symlog", ylabel="hours by which local jobs start later")
+    grouped_bars(panels.first, list(groups), series, 0.8 / len(STRATEGIES))
+    caption = "Delay of local jobs, summed over one bag of each kind"
+    return panels.save(folder / "figures/delays.svg", caption, legend=True)
 
 
 def plan(

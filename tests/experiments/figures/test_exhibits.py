@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor_experiments.figures.canvas import save
+from adaptor_experiments.figures.canvas import Panels
 from adaptor_experiments.figures.exhibits import Exhibit, Report, picture, write
 from adaptor_simulation.files import ReplayError
 
@@ -50,7 +50,7 @@ def whole(tmp_path: Path) -> str:
     report = Report(
         title="T & T",
         conclusion=("found 3 < 4",),
-        drawings=[save(tmp_path / "f.svg", "A figure", 3, lambda _: None)],
+        drawings=[Panels(3).save(tmp_path / "f.svg", "A figure")],
         setting="so",
         exhibits=[table],
         remarks=("elsewhere",),
