@@ -18,8 +18,8 @@ from adaptor_experiments.derose.sample import Piece as Moment
 from adaptor_experiments.derose.sample import cluster_at, jobs_of
 from adaptor_experiments.next_bags import NextBag
 from adaptor_experiments.peers.by_hand import ARRAYS, ByHand, Site, UserJob, run_by_hand
-from adaptor_experiments.peers.design import OURS, REFERENCE
-from adaptor_experiments.peers.design import Settings as Peers
+from adaptor_experiments.peers.experiment import OURS, REFERENCE
+from adaptor_experiments.peers.experiment import Settings as Peers
 from adaptor_experiments.resumable import in_processes
 from adaptor_experiments.task_records import TaskRecord
 from adaptor_simulation.cluster import Cluster

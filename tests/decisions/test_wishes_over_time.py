@@ -15,8 +15,8 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import BudgetError
 from adaptor.decisions.aims import why_paused
 from adaptor_experiments.forecasts.site_run import SITE, CheckedSite, Outcome, Submitted, submitted
-from adaptor_experiments.frontier.campaign import tasks_of
 from adaptor_experiments.frontier.design import site_of, sites_of
+from adaptor_experiments.frontier.experiment import tasks_of
 from tests.examples import examples
 
 _LATER = 1.35

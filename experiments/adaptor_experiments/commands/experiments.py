@@ -87,7 +87,7 @@ a2ha = _command(
 
 bats = _command(
     "bats",
-    "adaptor_experiments.bats.report",
+    "adaptor_experiments.bats.experiment",
     "Repeat the evaluation of BaTS, tail phase (Oprescu, Kielmann).",
     """Repeat the evaluation of the tail phase of BaTS (Oprescu, Kielmann).
 
@@ -106,7 +106,7 @@ bats = _command(
 
 cost_aware = _command(
     "cost-aware",
-    "adaptor_experiments.ricciardi.report",
+    "adaptor_experiments.ricciardi.experiment",
     "Repeat the evaluation of Ricciardi & Hwang 2011.",
     """Repeat the evaluation of Ricciardi & Hwang 2011, §4: Figs 1 and 2.
 
@@ -223,7 +223,7 @@ derose = _command(
 
 peers = _command(
     "peers",
-    "adaptor_experiments.peers.report",
+    "adaptor_experiments.peers.experiment",
     "Compare with job arrays and managers of workers.",
     """Compare what people use for a bag with what the daemon does, on simulated clusters.
 
@@ -242,7 +242,7 @@ peers = _command(
     list_option(
         "--ways",
         "ways",
-        "adaptor_experiments.peers.design:WAYS",
+        "adaptor_experiments.peers.experiment:WAYS",
         "Only these ways, such as elastic-1000,array-3; array-1.5 is always there.",
     ),
     count_option("--samples", 1, 10, "Submission times for each trace and scheduler."),
@@ -264,7 +264,7 @@ peers = _command(
 
 budget_check = _command(
     "budget-check",
-    "adaptor_experiments.forecasts.report",
+    "adaptor_experiments.forecasts.coverage",
     "Measure how often the forecasts of `adaptor status` hold.",
     """Measure how often the forecasts of `adaptor status` hold; exit code 1 where a promise is not kept.
 
@@ -292,7 +292,7 @@ budget_check = _command(
 
 budget_frontier = _command(
     "budget-frontier",
-    "adaptor_experiments.frontier.report",
+    "adaptor_experiments.frontier.experiment",
     "Measure how near bags come to the best cost and time.",
     """Measure how near bags with a budget, a deadline or a preference come to the best cost and time.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from adaptor_experiments.forecasts.history import Scheduler, Span
     from adaptor_experiments.forecasts.replayed import Case
     from adaptor_experiments.forecasts.starts import Settings
-    from adaptor_experiments.forecasts.trace_file import TraceFile
+    from adaptor_experiments.forecasts.trace_queues import TraceFile
     from adaptor_simulation.traces.repairs import Choices
 
 _SCHEDULERS: tuple[Scheduler, ...] = ("recorded", "conservative", "easy")
@@ -108,10 +108,10 @@ def forecast(
       adaptor replay forecast --snapshots graham-2021 --starts 300 --span 0.62-1
       adaptor replay forecast --trace site.swf.gz --starts 500 --schedulers recorded --span 0.5-1
     """
-    from adaptor_experiments.derose.own_trace import folder_of_traces
+    from adaptor_experiments.derose.design import folder_of_traces
     from adaptor_experiments.forecasts.replayed import as_measured
     from adaptor_experiments.forecasts.starts import Settings
-    from adaptor_experiments.forecasts.trace_file import TraceFile, files_in, named_once
+    from adaptor_experiments.forecasts.trace_queues import TraceFile, files_in, named_once
 
     if snapshots is not None:
         if starts is None or files:

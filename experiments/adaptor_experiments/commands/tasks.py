@@ -57,8 +57,7 @@ def tasks(
     from adaptor.cli.printing import layout
     from adaptor_experiments import next_bags, task_bags, task_records, wf_format
     from adaptor_experiments.derose import sample
-    from adaptor_experiments.derose.design import Settings
-    from adaptor_experiments.derose.own_trace import traces_named
+    from adaptor_experiments.derose.design import Settings, traces_named
 
     bags = {}
     for path in files:

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptor_experiments.derose.claims import biggest, few_long
-from adaptor_experiments.derose.comparison import Cell, Comparison, Kind
+from adaptor_experiments.derose.comparison import REFERENCES, Cell, Comparison, Kind
 from adaptor_experiments.derose.design import MEANS, TASKS
-from adaptor_experiments.derose.goals import REFERENCES
 from adaptor_experiments.figures.canvas import Drawing, Panels, below, ratio_scale
 from adaptor_experiments.tables import with_bars
 

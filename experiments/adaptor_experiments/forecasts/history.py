@@ -12,7 +12,7 @@ import numpy.typing as npt
 from adaptor.crafting.futures.run_shares import Ran, RunShares
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.units import counted
-from adaptor_experiments.forecasts.trace_file import TraceFile
+from adaptor_experiments.forecasts.trace_queues import TraceFile
 from adaptor_simulation.files import TraceError
 from adaptor_simulation.jobs import Jobs, Seconds
 from adaptor_simulation.trace_run import replay

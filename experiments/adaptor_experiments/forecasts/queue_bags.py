@@ -12,8 +12,7 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.model import Limits
 from adaptor_experiments.forecasts.row import Row, rows_of
 from adaptor_experiments.forecasts.site_run import CheckedSite, submitted
-from adaptor_experiments.forecasts.trace_file import TraceFile
-from adaptor_experiments.forecasts.trace_queues import QueueAt, queues_of
+from adaptor_experiments.forecasts.trace_queues import QueueAt, TraceFile, queues_of
 
 _GIVEN_UP = 4 * 86400  # seconds after which a bag is left out
 _MOMENTS = (0.0, 0.1, 0.5, 0.9)  # shares of the tasks that have ended when a forecast is judged

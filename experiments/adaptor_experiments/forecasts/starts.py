@@ -26,7 +26,7 @@ from adaptor_experiments.forecasts.history import (
     sample_of,
 )
 from adaptor_experiments.forecasts.replayed import Case
-from adaptor_experiments.forecasts.trace_file import TraceFile
+from adaptor_experiments.forecasts.trace_queues import TraceFile
 
 _PARTS = 2  # pieces into which the jobs of a trace are divided
 _LOOK = 60.0  # seconds that the schedulers of the traces may take to start what can start

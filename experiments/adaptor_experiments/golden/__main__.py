@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from adaptor_experiments.commands.running import processes_option, traces_option
-from adaptor_experiments.derose.own_trace import folder_of_traces
+from adaptor_experiments.derose.design import folder_of_traces
 from adaptor_experiments.golden.cases import CASES
 from adaptor_experiments.golden.record import FOLDER, differences, read, record_of, write
 

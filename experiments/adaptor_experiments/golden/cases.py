@@ -22,17 +22,16 @@ from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor_experiments.a2ha import design as a2ha
-from adaptor_experiments.bats import campaign as bats
 from adaptor_experiments.bats import design as bats_design
+from adaptor_experiments.bats import experiment as bats
 from adaptor_experiments.commands.bag_options import load_cluster, terms_of_bag
 from adaptor_experiments.derose import design as derose
 from adaptor_experiments.derose import sample
-from adaptor_experiments.derose.own_trace import own_workload
+from adaptor_experiments.derose.design import own_workload
 from adaptor_experiments.forecasts import paid_bags, queue_bags
-from adaptor_experiments.forecasts.trace_file import TraceFile
-from adaptor_experiments.ricciardi import campaign as ricciardi
+from adaptor_experiments.forecasts.trace_queues import TraceFile
+from adaptor_experiments.ricciardi import experiment as ricciardi
 from adaptor_experiments.transparent import design as transparent
-from adaptor_experiments.transparent import sample as transparent_sample
 from adaptor_simulation.distributions import draw_runtimes
 from adaptor_simulation.driver import SimulatedDriver
 from adaptor_simulation.jobs import Jobs
@@ -247,7 +246,7 @@ CASES = {
         figures=_BAG,
     ),
     "transparent": Case(
-        run=transparent_sample.run_piece,
+        run=transparent.run_piece,
         pieces=lambda traces: transparent.pieces(
             traces, transparent.Settings(tasks=(100, 1000), loads=(1.3, 1.0)), 1
         ),

@@ -11,8 +11,7 @@ from collections import deque
 
 import msgspec
 
-from adaptor_experiments.peers.by_hand import ByHand, Site
-from adaptor_experiments.peers.waiting import Waiting
+from adaptor_experiments.peers.by_hand import ByHand, Site, Waiting
 from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.kernels import Array
 from adaptor_simulation.what_if import EVER

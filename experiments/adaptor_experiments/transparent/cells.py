@@ -9,8 +9,7 @@ from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor_experiments.bootstrap import Interval, drawn_means, weights
 from adaptor_experiments.tables import Runs
-from adaptor_experiments.transparent.design import DONATED, STRATEGIES, Donated
-from adaptor_experiments.transparent.sample import Outcome
+from adaptor_experiments.transparent.design import DONATED, STRATEGIES, Donated, Outcome
 
 HOUR = 3600.0
 

@@ -17,7 +17,7 @@ import numpy as np
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor_experiments.bootstrap import Interval
 from adaptor_experiments.claims import VERDICTS, Bounds, Verdict, example, tally
-from adaptor_experiments.derose.own_trace import folder_of_traces
+from adaptor_experiments.derose.design import folder_of_traces
 from adaptor_experiments.experiment import Experiment, Plan
 from adaptor_experiments.figures.canvas import Drawing, Panels, ratio_scale
 from adaptor_experiments.figures.exhibits import Exhibit, Report
@@ -29,12 +29,13 @@ from adaptor_experiments.transparent.design import (
     STRATEGIES,
     WATCHED,
     Donated,
+    Outcome,
     Piece,
     Settings,
     pieces,
     prices,
+    run_piece,
 )
-from adaptor_experiments.transparent.sample import Outcome, run_piece
 
 if TYPE_CHECKING:
     pass

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from adaptor.budget.provisioning.menu import menu
-from adaptor_experiments.bats.campaign import offers
 from adaptor_experiments.bats.design import SITES, Settings, bag
+from adaptor_experiments.bats.experiment import offers
 from adaptor_experiments.bats.sampling import sample
 from adaptor_experiments.bats.throughput import Throughput
 

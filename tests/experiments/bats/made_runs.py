@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from adaptor_experiments.bats.campaign import Run
 from adaptor_experiments.bats.design import BUDGETS, EVERY_WAY, KINDS
+from adaptor_experiments.bats.experiment import Run
 from adaptor_experiments.tables import Runs
 
 BAGS, ORDERS = 8, 3

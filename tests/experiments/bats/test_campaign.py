@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from adaptor_experiments.bats.campaign import Piece, of, run_piece
 from adaptor_experiments.bats.design import KINDS, SAMPLERS, SITES, WAYS, Settings, bag
 from adaptor_experiments.bats.ending import TailPhase
+from adaptor_experiments.bats.experiment import Piece, of, run_piece
 from adaptor_experiments.bats.sampling import IDLE, sample
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.tables import Runs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adaptor_experiments.bats.design import Settings
-from adaptor_experiments.bats.report import FINDINGS, Cell, findings, numbers
+from adaptor_experiments.bats.experiment import FINDINGS, Cell, findings, numbers
 from adaptor_experiments.claims import Bounds
 from tests.experiments.bats.made_runs import made_runs
 

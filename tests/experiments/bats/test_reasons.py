@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from adaptor.budget.provisioning.menu import menu
-from adaptor_experiments.bats.campaign import offers
 from adaptor_experiments.bats.design import SITES, Settings, Way, bag
 from adaptor_experiments.bats.ending import TailPhase
+from adaptor_experiments.bats.experiment import offers
 from adaptor_experiments.bats.sampling import sample
 from adaptor_experiments.bats.throughput import Throughput
 from tests.experiments.bats.endings import ending

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from adaptor.errors import UsageError
 from adaptor_experiments.commands.replay import replay
-from adaptor_experiments.forecasts import coverage, paid_bags, report
+from adaptor_experiments.forecasts import coverage, paid_bags
 from adaptor_experiments.resumable import all_rows
 from tests.simulation.invoking_replay import call
 
@@ -38,8 +38,8 @@ def test_a_promise_that_is_not_kept_fails_the_check(monkeypatch, tmp_path, least
 )
 def test_quick_is_a_few_orders_where_no_number_is_given(monkeypatch, tmp_path, given, orders, bags):
     asked = []
-    recording = replace(report.EXPERIMENT, run=lambda piece: asked.append(piece) or [])
-    monkeypatch.setattr(report, "EXPERIMENT", recording)
+    recording = replace(coverage.EXPERIMENT, run=lambda piece: asked.append(piece) or [])
+    monkeypatch.setattr(coverage, "EXPERIMENT", recording)
     with pytest.raises(IndexError):  # there is no row
         call(replay, "budget-check", "--quick", *given, "--output", tmp_path / "out", "--processes", 1)
     found = [(piece.bag, order) for piece in asked for order in piece.orders]

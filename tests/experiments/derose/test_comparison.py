@@ -6,11 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from adaptor_experiments.derose.comparison import Kind, compare, on_all
+from adaptor_experiments.derose.comparison import Kind, compare, goals, on_all
 from adaptor_experiments.derose.design import WORKLOADS, Settings, Workload
-from adaptor_experiments.derose.goals import goals
-from adaptor_experiments.derose.report import sentences
-from adaptor_experiments.derose.tables import compared_tables, table_1, table_2, table_3
+from adaptor_experiments.derose.report import compared_tables, sentences, table_1, table_2, table_3
 from adaptor_simulation.jobs import Jobs
 from tests.experiments.derose.made_outcomes import outcomes
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adaptor_experiments.forecasts.history import history_of, queue_at, sample_of
-from adaptor_experiments.forecasts.trace_file import TraceFile
+from adaptor_experiments.forecasts.trace_queues import TraceFile
 from adaptor_simulation.files import TraceError
 from tests.experiments.forecasts.lived import history
 

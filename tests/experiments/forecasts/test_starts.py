@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adaptor_experiments.forecasts.starts import Piece, Settings, bounds_of, run_piece, shapes_of
-from adaptor_experiments.forecasts.trace_file import TraceFile
+from adaptor_experiments.forecasts.trace_queues import TraceFile
 from tests.experiments.forecasts.lived import history
 
 

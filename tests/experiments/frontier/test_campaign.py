@@ -9,8 +9,7 @@ import msgspec
 import pytest
 
 from adaptor_experiments.forecasts.site_run import submitted
-from adaptor_experiments.frontier import campaign
-from adaptor_experiments.frontier.campaign import Piece, earlier_of, pieces, run_piece
+from adaptor_experiments.frontier import experiment
 from adaptor_experiments.frontier.design import (
     KNOWLEDGE,
     SINGLE,
@@ -22,6 +21,7 @@ from adaptor_experiments.frontier.design import (
     site_of,
     sites_of,
 )
+from adaptor_experiments.frontier.experiment import Piece, earlier_of, pieces, run_piece
 
 TASKS = [100.0, 300.0] * 30
 WORK = math.fsum(TASKS) / 3600
@@ -33,7 +33,7 @@ def piece(*wishes: Wish, known="unknown", unit=60, sites="one") -> Piece:
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(campaign, "tasks_of", lambda bag, seed, order: TASKS)
+    monkeypatch.setattr(experiment, "tasks_of", lambda bag, seed, order: TASKS)
 
 
 def test_a_run_without_a_wish_is_measured_by_itself(small):

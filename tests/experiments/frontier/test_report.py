@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from adaptor_experiments.commands.replay import replay
-from adaptor_experiments.frontier import campaign, report
+from adaptor_experiments.frontier import experiment
 from adaptor_experiments.frontier.design import KNOWLEDGE, UNITS, WISHES, Row, Settings, Wish
-from adaptor_experiments.frontier.report import counted, report_of, tables, violations
+from adaptor_experiments.frontier.experiment import counted, report_of, tables, violations
 from adaptor_experiments.tables import Runs
 from tests.simulation.invoking_replay import call
 
@@ -80,7 +80,7 @@ def test_the_page_has_the_picture_and_every_table(tmp_path):
 
 @pytest.mark.nightly
 def test_the_command_runs_two_bags_quickly_and_prints_the_tables(monkeypatch, tmp_path):
-    asked: list[campaign.Piece] = []
+    asked: list[experiment.Piece] = []
 
     def made(piece):
         asked.append(piece)
@@ -89,7 +89,7 @@ def test_the_command_runs_two_bags_quickly_and_prints_the_tables(monkeypatch, tm
             for wish in piece.wishes
         ]
 
-    monkeypatch.setattr(report, "EXPERIMENT", msgspec.structs.replace(report.EXPERIMENT, run=made))
+    monkeypatch.setattr(experiment, "EXPERIMENT", msgspec.structs.replace(experiment.EXPERIMENT, run=made))
     command = ["budget-frontier", "--quick", "--processes", "1", "--output", tmp_path / "out"]
     result = call(replay, *command)
     assert result.exit_code == 0, result.output

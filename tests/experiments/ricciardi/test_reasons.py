@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor_experiments.ricciardi.campaign import Settings, run_once
 from adaptor_experiments.ricciardi.design import MORE, Cell
+from adaptor_experiments.ricciardi.experiment import Settings, run_once
 
 SETTINGS = Settings(tasks=1000)
 

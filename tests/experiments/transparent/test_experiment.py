@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from adaptor.errors import UsageError
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.transparent.cells import cost
-from adaptor_experiments.transparent.design import prices
+from adaptor_experiments.transparent.design import Outcome, prices
 from adaptor_experiments.transparent.report import tallied, verdicts
-from adaptor_experiments.transparent.sample import Outcome
 from adaptor_simulation.files import ReplayError
 from tests.examples import examples
 from tests.experiments.leavings import rows_of, top_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor_experiments.transparent.design import MACHINES, Piece, Settings
-from adaptor_experiments.transparent.sample import run_piece
+from adaptor_experiments.transparent.design import MACHINES, Piece, Settings, run_piece
 from adaptor_simulation.tasks.broker_tasks import BrokerTasks
 from tests.experiments.conftest import SMALL
 

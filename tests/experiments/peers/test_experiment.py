@@ -7,9 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor_experiments.peers.design import REFERENCE, Settings
-from adaptor_experiments.peers.report import geometric, ratios, report_of
-from adaptor_experiments.peers.sample import Outcome
+from adaptor_experiments.peers.experiment import REFERENCE, Outcome, Settings, geometric, ratios, report_of
 from adaptor_experiments.tables import Runs
 
 ROW = Outcome(

@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from adaptor_experiments.commands.replay import replay
-from adaptor_experiments.ricciardi import campaign, report
-from adaptor_experiments.ricciardi.campaign import Production, Settings, cells, run_once
+from adaptor_experiments.ricciardi import experiment
 from adaptor_experiments.ricciardi.design import FLAVOURS, STABLE, UNSTABLE, Cell, Runtimes, target
-from adaptor_experiments.ricciardi.report import parameters
+from adaptor_experiments.ricciardi.experiment import EXPERIMENT, Settings, cells, parameters, run_once
+from adaptor_experiments.ricciardi.production import Production
 from tests.experiments.leavings import rows_of, top_of
 from tests.simulation.invoking_replay import call
 
@@ -100,10 +100,9 @@ def test_the_resources_are_those_of_the_paper_and_a_number_that_differs_is_said(
 
 @pytest.mark.nightly
 def test_the_command_leaves_tables_figures_and_a_page(tmp_path, monkeypatch):
-    small = replace(report.EXPERIMENT, plan=functools.partial(report.EXPERIMENT.plan, tasks=300))
-    monkeypatch.setattr(report, "EXPERIMENT", small)
-    monkeypatch.setattr(campaign, "COUNTS", (2,))
-    monkeypatch.setattr(report, "COUNTS", (2,))
+    small = replace(EXPERIMENT, plan=functools.partial(EXPERIMENT.plan, tasks=300))
+    monkeypatch.setattr(experiment, "EXPERIMENT", small)
+    monkeypatch.setattr(experiment, "COUNTS", (2,))
     result = call(replay, "cost-aware", "--output", tmp_path, "--runs", "6", "--processes", "1")
     assert "daemon: unstable resources reach" in result.output
     assert "Not the whole experiment (runs of each kind: 6 (whole: 50))" in result.output

@@ -1,14 +1,15 @@
-"""The tables, the figures and the page of the experiment."""
+"""Runs of each cell of Figs 1 and 2; the tables, the figures and the page."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from adaptor_experiments.experiment import Experiment, planned
 from adaptor_experiments.figures.canvas import Drawing, Panels
 from adaptor_experiments.figures.exhibits import Exhibit, Report
-from adaptor_experiments.ricciardi.campaign import PAPER_RUNS, Run, Settings, pieces, run_piece
 from adaptor_experiments.ricciardi.design import (
     CHANGES,
     COUNTS,
@@ -18,15 +19,114 @@ from adaptor_experiments.ricciardi.design import (
     MORE,
     SECOND,
     TABLES,
+    TASKS,
+    VARIATIONS,
+    Cell,
     Change,
     Flavour,
     Goal,
+    Runtimes,
     Variation,
+    target,
 )
-from adaptor_experiments.tables import Runs, grouped_bars, texts
+from adaptor_experiments.ricciardi.production import CONTROLLERS, Controller, Production
+from adaptor_experiments.tables import Mean, Runs, grouped_bars, texts
 
 if TYPE_CHECKING:
     pass
+
+PAPER_RUNS = 5
+"""Runs of each cell in the paper (§4). The further ones show what chance does."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    seed: int = 1
+    runs: int = 50
+    """Runs of each cell; the first five are the experiment of the paper."""
+    tasks: int = TASKS
+
+    def runs_of(self, cell: Cell) -> int:
+        """Runs of this cell: those that show a reason need few, and without spread all runs are alike."""
+        most: dict[Variation, int] = {"printed": self.runs, "no spread": 1, "more tasks": PAPER_RUNS}
+        return most[cell.variation]
+
+
+class Run(Cell, frozen=True, kw_only=True):
+    """One production of a cell: a line of the results."""
+
+    run: int
+    time: float
+    """Per cent of the target, or of what the paper's plan promises for the target cost."""
+    cost: float
+    """Per cent of the target, or of what the paper's plan promises for the target time."""
+    steps: int
+    """Decisions."""
+
+    @property
+    def reached(self) -> float:
+        """Per cent of the target."""
+        return self.time if self.goal == "time" else self.cost
+
+    @property
+    def other(self) -> float:
+        """Per cent of what was to be minimised, as the plan promised it."""
+        return self.cost if self.goal == "time" else self.time
+
+
+def cells() -> list[Cell]:
+    """Cells of both figures, by each allocation; then those that show why the paper's misses its targets."""
+    figures = [
+        Cell(table, count, goal, flavour, change)
+        for change in CHANGES
+        for table in TABLES
+        for count in COUNTS
+        for goal in GOALS
+        for flavour in FLAVOURS
+    ]
+    reasons = [
+        msgspec.structs.replace(cell, variation=variation)
+        for cell in figures
+        for variation in VARIATIONS[1:]
+        if cell.flavour == "paper" and cell.change == "task"
+    ]
+    return figures + reasons
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """All runs of a cell."""
+
+    cell: Cell
+    settings: Settings
+
+    @property
+    def name(self) -> str:
+        return "-".join(map(str, msgspec.structs.astuple(self.cell)))
+
+
+def pieces(settings: Settings) -> list[Piece]:
+    return [Piece(cell, settings) for cell in cells()]
+
+
+def run_piece(piece: Piece) -> list[Run]:
+    settings = piece.settings
+    return [run_once(piece.cell, settings, number) for number in range(settings.runs_of(piece.cell))]
+
+
+def run_once(cell: Cell, settings: Settings, number: int) -> Run:
+    resources, tasks = cell.resources, cell.tasks(settings.tasks)
+    wanted = target(resources, cell.goal, tasks)
+    delta = max(resource.seconds for resource in resources)
+    runtimes = Runtimes(resources, [settings.seed, number], cell.change, delta)
+    controller: Controller = CONTROLLERS[cell.flavour](resources, wanted, delta)
+    outcome = Production(resources, runtimes, tasks).run(controller)
+    return Run(
+        **msgspec.structs.asdict(cell),
+        run=number,
+        time=100 * outcome.seconds / wanted.seconds,
+        cost=100 * outcome.credits / wanted.credits,
+        steps=outcome.steps,
+    )
+
 
 WITHIN = 2.0  # per cent, of the target that is to be met on average
 _KINDS = {1: "stable resources", 2: "unstable resources"}
@@ -132,7 +232,7 @@ def _reached(runs: Runs[Run], flavour: Flavour) -> str:
 def _figure(runs: Runs[Run], table: int, folder: Path) -> Drawing:
     panels = Panels(len(GOALS))
     for axes, goal in zip(panels.plots, GOALS, strict=True):
-        series = {
+        series: dict[str, list[Mean]] = {
             flavour: [of(runs, table, goal, flavour).where(count=count).spread("reached") for count in COUNTS]
             for flavour in FLAVOURS
         }
