@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptor_experiments.a2ha.numbers import FIVE_MINUTES, EqualTasks
+from adaptor_experiments.a2ha.figures import FIVE_MINUTES, EqualTasks
 
 
 def test_what_the_paper_says_of_its_example():

@@ -20,7 +20,6 @@ from adaptor_experiments.a2ha.bags import (
     optimal_hosts,
     runtimes,
 )
-from adaptor_experiments.a2ha.numbers import ENDS
 from adaptor_experiments.a2ha.paper_presets import (
     AS_THE_TABLE,
     CONSERVATIVE_2008,
@@ -28,6 +27,7 @@ from adaptor_experiments.a2ha.paper_presets import (
     PaperPreset,
     goes_on,
 )
+from adaptor_experiments.a2ha.report import ENDS
 from adaptor_experiments.a2ha.simulation import CloudRun, Run
 from adaptor_experiments.tables import Runs, texts
 
