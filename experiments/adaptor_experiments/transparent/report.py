@@ -7,12 +7,10 @@ claim on transparent allocation is held against the paper's own rule (all-idle) 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor_experiments.bootstrap import Interval
@@ -127,19 +125,17 @@ def tables(cells: Sequence[Cell]) -> list[Exhibit]:
     claims = [[*row, *_counts(row[0], cells)] for row in page.tables["claims"].rows]
     counts = [f"{rule}: {what}" for rule in DONATED for what in ("confirm", "contradict", "open")]
     ratios = [*(f"explicit / {rule}" for rule in DONATED), "best / mixed", "claims (all-idle)"]
+    by_cell: dict[str, tuple[Callable[[Cell], list[str]], Sequence[str]]] = {
+        "turnarounds": (_turnarounds, [*STRATEGIES, *ratios]),
+        "costs": (_costs, [f"delay: {name}" for name in STRATEGIES]),
+        "slowdowns": (_slowdowns, STRATEGIES),
+        "credits": (_credits, [*STRATEGIES, "adaptive / mixed"]),
+    }
     return [
         page.exhibit("claims", claims, (*counts, "for example (all-idle)")),
-        page.exhibit(
-            "turnarounds", [[*_key(cell), *_turnarounds(cell)] for cell in cells], (*STRATEGIES, *ratios)
-        ),
-        page.exhibit(
-            "costs",
-            [[*_key(cell), *_costs(cell)] for cell in cells],
-            (f"delay: {name}" for name in STRATEGIES),
-        ),
-        page.exhibit("slowdowns", [[*_key(cell), *_slowdowns(cell)] for cell in cells], STRATEGIES),
-        page.exhibit(
-            "credits", [[*_key(cell), *_credits(cell)] for cell in cells], (*STRATEGIES, "adaptive / mixed")
+        *(
+            page.exhibit(key, ([*_key(cell), *shown(cell)] for cell in cells), headings)
+            for key, (shown, headings) in by_cell.items()
         ),
     ]
 
@@ -189,61 +185,55 @@ def _costs(cell: Cell) -> list[str]:
 
 def conclusion(cells: Sequence[Cell]) -> list[str]:
     """Findings of the experiment, in sentences with their figures."""
-    page, count = texts("transparent"), len(cells)
-    by_mean = {
-        mean: [cell for cell in cells if cell.mean == mean] for mean in sorted({cell.mean for cell in cells})
-    }
+    page, every = texts("transparent"), Runs(cells)
+    by_mean = dict(sorted(every.by("mean").items()))
 
-    def for_each(figure: Callable[[Sequence[Cell]], str]) -> str:
-        return ", ".join(f"{figure(some)} (tasks of {mean:,} s)" for mean, some in by_mean.items())
+    def means(figure: Callable[[Cell], float]) -> str:
+        return _for_each({mean: f"{some.geometric(figure):.2f}" for mean, some in by_mean.items()})
 
-    def for_all(figure: Callable[[Share], float]) -> str:
-        means = {name: _geometric([figure(cell.by[name]) for cell in cells]) for name in STRATEGIES}
-        return ", ".join(f"{mean} by {name}" for name, mean in means.items())
+    def lost(rule: Donated) -> str:
+        shares = {mean: _lost([cell.by[rule] for cell in some]) for mean, some in by_mean.items()}
+        return _for_each({mean: f"{share:.0%}" for mean, share in shares.items()})
 
-    theirs, ours = (
-        for_each(lambda some, rule=rule: _geometric([cell.explicit[rule].value for cell in some]))  # type: ignore[misc]
-        for rule in DONATED
-    )
-    lost_by_theirs, lost_by_ours = (
-        for_each(lambda some, rule=rule: f"{_lost([cell.by[rule] for cell in some]):.0%}")  # type: ignore[misc]
-        for rule in DONATED
-    )
+    def by_strategy(figure: str) -> str:
+        shares = {name: Runs(cell.by[name] for cell in cells) for name in STRATEGIES}
+        return ", ".join(f"{some.geometric(figure):.2f} by {name}" for name, some in shares.items())
+
     delayed = {name: f"{name} in {sum(cell.by[name].later > 0 for cell in cells)}" for name in STRATEGIES}
     return [
         page.say(
             "speed",
-            theirs=theirs,
-            ours=ours,
-            mixed=_geometric([cell.mixed.value for cell in cells]),
-            cells=count,
+            theirs=means(lambda cell: cell.explicit["all-idle"].value),
+            ours=means(lambda cell: cell.explicit["transparent"].value),
+            mixed=f"{every.geometric(lambda cell: cell.mixed.value):.2f}",
+            cells=len(cells),
             chance="" if max(cell.samples for cell in cells) > 1 else page.say("one time"),
         ),
         page.say(
             "delay",
-            cells=count,
+            cells=len(cells),
             donated=" and ".join(delayed[name] for name in DONATED),
             others=", ".join(text for name, text in delayed.items() if name not in DONATED),
         ),
         page.say(
             "slower",
-            slower=for_all(lambda share: share.slower),
-            per_processor=for_all(lambda share: share.slower_per_processor),
-            cells=count,
+            slower=by_strategy("slower"),
+            per_processor=by_strategy("slower_per_processor"),
+            cells=len(cells),
         ),
-        page.say("lost", theirs=lost_by_theirs, ours=lost_by_ours),
+        page.say("lost", theirs=lost("all-idle"), ours=lost("transparent")),
         page.say(
             "cost",
-            adaptive=for_each(lambda some: _geometric([cell.cheaper.value for cell in some])),
-            transparent=for_each(lambda some: _geometric([cell.dearer for cell in some])),
-            cells=count,
+            adaptive=means(lambda cell: cell.cheaper.value),
+            transparent=means(lambda cell: cell.dearer),
+            cells=len(cells),
         ),
         _on_claims(cells),
     ]
 
 
-def _geometric(values: Sequence[float]) -> str:
-    return f"{np.exp(np.log(values).mean()):.2f}"
+def _for_each(by_mean: Mapping[int, str]) -> str:
+    return ", ".join(f"{text} (tasks of {mean:,} s)" for mean, text in by_mean.items())
 
 
 def _lost(shares: Sequence[Share]) -> float:
@@ -269,43 +259,44 @@ def _on_claims(cells: Sequence[Cell]) -> str:
 
 def _speedups(cells: Sequence[Cell], folder: Path) -> Drawing:
     caption = "Transparent against formal requests: above 1 it is faster (bars: 95 %)"
-    path, label = folder / "figures/speedup.svg", "speedup: better explicit / transparent"
-    return _figure(cells, path, caption, label, lambda cell: cell.explicit["transparent"], ratio=True)
+    panels = _lines(
+        cells,
+        "speedup: better explicit / transparent",
+        lambda cell: cell.explicit["transparent"],
+        bars=True,
+    )
+    for axes in panels.plots:
+        axes.axhline(1, color="black", linewidth=0.8)
+        ratio_scale(axes)
+    return panels.save(folder / "figures/speedup.svg", caption, legend=True)
 
 
 def _losses(cells: Sequence[Cell], folder: Path) -> Drawing:
     caption = "Donated processor time that is lost because a local job takes the processor"
-    path, label = folder / "figures/lost.svg", "lost share (transparent)"
-    return _figure(
-        cells, path, caption, label, lambda cell: Interval.exactly(_lost([cell.by["transparent"]]))
+    panels = _lines(
+        cells, "lost share (transparent)", lambda cell: Interval.exactly(_lost([cell.by["transparent"]]))
     )
+    return panels.save(folder / "figures/lost.svg", caption, legend=True)
 
 
-def _figure(
-    cells: Sequence[Cell],
-    path: Path,
-    caption: str,
-    label: str,
-    value: Callable[[Cell], Interval],
-    *,
-    ratio: bool = False,
-) -> Drawing:
-    """For each trace a line by number and mean of tasks, over the load; ratios with their intervals."""
+def _lines(
+    cells: Sequence[Cell], label: str, value: Callable[[Cell], Interval], *, bars: bool = False
+) -> Panels:
+    """For each trace a line by number and mean of tasks, over the load."""
+    every = Runs(cells)
     kinds = sorted({(cell.mean, cell.tasks) for cell in cells})
     means, counts = (sorted({*some}) for some in zip(*kinds, strict=True))
-    shown = [machine for machine in MACHINES if any(cell.trace == machine.key for cell in cells)]
+    shown = [machine for machine in MACHINES if every.where(trace=machine.key)]
     panels = Panels(len(shown))
     for axes, machine in zip(panels.plots, shown, strict=True):
         for mean, tasks in kinds:
-            line = [
-                cell for cell in cells if (cell.trace, cell.mean, cell.tasks) == (machine.key, mean, tasks)
-            ]
-            line.sort(key=lambda cell: cell.offered)
+            line = every.where(trace=machine.key, mean=mean, tasks=tasks)
+            line = Runs(sorted(line, key=lambda cell: cell.offered))
             with_bars(
                 axes,
-                [cell.offered for cell in line],
+                line.values("offered").tolist(),
                 [value(cell) for cell in line],
-                bars=ratio,
+                bars=bars,
                 color=f"C{means.index(mean)}",
                 marker=_MARKERS[counts.index(tasks) % len(_MARKERS)],
                 markersize=4,
@@ -313,29 +304,25 @@ def _figure(
                 elinewidth=0.4,
                 label=f"{tasks:,} × {mean:,} s",
             )
-        if ratio:
-            axes.axhline(1, color="black", linewidth=0.8)
-            ratio_scale(axes)
         axes.set_xlabel("offered load")
         axes.xaxis.set_major_formatter(lambda load, _: f"{load:.0%}")
         axes.set_title(machine.title, fontsize="medium")
     for axes in panels.left:
         axes.set_ylabel(label)
-    return panels.save(path, caption, legend=True)
+    return panels
 
 
 def _delays(cells: Sequence[Cell], folder: Path) -> Drawing:
     """Hours of delay by strategy, summed over the cells of one trace and load, relative to the work."""
-    groups: dict[str, list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(f"{TITLES[cell.trace].replace(' ', chr(10), 1)}\n×{cell.load:g}", []).append(cell)
-    series = {
+    groups = Runs(cells).by("trace", "load")
+    titles = [f"{TITLES[trace].replace(' ', chr(10), 1)}\n×{load:g}" for trace, load in groups]
+    series: dict[str, list[Mean]] = {
         name: [Mean(sum(cell.by[name].delay for cell in some), 0.0) for some in groups.values()]
         for name in STRATEGIES
     }
     panels = Panels(1)
     panels.first.set(yscale="symlog", ylabel="hours by which local jobs start later")
-    grouped_bars(panels.first, list(groups), series, 0.8 / len(STRATEGIES))
+    grouped_bars(panels.first, titles, series, 0.8 / len(STRATEGIES))
     caption = "Delay of local jobs, summed over one bag of each kind"
     return panels.save(folder / "figures/delays.svg", caption, legend=True)
 
