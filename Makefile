@@ -13,10 +13,12 @@ BESIDE := ./experiments ./plugins/donation-agents ./plugins/gridengine ./plugins
 RULES  := runtimes forecast crafting scheduling donation budget decisions config bagfile
 QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/test_local_bag.py
 
+CONTRACT := tests/backends/test_contract.py
+
 # Files one by one, in the order of tests/conftest.py: what a file makes for all of its tests is made once.
 FILES  := --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo quick test compiled nightly search releases campaign lint bench derose golden snakemake clients slurm pbs gridengine install dev dist pex reference docs hooks clean
+.PHONY: help demo quick test contract tests compiled nightly search releases campaign lint bench derose golden snakemake clients slurm pbs gridengine install dev dist pex reference docs hooks clean
 
 help:
 	@echo "make demo    render a picture in 100 parts on this machine: the whole way of a bag"
@@ -73,8 +75,14 @@ quick: dev lint
 
 test: dev
 	./tests/clusters/install-slurm
-	$(MAKE) --no-print-directory -j 2 lint compiled
-	$(BIN)/python -m pytest -m 'not nightly and not compiles' -n 6 $(FILES) --durations=10
+	$(MAKE) --no-print-directory -j 3 lint contract tests
+
+# What each scheduler owes the daemon. One job after the other, for minutes: it waits while the others compute.
+contract: dev
+	$(BIN)/python -m pytest -m 'not nightly' $(CONTRACT)
+
+tests: compiled
+	$(BIN)/python -m pytest -m 'not nightly and not compiles' -n 6 $(FILES) --ignore $(CONTRACT) --durations=10
 
 # What compiles the kernels for all, and leaves the tests themselves compiled; mypy has another processor.
 compiled: dev
