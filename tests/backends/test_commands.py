@@ -12,7 +12,6 @@ from backends.base import SchedulerError
 from backends.commands import CommandHung, Commands
 from backends.slurm.questions import asking_environment, submitting_environment
 from tests.backends.expiring import expired, is_written
-from tests.living import is_gone
 
 Fake = Callable[[str, str], Path]
 OWN = {
@@ -79,13 +78,6 @@ def test_output_that_is_not_text_does_no_harm(fake: Fake) -> None:
 def hang(limit: int) -> None:
     with pytest.raises(CommandHung, match=f"squeue did not answer within {limit}s"):
         commands(limit).ask("squeue")
-
-
-def test_a_command_that_hangs_is_killed_with_its_children(fake: Fake, tmp_path: Path) -> None:
-    child = tmp_path / "child"
-    fake("squeue", f"trap '' TERM; sleep 300 & echo $! > {child}; wait")
-    expired(hang, lambda _: is_written(child))
-    assert is_gone(int(child.read_text()))
 
 
 def test_a_child_that_left_the_group_does_not_hold_us_up(fake: Fake, tmp_path: Path) -> None:

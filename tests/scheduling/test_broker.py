@@ -57,16 +57,6 @@ def test_a_finished_task_is_recorded_and_the_next_one_started(world: World) -> N
     assert not world.broker.busy
 
 
-def test_a_failing_task_is_tried_again_up_to_the_limit(world: World) -> None:
-    bag = world.submit(1, retries=2)
-    player = world.join("w")
-    for _ in range(3):
-        world.finish(player, exit_code=1)
-    assert world.states(bag) == ["failed"]
-    assert charged(world, bag) == [3]
-    assert [outcome for _, _, outcome in outcomes(world, bag)] == ["failed"] * 3
-
-
 @pytest.mark.parametrize("why", [Leaving.SIGNAL, Leaving.TIME_UP, Leaving.TOLD, Leaving.ALONE])
 def test_a_worker_that_leaves_charges_no_retry(world: World, why: Leaving) -> None:
     bag = world.submit(2, retries=0)

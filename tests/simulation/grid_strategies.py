@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
-from adaptor.runtimes.known import EarlierTasks
-from adaptor.runtimes.known import ENOUGH
+from adaptor.runtimes.known import ENOUGH, EarlierTasks
 from adaptor_simulation.cluster import Cluster, cluster_of_processors
 from adaptor_simulation.grid_job import GridTerms, WorkerTerms
 from tests.simulation.trace_strategies import PROCESSORS, policies, traces

@@ -205,16 +205,6 @@ sleep 100; sleep 100; sleep 100
 """Ignores SIGTERM, and has a grandchild in a session of its own that does so too."""
 
 
-def test_a_job_is_ended_at_its_time_limit(site: LocalSite) -> None:
-    command = 'echo $$ > "$ADAPTOR_DIRECTORY/worker"; exec sleep 100'
-    limit, report = site.ended_at_its_limit(command, "worker")
-    assert f"{limit} s" in report.reason
-    assert not is_alive(written_pid(site.latest / "worker"))
-    assert report.start is not None
-    assert report.end is not None
-    assert report.end - report.start >= limit
-
-
 def test_a_worker_may_use_its_grace(site: LocalSite) -> None:
     site.backend = site.reopened(PATIENT)
     script = "trap 'echo handed back; exit 0' TERM; echo >\"$ADAPTOR_DIRECTORY/up\"; sleep 100 & wait"
@@ -224,6 +214,7 @@ def test_a_worker_may_use_its_grace(site: LocalSite) -> None:
 
 def test_a_stubborn_worker_is_killed_with_all_that_it_started(site: LocalSite) -> None:
     limit, report = site.ended_at_its_limit(STUBBORN, "worker", "fled")
+    assert f"{limit} s" in report.reason
     worker, fled = (written_pid(site.latest / name) for name in ("worker", "fled"))
     assert report.start is not None
     assert report.end is not None
@@ -237,19 +228,6 @@ def test_what_a_worker_leaves_behind_is_ended_with_the_job(site: LocalSite) -> N
     id = site.submit(script + 'until [ -s "$ADAPTOR_DIRECTORY/fled" ]; do sleep 0.01; done')
     site.reaches(id, JobState.COMPLETED)
     assert not is_alive(written_pid(site.directory() / "fled"))
-
-
-def test_a_queued_job_is_cancelled_before_it_starts(site: LocalSite) -> None:
-    blocker = site.submit("sleep 100", p=4)
-    queued = site.submit('touch "$ADAPTOR_DIRECTORY/ran"', p=4)
-    site.backend.cancel(own(site.backend, queued))
-    report = site.report(queued)
-    assert report.state is JobState.CANCELLED
-    assert report.start is None
-    assert report.end is not None
-    site.backend.cancel(own(site.backend, blocker))
-    site.reaches(blocker, JobState.CANCELLED)
-    assert not (site.directory(2) / "ran").exists()
 
 
 @pytest.mark.parametrize("command", ["exec sleep 100", STUBBORN], ids=["willing", "stubborn"])
@@ -269,14 +247,6 @@ def test_a_cancel_during_the_prologue_ends_it(make_site: Callable[..., LocalSite
     site.backend.cancel(own(site.backend, id))
     site.reaches(id, JobState.CANCELLED)
     until(lambda: not is_alive(prologue), "the end of the prologue")
-
-
-def test_cancelling_again_or_nothing_is_no_error(site: LocalSite) -> None:
-    id = site.submit("true")
-    site.reaches(id, JobState.COMPLETED)
-    site.backend.cancel([*own(site.backend, id), OwnJob("99", "test-1"), OwnJob("nonsense", "")])
-    site.backend.cancel([])
-    assert site.report(id).state is JobState.COMPLETED
 
 
 def test_a_job_that_is_being_ended_holds_its_processors(site: LocalSite) -> None:
