@@ -22,7 +22,7 @@ from adaptor.model import Request
 from adaptor.reports import JobState, Remedy
 from adaptor.shortfalls import Shortfall
 from adaptor.units import format_duration
-from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import SchedulerError, SubmitRefused, SubmitUncertain
 from tests.alike import alike
 from tests.daemon.budgeted_site import steps
 from tests.daemon.fake_site import FakeSite
@@ -46,31 +46,11 @@ def test_the_margin_that_a_scheduler_tells_with_its_first_answer_holds(site: Fak
     assert (rules.slot_margin, rules.time_resolution, rules.shrink_margin) == (20, 5, 3)
 
 
-def test_requests_are_written_down_before_they_are_submitted(site: FakeSite) -> None:
-    def die(order: PilotOrder) -> str:
-        raise RuntimeError("the daemon dies in the middle of the submit")
-
-    site.backend.submit = die  # type: ignore[method-assign]
-    site.submit_bag(2)
-    with pytest.raises(RuntimeError):
-        steps(site)
-    site.restart()
-    assert site.states() == ["submitting"]
-
-
 def test_what_the_backend_does_not_know_is_told_once(site: FakeSite) -> None:
     site.backend.unknown = ("unknown job state 'X'",)
     site.submit_bag(500)
     steps(site, 3)
     assert site.told("problem") == ["unknown job state 'X'"]
-
-
-def test_never_more_requests_than_allowed(site: FakeSite) -> None:
-    site.submit_bag(500)
-    steps(site, 4)
-    assert site.states() == ["queued", "queued"]
-    assert all(order.request.p <= 2 and order.request.tr <= 3600 for order in site.backend.orders)
-    assert site.told("withheld")
 
 
 def test_a_refused_request_is_told_and_not_repeated_at_once(site: FakeSite) -> None:

@@ -115,38 +115,12 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path / "spools" / "spool")
 
 
-def test_what_comes_is_heard_once_answered_and_removed(scene: Scene) -> None:
-    connection = scene.connection()
-    scene.answer = b"welcome"
-    scene.write(connection, 1, b"hello", b"report")
-    assert scene.exchange() == [b"hello", b"report"]
-    assert scene.heard[0][0] == WORKER
-    assert scene.answers(connection) == [b"welcome"] * 2, "without waiting for the next look"
-    assert scene.files() == []
-    assert scene.exchange() == []
-
-
 def test_only_workers_that_wrote_are_reached(scene: Scene) -> None:
     assert not scene.endpoint.send(WORKER, b"x")
     scene.write(scene.connection(), 1, b"hello")
     scene.exchange()
     assert scene.endpoint.send(WORKER, b"x")
     assert not scene.endpoint.send(b"7-n2-1", b"x")
-
-
-def test_worker_files_are_heard_in_order_and_one_that_is_late_is_not(scene: Scene) -> None:
-    """What it said is repeated; what is older than the last word would be wrong."""
-    connection = scene.connection()
-    scene.write(connection, 3, b"3")
-    scene.write(connection, 1, b"1")
-    assert scene.exchange() == [b"1", b"3"]
-    for number in (2, 1, 3):  # the last two appear again
-        scene.write(connection, number, b"%d" % number)
-    assert scene.exchange() == []
-    scene.write(connection, 4, b"4")
-    assert scene.exchange() == [b"4"]
-    scene.exchange()
-    assert scene.files() == []
 
 
 def test_the_newest_connection_of_a_worker_counts(scene: Scene) -> None:
