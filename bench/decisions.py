@@ -78,11 +78,12 @@ def snapshot(queue: QueueState, heuristic: str, runtime: float, jobs: RunShares)
     limits = Limits(max_pending_requests=6, max_proc=256, max_tr=64_800)
     rules = SiteRules(limits=limits, time_resolution=60, slot_margin=100, pad=30.0, max_submissions=60)
     demand = Demand(waiting=10_000, running=32, runtime=runtime, shortest=runtime)
-    site = SiteFacts(name="hpc", rules=rules, heuristic=heuristic, queue=queue, requests=pilots, jobs=jobs)
+    site = SiteFacts(
+        now=0.0, name="hpc", rules=rules, heuristic=heuristic, queue=queue, requests=pilots, jobs=jobs
+    )
     ledger = Ledger()
     ledger.set_price("hpc", Tariff(price_explicit=1.0, price_donated=1.0), 0.0)
     return Snapshot(
-        now=0.0,
         site="hpc",
         sites={"hpc": site},
         queue=queue,

@@ -25,7 +25,7 @@ from unittest import mock
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, PlanningView, SiteRules
+from adaptor.crafting.situation import Demand, SiteRules, SiteState
 from adaptor.model import Limits, QueueState
 from adaptor.resources import TaskSize
 from backends.commands import CommandAnswer
@@ -85,8 +85,8 @@ def _spent(what: str, step: Callable[[], object], profiled: bool) -> None:
     print(f"{what:45} {spent:7.2f} s   peak {peak:5.0f} MB   {spent / unit:6.1f} units", flush=True)
 
 
-def _view(queue: QueueState, heuristic: str) -> PlanningView:
-    return PlanningView(
+def _view(queue: QueueState, heuristic: str) -> SiteState:
+    return SiteState(
         now=queue.now,
         queue=queue,
         rules=SiteRules(

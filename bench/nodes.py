@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from adaptor.crafting.availability import availability
 from adaptor.crafting.nodes.schedule import node_schedule
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, PlanningView, SiteRules
+from adaptor.crafting.situation import Demand, SiteRules, SiteState
 from adaptor.model import Limits, PendingJob, QueueState, RunningJob
 from adaptor.resources import Need, Node, Part, TaskSize
 from bench.stopwatch import median_seconds
@@ -65,9 +65,9 @@ def _planned(draw: random.Random, nodes: tuple[Node, ...]) -> Iterator[PendingJo
         yield PendingJob(f"s{number}", 32 * len(parts), tr, start, parts)
 
 
-def _view(queue: QueueState, heuristic: str) -> PlanningView:
+def _view(queue: QueueState, heuristic: str) -> SiteState:
     limits = Limits(max_pending_requests=6, max_proc=64, max_tr=64800)
-    return PlanningView(
+    return SiteState(
         now=queue.now,
         queue=queue,
         rules=SiteRules(limits=limits, time_resolution=60, slot_margin=60, pad=30.0),

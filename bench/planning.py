@@ -13,7 +13,7 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.availability import availability
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, PlanningView, SiteRules, TaskGroup
+from adaptor.crafting.situation import Demand, SiteRules, SiteState, TaskGroup
 from adaptor.decisions.decide import decide
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
@@ -40,9 +40,9 @@ def crowded_queue(seed: int) -> QueueState:
     return QueueState(now=0.0, processors=PROCESSORS, running=tuple(running), pending=tuple(pending))
 
 
-def view(queue: QueueState, heuristic: str, requests: int) -> PlanningView:
+def view(queue: QueueState, heuristic: str, requests: int) -> SiteState:
     limits = Limits(max_pending_requests=requests, max_proc=64, max_tr=64800)
-    return PlanningView(
+    return SiteState(
         now=queue.now,
         queue=queue,
         rules=SiteRules(limits=limits, time_resolution=60, slot_margin=60, pad=30.0),
@@ -58,12 +58,13 @@ def snapshot(queue: QueueState, sites: int) -> Snapshot:
     known = view(queue, "adaptive", 6)
     for number in range(sites):
         name = f"site {number}"
-        facts[name] = SiteFacts(name=name, rules=known.rules, heuristic="adaptive", queue=queue)
+        facts[name] = SiteFacts(
+            now=queue.now, name=name, rules=known.rules, heuristic="adaptive", queue=queue
+        )
         terms[name] = SiteTerms(initial_tr=1000.0, growth_factor=2, longest=64_000.0)
         ledger.set_price(name, Tariff(price_explicit=1.0, price_donated=1.0), 0.0)
     (demand,) = known.demands
     return Snapshot(
-        now=queue.now,
         site="site 0",
         sites=facts,
         queue=queue,

@@ -16,9 +16,9 @@ from adaptor.crafting.situation import (
     Elsewhere,
     Heuristic,
     PilotView,
-    PlanningView,
     Reshape,
     SiteRules,
+    SiteState,
     Withdraw,
 )
 from adaptor.model import CraftedRequest, Limits
@@ -75,7 +75,7 @@ class Offer(msgspec.Struct, frozen=True):
         return f"{self.place.name} ({self.throughput * 3600:.3g} tasks an hour, {begin})"
 
 
-Plan = Callable[[PlanningView, list[Place], Wanted], Made]  # a heuristic's plan for a demand
+Plan = Callable[[SiteState, list[Place], Wanted], Made]  # a heuristic's plan for a demand
 
 
 def by_free_slots(heuristic: Heuristic, among: Callable[[list[Place], Wanted, dict[str, str]], Made]) -> Plan:
@@ -86,7 +86,7 @@ def by_free_slots(heuristic: Heuristic, among: Callable[[list[Place], Wanted, di
         among: for a site with several; it adds why a partition offers nothing.
     """
 
-    def plan(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
+    def plan(view: SiteState, places: list[Place], wanted: Wanted) -> Made:
         if len(view.rules.limits.partitions) <= 1:
             (place,) = places
             situation = situation_in(place, wanted)
@@ -108,7 +108,7 @@ def by_partition(reasons: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {why}" for name, why in reasons.items())
 
 
-def opened(view: PlanningView, places: Sequence[Place], demand: Demand) -> tuple[list[Place], dict[str, str]]:
+def opened(view: SiteState, places: Sequence[Place], demand: Demand) -> tuple[list[Place], dict[str, str]]:
     """The places, usable where requests for these tasks may be made now, and why the others are not.
 
     A partition whose requests are too short for the tasks gets none while another one allows longer ones.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from adaptor.crafting.fits import TINY, RequestUnit, rounds_within, tasks_in, unit_of
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, TaskGroup
+from adaptor.crafting.situation import Demand, PilotView, SiteState, TaskGroup
 from adaptor.model import PilotState
 
 
@@ -21,13 +21,13 @@ class PilotCoverage(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of queued pilots that would find no task for any of their slots."""
 
 
-def coverage(view: PlanningView) -> PilotCoverage:
+def coverage(view: SiteState) -> PilotCoverage:
     """Assign the waiting tasks of a single site to its pilots (see `joint_coverage`)."""
     groups = [TaskGroup(each.waiting, {"": each}, {"": each.running}) for each in view.demands]
     return joint_coverage({"": view}, groups)
 
 
-def joint_coverage(views: Mapping[str, PlanningView], groups: Sequence[TaskGroup]) -> PilotCoverage:
+def joint_coverage(views: Mapping[str, SiteState], groups: Sequence[TaskGroup]) -> PilotCoverage:
     """Assign the waiting tasks to the pilots of the sites at which they may run.
 
     A task slot of a queued pilot covers `⌊(tr − pad) / runtime⌋` tasks, and at least one, so that a
@@ -52,12 +52,12 @@ def joint_coverage(views: Mapping[str, PlanningView], groups: Sequence[TaskGroup
 class _Scene:
     """Data for both passes over the pilots."""
 
-    def __init__(self, views: Mapping[str, PlanningView], groups: Sequence[TaskGroup]) -> None:
+    def __init__(self, views: Mapping[str, SiteState], groups: Sequence[TaskGroup]) -> None:
         self.demands = {name: [group.at.get(name) for group in groups] for name in views}
         self.held = {name: [group.held.get(name, 0) for group in groups] for name in views}
         self.totals = [max(1, group.waiting) for group in groups]
         self.waiting = [group.waiting for group in groups]
-        self.pilots: list[tuple[str, PlanningView, PilotView, list[float]]] = []
+        self.pilots: list[tuple[str, SiteState, PilotView, list[float]]] = []
         """Running ones first, then the others in order of issue; with their slots by group."""
         for name, view in views.items():
             units = [
@@ -66,7 +66,7 @@ class _Scene:
             ]
             self.pilots += [
                 (name, view, pilot, [slots_left(pilot, *unit) if unit else 0 for unit in units])
-                for pilot in view.pilots
+                for pilot in view.requests
                 if pilot.state.in_system
             ]
         self.pilots.sort(key=lambda row: (row[2].state is not PilotState.RUNNING, row[2].id))
@@ -149,7 +149,7 @@ def slots_in(pilot: PilotView, processors: int, demand: Demand, unit: RequestUni
     return min(slots, tasks_in(task, processors, memory, gpus))
 
 
-def has_slot(view: PlanningView, pilot: PilotView, demand: Demand) -> bool:
+def has_slot(view: SiteState, pilot: PilotView, demand: Demand) -> bool:
     """Whether a task of the demand fits into all that a pilot has asked for."""
     unit = unit_of(view.rules, view.queue, demand.task)
     return slots_in(pilot, pilot.request.p, demand, unit) > 0

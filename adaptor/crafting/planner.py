@@ -32,8 +32,8 @@ from adaptor.crafting.situation import (
     Demand,
     Issue,
     PilotView,
-    PlanningView,
     Reshape,
+    SiteState,
     Withdraw,
     Withhold,
 )
@@ -52,7 +52,7 @@ PLANNERS: dict[str, Plan] = {
 """The function by which each heuristic makes requests."""
 
 
-def plan(view: PlanningView, part: SitePart | None = None) -> list[Decision]:
+def plan(view: SiteState, part: SitePart | None = None) -> list[Decision]:
     """The decisions for a site, within its rules whatever the heuristic wants.
 
     If several sites serve the same bags, `part` names this site's part of the waiting tasks, by demand (see
@@ -70,18 +70,18 @@ def plan(view: PlanningView, part: SitePart | None = None) -> list[Decision]:
     return within_rules(view, reshaped(view, wanted, lambda left: _planned(left, part)))
 
 
-def _all_narrow(view: PlanningView) -> bool:
+def _all_narrow(view: SiteState) -> bool:
     return view.narrow and not any(demand.paced for demand in view.demands)
 
 
-def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decision]:
+def within_rules(view: SiteState, wanted: Iterable[Decision]) -> list[Decision]:
     """Decisions without those that the rules of a site do not allow.
 
     No request is withdrawn for a better one where the site forbids it, or where the better one could not be
     sent; and no more requests are sent than the site's limits and max_submissions leave. For the latter an
     array of equal ones counts once.
     """
-    left, submissions = view.places_left, SubmissionCount(view.submissions_left, view.rules.most_in_array)
+    left, submissions = view.places_left, SubmissionCount(view.submissions.left, view.rules.most_in_array)
     kept: list[Decision] = []
     dropped, better = 0, False
     for decision in _within_work(view, wanted):
@@ -90,7 +90,7 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
         match decision:
             case Withdraw(recraft=True) if not view.rules.may_withdraw:
                 continue
-            case Withdraw(recraft=True) if view.submissions_left == 0:
+            case Withdraw(recraft=True) if view.submissions.left == 0:
                 better = True
                 continue
             case Reshape() if not view.rules.may_reshape:
@@ -101,28 +101,28 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
             case Issue():
                 left -= 1
         kept.append(decision)
-    if dropped and view.submissions_left == 0:
+    if dropped and view.submissions.left == 0:
         kept.append(Withhold(hour_used_up(view, dropped)))
     elif better and not kept:
         kept.append(Withhold(better_one_waits(view)))
     return kept
 
 
-def _within_work(view: PlanningView, wanted: Iterable[Decision]) -> Iterator[Decision]:
+def _within_work(view: SiteState, wanted: Iterable[Decision]) -> Iterator[Decision]:
     """The decisions without requests for which running and queued jobs leave too little of
     `Allowed.work_left`; if there is no pilot, one waits for it."""
     area = 0
     for decision in wanted:
         if isinstance(decision, Issue):
             new, partition = decision.crafted.request.area, decision.crafted.partition
-            if (area or view.pilots) and area + new > view.work_left(partition):
+            if (area or view.requests) and area + new > view.work_left(partition):
                 yield Withhold(work_held(view, partition), decision.demand)
                 continue
             area += new
         yield decision
 
 
-def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:
+def _planned(view: SiteState, part: SitePart | None) -> list[Decision]:
     """Withdrawals first, then the requests for the waiting tasks, in order of urgency.
 
     Heuristics that replan look again at those that pilots in the system cover (see `coverage`), but not where
@@ -164,7 +164,7 @@ def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:
 
 
 def _requests(
-    view: PlanningView,
+    view: SiteState,
     queue: QueueState,
     uncovered: Sequence[int],
     served: Sequence[int],
@@ -201,7 +201,7 @@ def _requests(
     return decisions
 
 
-def _why_none(view: PlanningView, demand: Demand, reason: str) -> str:
+def _why_none(view: SiteState, demand: Demand, reason: str) -> str:
     """The reason that leaves a demand without a request: the heuristic's, or the bound on the demand."""
     if not demand.why_most or demand.most is None:
         return reason
@@ -231,16 +231,16 @@ def turns(
         yield index, sum(demands[other].priority == demands[index].priority for other in order[turn:])
 
 
-def withdrawals(view: PlanningView, needless: Container[int]) -> list[Withdraw]:
+def withdrawals(view: SiteState, needless: Container[int]) -> list[Withdraw]:
     """Withdrawals of the pilots that `coverage` finds needless and that have not started."""
     return [
         Withdraw(pilot.id, _why_needless(view, pilot))
-        for pilot in view.pilots
+        for pilot in view.requests
         if pilot.id in needless and pilot.state is PilotState.QUEUED
     ]
 
 
-def _why_needless(view: PlanningView, pilot: PilotView) -> str:
+def _why_needless(view: SiteState, pilot: PilotView) -> str:
     served = [demand for demand in view.demands if demand.bag == pilot.bag]
     demands = [demand for demand in served if demand.waiting]
     if not demands:

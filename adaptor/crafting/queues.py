@@ -10,7 +10,7 @@ import msgspec
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.fits import chunk_of, need_of
 from adaptor.crafting.nodes.schedule import parts_of
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules
+from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState
 from adaptor.model import CraftedRequest, PendingJob, PilotState, QueueState
 
 
@@ -48,7 +48,7 @@ def queue_in(queue: QueueState, partition: str) -> QueueState:
     return queue.partitions.get(partition, queue)
 
 
-def places_of(view: PlanningView, queue: QueueState) -> list[Place]:
+def places_of(view: SiteState, queue: QueueState) -> list[Place]:
     """Places in the order of the configuration, with the requests that the scheduler may not show yet.
 
     If the scheduler shows one already, it counts twice: planning may then miss a free slot, but never
@@ -57,17 +57,17 @@ def places_of(view: PlanningView, queue: QueueState) -> list[Place]:
     places: list[Place] = []
     for name in [name for name in view.rules.limits.partitions if name in queue.partitions] or [""]:
         rules = rules_in(view.rules, name)
-        there = sum(pilot.state.in_system for pilot in view.pilots if not name or pilot.partition == name)
+        there = sum(pilot.state.in_system for pilot in view.requests if not name or pilot.partition == name)
         allowed = max(0, rules.limits.in_system - there)
         places.append(Place(name=name, queue=queue_in(queue, name), rules=rules, allowed=allowed))
-    for pilot in view.pilots:
+    for pilot in view.requests:
         home = next((place for place in places if place.name == pilot.partition), None)
         if pilot.state is PilotState.SUBMITTING and home is not None:
             new = as_pending(pilot, home.rules, home.queue)
             places = [_with(place, new if place is home else _beside(home, place, new)) for place in places]
     if len(places) == 1 and len(view.rules.limits.partitions) < 2:
         return places
-    ours = {pilot.queued_as for pilot in view.pilots}
+    ours = {pilot.queued_as for pilot in view.requests}
     return [msgspec.structs.replace(place, free=Availability(place.queue, noted=ours)) for place in places]
 
 

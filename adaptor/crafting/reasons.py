@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.queues import queue_in
-from adaptor.crafting.situation import CraftingSituation, Demand, PilotView, PlanningView
+from adaptor.crafting.situation import CraftingSituation, Demand, PilotView, SiteState
 from adaptor.model import Limits, PilotState, Request
 from adaptor.units import counted, format_clock, format_duration, format_instant
 
@@ -20,21 +20,21 @@ _A_DAY = 20 * 3600.0  # seconds until which a time of the day is understood with
 _NO_DATE = 1e11  # seconds beyond which no calendar reaches: what some tasks need never starts
 
 
-def no_answer(view: PlanningView) -> str:
+def no_answer(view: SiteState) -> str:
     return (
         f"the queue is not known: no new request for {counted(_waiting(view), 'waiting task')} "
         "until the scheduler tells; `adaptor status --sites` says why it does not"
     )
 
 
-def everything_covered(view: PlanningView) -> str:
+def everything_covered(view: SiteState) -> str:
     return (
-        f"the pilots in the system ({listed(view.pilots)}) already cover "
+        f"the pilots in the system ({listed(view.requests)}) already cover "
         f"the {counted(_waiting(view), 'waiting task')}"
     )
 
 
-def nothing_left(view: PlanningView, uncovered: int) -> str:
+def nothing_left(view: SiteState, uncovered: int) -> str:
     """Why no further request is made for this number of tasks; empty: one may be."""
     if view.requests_left > 0:
         return ""
@@ -60,16 +60,16 @@ def awaited(now: float, pilots: Sequence[PilotView]) -> str:
     return f"pilot {first.id} ({counted(first.request.p, 'processor')}) is {due}"
 
 
-def hour_used_up(view: PlanningView, uncovered: int) -> str:
+def hour_used_up(view: SiteState, uncovered: int) -> str:
     """The bound on submissions in an hour, from when they go on, and what the user can do."""
     return (
         f"max_submissions is {view.rules.max_submissions} an hour and used up: {uncovered} of "
         f"{counted(_waiting(view), 'waiting task')} wait for a request until "
-        f"{format_clock(view.next_submission)}; raise max_submissions if the site allows more"
+        f"{format_clock(view.submissions.again)}; raise max_submissions if the site allows more"
     )
 
 
-def work_held(view: PlanningView, partition: str) -> str:
+def work_held(view: SiteState, partition: str) -> str:
     """Why no request is made in addition to those that run or are queued."""
     queue = view.queue
     source = queue_in(queue, partition).allowed.work_left.source if queue is not None else ""
@@ -78,17 +78,17 @@ def work_held(view: PlanningView, partition: str) -> str:
     )
 
 
-def better_one_waits(view: PlanningView) -> str:
+def better_one_waits(view: SiteState) -> str:
     """Why a pilot stays although a better request is known."""
     return (
-        f"a better request waits until {format_clock(view.next_submission)}: max_submissions is "
+        f"a better request waits until {format_clock(view.submissions.again)}: max_submissions is "
         f"{view.rules.max_submissions} an hour and used up"
     )
 
 
-def limit_used_up(view: PlanningView) -> str:
+def limit_used_up(view: SiteState) -> str:
     limits = view.rules.limits
-    return f"{limits.in_system_key} is {limits.in_system} and used up ({listed(view.pilots)})"
+    return f"{limits.in_system_key} is {limits.in_system} and used up ({listed(view.requests)})"
 
 
 def nothing_possible(situation: CraftingSituation) -> str:
@@ -136,7 +136,7 @@ def _too_wide(shape: RequestShape) -> str:
     return f"each needs {need}, but the site has {shape.site_processors} in service; choose another site"
 
 
-def _waiting(view: PlanningView) -> int:
+def _waiting(view: SiteState) -> int:
     return sum(demand.waiting for demand in view.demands)
 
 

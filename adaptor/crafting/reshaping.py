@@ -11,9 +11,9 @@ from adaptor.crafting.situation import (
     Decision,
     Issue,
     PilotView,
-    PlanningView,
     Reshape,
     SiteRules,
+    SiteState,
     Withdraw,
     Withhold,
 )
@@ -22,7 +22,7 @@ from adaptor.units import round_up
 
 
 def reshaped(
-    view: PlanningView, wanted: Sequence[Decision], plan_without: Callable[[PlanningView], Sequence[Decision]]
+    view: SiteState, wanted: Sequence[Decision], plan_without: Callable[[SiteState], Sequence[Decision]]
 ) -> Sequence[Decision]:
     """The decisions, with one `Reshape` for a withdrawal and a request for tasks of the same shape.
 
@@ -31,17 +31,17 @@ def reshaped(
     """
     given_up: dict[int, Withdraw] = {}
     planned = wanted
-    changeable = {pilot.id for pilot in view.pilots if view.rules.may_reshape and _may_change(view, pilot)}
+    changeable = {pilot.id for pilot in view.requests if view.rules.may_reshape and _may_change(view, pilot)}
     while new := [
         each
         for each in planned
         if isinstance(each, Withdraw) and each.pilot in changeable and each.pilot not in given_up
     ]:
         given_up.update((each.pilot, each) for each in new)
-        jobs = {pilot.job for pilot in view.pilots if pilot.id in given_up}
-        others = tuple(pilot for pilot in view.pilots if pilot.id not in given_up)
+        jobs = {pilot.job for pilot in view.requests if pilot.id in given_up}
+        others = tuple(pilot for pilot in view.requests if pilot.id not in given_up)
         queue = view.queue and _without_jobs(view.queue, jobs)
-        planned = plan_without(msgspec.structs.replace(view, pilots=others, queue=queue))
+        planned = plan_without(msgspec.structs.replace(view, requests=others, queue=queue))
     left = dict(given_up)
     decisions = [_in_place(view, decision, left) for decision in planned]
     return wanted if len(left) == len(given_up) else [*left.values(), *decisions]
@@ -55,7 +55,7 @@ def same_request(rules: SiteRules, one: Request, other: Request) -> bool:
     return one == other
 
 
-def _may_change(view: PlanningView, pilot: PilotView) -> bool:
+def _may_change(view: SiteState, pilot: PilotView) -> bool:
     """Whether a pilot waits in the queue, and tasks of the shape that it was made for wait for it.
 
     If a bag requests hosts one by one, `Demand.most` counts the pilot, so nothing is planned without it.
@@ -75,12 +75,12 @@ def _without_jobs(queue: QueueState, jobs: Collection[str | None]) -> QueueState
     )
 
 
-def _in_place(view: PlanningView, decision: Decision, given_up: dict[int, Withdraw]) -> Decision:
+def _in_place(view: SiteState, decision: Decision, given_up: dict[int, Withdraw]) -> Decision:
     """The decision; for a request, the change of one that was given up, which is taken out of these."""
     if not isinstance(decision, Issue):
         return decision
     replaced = [
-        pilot for pilot in view.pilots if pilot.id in given_up and _can_become(view.rules, pilot, decision)
+        pilot for pilot in view.requests if pilot.id in given_up and _can_become(view.rules, pilot, decision)
     ]
     if not replaced:
         return decision

@@ -7,14 +7,14 @@ from itertools import chain
 
 from adaptor.crafting.completion.beliefs import MANY, beliefs, few_beside
 from adaptor.crafting.coverage import has_slot, holds, time_left
-from adaptor.crafting.situation import Demand, Member, PilotView, PlanningView, SiteRules
+from adaptor.crafting.situation import Demand, Member, PilotView, SiteRules, SiteState
 from adaptor.model import PilotState
 from adaptor.runtimes.known import KnownRuntimes
 
 SOONER = 0.7  # expected wait of a queued request relative to the planned one, as jobs end before their limits
 
 
-def nobodys(view: PlanningView, needless: Collection[int], replanned: Collection[int]) -> set[int]:
+def nobodys(view: SiteState, needless: Collection[int], replanned: Collection[int]) -> set[int]:
     """Queued pilots that no waiting task needs (`coverage`) and that no demand keeps.
 
     A replanned demand keeps its pilots while tasks wait, and while tasks run that may be cut when their own
@@ -38,11 +38,11 @@ def nobodys(view: PlanningView, needless: Collection[int], replanned: Collection
     }
 
 
-def _may_be_cut(view: PlanningView, demand: Demand) -> bool:
+def _may_be_cut(view: SiteState, demand: Demand) -> bool:
     """Whether a task that runs may outlast the pilot that ends first."""
     ends = [
         time_left(pilot, view.now)
-        for pilot in view.pilots
+        for pilot in view.requests
         if pilot.state is PilotState.RUNNING and pilot.bag == demand.bag and not pilot.leaving
     ]
     if not demand.running or not ends or demand.by_hosts:
@@ -66,7 +66,7 @@ def may_outlast(seconds: float, times: KnownRuntimes, now: float, running: int, 
     return few or max(belief.longest for belief in found) - age > seconds
 
 
-def pilots_by_demand(view: PlanningView, served: Collection[int]) -> dict[int, list[PilotView]]:
+def pilots_by_demand(view: SiteState, served: Collection[int]) -> dict[int, list[PilotView]]:
     """The pilots in the system that stay, each with the demand that it serves.
 
     That is the one it was made for if that is among those served, else the first whose tasks it can run. One
@@ -77,7 +77,7 @@ def pilots_by_demand(view: PlanningView, served: Collection[int]) -> dict[int, l
         served: places of the demands that pilots are wanted for.
     """
     found: dict[int, list[PilotView]] = {index: [] for index in sorted(served)}
-    for pilot in view.pilots:
+    for pilot in view.requests:
         same = [index for index in found if view.demands[index].bag == pilot.bag]
         if pilot.state.in_system and not pilot.leaving and same:
             made_for = (index for index in same if view.demands[index].shape == pilot.shape)

@@ -9,8 +9,11 @@ from typing import NamedTuple
 import msgspec
 
 from adaptor.crafting.availability import Availability
+from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.heuristics import is_narrow
+from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.profile import Profile
+from adaptor.crafting.submissions import SubmissionsLeft
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
 from adaptor.resources import Need, Room, TaskSize
 from adaptor.runtimes.known import KnownRuntimes
@@ -277,24 +280,29 @@ class TaskGroup(msgspec.Struct, frozen=True):
     """Attempts that the workers of each site hold, replicas included."""
 
 
-class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
-    """All that one planning step of one site may look at."""
+class SiteState(msgspec.Struct, frozen=True, kw_only=True):
+    """A site at an instant, as its planner, the division and forecasts see it."""
 
     now: float
-    queue: QueueState | None
-    """The queue; None: the scheduler does not answer, and the step issues no request."""
+    name: str = ""
     rules: SiteRules
     heuristic: str
     """A key of `adaptor.crafting.heuristics.HEURISTICS`."""
-    pilots: tuple[PilotView, ...] = ()
-    """The pilots in the system."""
+    queue: QueueState | None
+    """The queue as last read, however long ago; None: it was never read, or may not be used."""
+    requests: tuple[PilotView, ...] = ()
+    """The pilots of formal requests in the system."""
     demands: tuple[Demand, ...] = ()
+    """Tasks for which requests are made now."""
     avoided: Mapping[ShapeAt, str] = {}
     """Partitions in which no request for such tasks is made now, after failures, and why."""
-    submissions_left: int | None = None
-    """Requests that may still be sent now (`SiteRules.max_submissions`); None: no bound."""
-    next_submission: float = 0.0
-    """Epoch seconds from which the next request may be sent, if none is left."""
+    submissions: SubmissionsLeft = SubmissionsLeft()
+    """Requests that may still be sent now (`SiteRules.max_submissions`)."""
+    waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
+    jobs: RunShares = msgspec.field(default_factory=RunShares)
+    """Shares of their time limits that local jobs run."""
+    poll: float = 15.0
+    """Seconds between two looks at its queue."""
 
     @property
     def narrow(self) -> bool:
@@ -304,15 +312,16 @@ class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def places_left(self) -> int:
         """Requests that max_pending_requests leaves."""
-        in_system = sum(pilot.state.in_system for pilot in self.pilots)
+        in_system = sum(pilot.state.in_system for pilot in self.requests)
         return max(0, self.rules.limits.in_system - in_system)
 
     @property
     def requests_left(self) -> int:
         """Requests that may be made now: max_submissions counts too."""
-        if self.submissions_left is None or (self.narrow and self.submissions_left):
+        left = self.submissions.left
+        if left is None or (self.narrow and left):
             return self.places_left  # equal ones are one submission
-        return min(self.places_left, self.submissions_left)
+        return min(self.places_left, left)
 
     def work_left(self, partition: str) -> float:
         """Processors times seconds that the scheduler lets requests in a partition take which are made now,
@@ -320,7 +329,7 @@ class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
         if self.queue is None:
             return math.inf
         left = self.queue.partitions.get(partition, self.queue).allowed.work_left.value
-        waiting = (pilot for pilot in self.pilots if pilot.state is not PilotState.RUNNING)
+        waiting = (pilot for pilot in self.requests if pilot.state is not PilotState.RUNNING)
         return left - sum(pilot.request.area for pilot in waiting) if left < math.inf else left
 
 

@@ -16,7 +16,7 @@ from adaptor.units import format_clock
 HOUR = 3600.0
 
 
-class Allowance(msgspec.Struct, frozen=True):
+class SubmissionsLeft(msgspec.Struct, frozen=True):
     """Submissions that a site may still get now."""
 
     left: int | None = None
@@ -82,20 +82,20 @@ class Submissions:
         if at in self._times:
             self._times.remove(at)
 
-    def allowance(self, now: float, coming: int = 0) -> Allowance:
+    def left_at(self, now: float, coming: int = 0) -> SubmissionsLeft:
         """Submissions that may be sent now. `coming`: submissions that are decided and not sent yet."""
         if self._most is None:
-            return Allowance()
+            return SubmissionsLeft()
         sent = self._last_hour(now)
         beyond = len(sent) + coming - self._most
         if beyond < 0:
-            return Allowance(-beyond, now)
+            return SubmissionsLeft(-beyond, now)
         # The oldest ones beyond the limit, and one more, must be an hour old.
-        return Allowance(0, sent[min(beyond, len(sent) - 1)] + HOUR if sent else now + HOUR)
+        return SubmissionsLeft(0, sent[min(beyond, len(sent) - 1)] + HOUR if sent else now + HOUR)
 
     def why_none(self, now: float) -> str:
         """Why no request may be sent now; empty: one may be."""
-        found = self.allowance(now)
+        found = self.left_at(now)
         if found.left != 0:
             return ""
         again = format_clock(found.again)

@@ -23,10 +23,10 @@ from adaptor.decisions.aims import aimed, within_together
 from adaptor.decisions.caps import TooDear, within_budgets
 from adaptor.decisions.donation import beside_donated, beside_held_nodes, use_and_leave
 from adaptor.decisions.forecasting.told import make_forecasts
-from adaptor.decisions.held_off import give_up_impossible, why_held_off, why_not_for
+from adaptor.decisions.held_off import avoided_partitions, give_up_impossible, why_held_off, why_not_for
 from adaptor.decisions.memory import Memory, MemoryDraft
 from adaptor.decisions.offers import compared, questions_of
-from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of, view_of
+from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of
 from adaptor.decisions.pilot_rules import on_pilots
 from adaptor.decisions.prolonging import due_soon, prolonged
 from adaptor.decisions.requests import billed, one_trial_at_a_time, shape_of
@@ -135,7 +135,8 @@ class _Step:
         self._draft.pause(snapshot.site, {})
         limited = tuple(self._limited(beside_donated(snapshot, demand, coming)) for demand in demands)
         queue = snapshot.queue and beside_held_nodes(snapshot.here, snapshot.queue, coming)
-        view = view_of(snapshot.here, queue, snapshot.now, limited)
+        avoided = avoided_partitions(snapshot.here, limited, snapshot.now)
+        view = msgspec.structs.replace(snapshot.here, queue=queue, demands=limited, avoided=avoided)
         told = part.reason if part is not None else ""
         decisions = plan(view, part)
         unpaid = Counter[TaskShape]()  # processors of the requests that have yet to share what is left

@@ -43,7 +43,6 @@ def take_snapshot(
     made = {bag: forecast for bag, forecast in memory.forecasts.items() if bag in state.bags}
     some_donate = any(known.donation is not None for known in sites.values())
     return Snapshot(
-        now=now,
         site=site,
         sites=sites_facts(sites, broker, now, midnight),
         queue=sites[site].queue,

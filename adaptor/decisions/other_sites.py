@@ -14,14 +14,14 @@ from adaptor.crafting.availability import Availability
 from adaptor.crafting.multisite.division import by_demand, divide
 from adaptor.crafting.multisite.site_status import NO_ANSWER, SitePart, SiteStatus
 from adaptor.crafting.queues import as_pending
-from adaptor.crafting.situation import Demand, PilotView, PlanningView
+from adaptor.crafting.situation import Demand, PilotView, SiteState
 from adaptor.decisions.actions import Wake
 from adaptor.decisions.donation import beside_held_nodes
-from adaptor.decisions.held_off import avoided_partitions, why_held_off, why_not_for
+from adaptor.decisions.held_off import why_held_off, why_not_for
 from adaptor.decisions.memory import KnownProfile, Memory, MemoryDraft
 from adaptor.decisions.shares import targets
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
-from adaptor.model import PilotState, QueueState
+from adaptor.model import PilotState
 from adaptor.scheduling.facts import BagFacts
 
 PATIENCE = 10.0  # seconds that a site waits for the queue of another site before it decides without it
@@ -58,7 +58,7 @@ def statuses_of(snapshot: Snapshot, draft: MemoryDraft) -> dict[str, SiteStatus]
     """Status of every site as the division sees it."""
     statuses, profiles = {}, {}
     for name, site in snapshot.sites.items():
-        view = _view(site, snapshot.now)
+        view = _view(site)
         known = _known_profile(view, draft.memory.profiles.get(name))
         statuses[name] = _status(site, view, known, snapshot)
         if known is not None:
@@ -84,37 +84,18 @@ def part_of(
     return by_demand(parts[snapshot.site], snapshot.site, snapshot.groups, demands)
 
 
-def view_of(
-    site: SiteFacts, queue: QueueState | None, now: float, demands: tuple[Demand, ...] = ()
-) -> PlanningView:
-    """The site as its planner sees it: formal requests only."""
-    return PlanningView(
-        now=now,
-        queue=queue,
-        rules=site.rules,
-        heuristic=site.heuristic,
-        pilots=site.requests,
-        demands=demands,
-        avoided=avoided_partitions(site, demands, now),
-        submissions_left=site.submissions.left,
-        next_submission=site.submissions.again,
-    )
-
-
 def _fresh(site: SiteFacts, now: float) -> bool:
     return site.queue is not None and now - site.queue.now < 2 * site.poll + PATIENCE
 
 
-def _view(site: SiteFacts, now: float) -> PlanningView:
+def _view(site: SiteFacts) -> SiteState:
     """The site with the requests that it is about to submit."""
-    queue = site.queue and beside_held_nodes(site, site.queue)
-    view = view_of(site, queue, now)
     submitting = [
         PilotView(
             id=_SUBMITTING + number,
             state=PilotState.SUBMITTING,
             request=submit.crafted.request,
-            submitted=now,
+            submitted=site.now,
             predicted_start=submit.crafted.predicted_start,
             bag=submit.demand.bag,
             shape=submit.demand.shape,
@@ -123,18 +104,16 @@ def _view(site: SiteFacts, now: float) -> PlanningView:
         for number, submit in enumerate(site.submitting)
         if not submit.node
     ]
-    return msgspec.structs.replace(view, pilots=(*view.pilots, *submitting))
+    queue = site.queue and beside_held_nodes(site, site.queue)
+    return msgspec.structs.replace(site, queue=queue, requests=(*site.requests, *submitting))
 
 
-def _status(
-    site: SiteFacts, view: PlanningView, known: KnownProfile | None, snapshot: Snapshot
-) -> SiteStatus:
+def _status(site: SiteFacts, view: SiteState, known: KnownProfile | None, snapshot: Snapshot) -> SiteStatus:
     now = snapshot.now
     demands = (group.at[site.name] for group in snapshot.groups if site.name in group.at)
     return SiteStatus(
         view=view,
         free=known.free if known is not None else None,
-        waits=site.waits,
         closed=_closed(site, now),
         closed_to={demand.shape: why for demand in demands if (why := why_not_for(site, demand, now))},
         lost=site.silent(now)
@@ -150,14 +129,14 @@ def _closed(site: SiteFacts, now: float) -> str:
     return why_held_off(site, now)
 
 
-def _known_profile(view: PlanningView, last: KnownProfile | None) -> KnownProfile | None:
+def _known_profile(view: SiteState, last: KnownProfile | None) -> KnownProfile | None:
     """Free processors next to the queue and to requests since it was read; None: the queue was never read."""
     queue = view.queue
     if queue is None:
         return None
     unseen = tuple(
         as_pending(pilot, view.rules, queue)
-        for pilot in view.pilots
+        for pilot in view.requests
         if pilot.state is PilotState.SUBMITTING or (pilot.submitted or 0.0) >= queue.now
     )
     if last is not None and last.queue is queue and last.unseen == unseen:

@@ -206,6 +206,7 @@ class SiteMemory:
         for pilot in self.pilots.concerned:
             self.keep(_with_workers(pilot, workers.get(pilot.id, {}).values(), now))
         return SiteFacts(
+            now=now,
             name=self.name,
             rules=self._rules_now(now),
             heuristic=self.settings.heuristic,
@@ -220,7 +221,7 @@ class SiteMemory:
             stuck=self.stuck.holdoffs,
             fruitless=self.fruitless.holdoffs,
             tried=self.sizes.at(now),
-            submissions=self.submissions.allowance(now, self._coming_submissions()),
+            submissions=self.submissions.left_at(now, self._coming_submissions()),
             unusable=self._unusable(),
             unreachable_because=self.unreachable_because,
             problem_since=self.problem_since,
@@ -241,7 +242,7 @@ class SiteMemory:
 
         Requests are not withdrawn for better ones where one step could withdraw more than are left.
         """
-        rules, left = self.rules, self._withdrawals.allowance(now).left
+        rules, left = self.rules, self._withdrawals.left_at(now).left
         if self.seen is not None:
             rules = msgspec.structs.replace(rules, limits=rules.limits.within(self.seen))
         if left is None or left >= sum(pilot.state is PilotState.QUEUED for pilot in self.requests):

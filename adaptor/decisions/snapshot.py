@@ -11,10 +11,7 @@ import msgspec
 
 from adaptor.backoff import Holdoff
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.crafting.futures.run_shares import RunShares
-from adaptor.crafting.multisite.waits import WaitLearner
-from adaptor.crafting.situation import Demand, SiteRules, TaskGroup
-from adaptor.crafting.submissions import Allowance
+from adaptor.crafting.situation import Demand, SiteState, TaskGroup
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.failures.tried_sizes import SizeAt, TriedSizes
@@ -62,25 +59,16 @@ class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
+class SiteFacts(SiteState, frozen=True, kw_only=True):
     """One site as it was last observed."""
 
-    name: str
-    rules: SiteRules
-    heuristic: str
-    queue: QueueState | None
-    """The queue as last read, however long ago; None: it was never read."""
     requests: tuple[Pilot, ...] = ()
-    """The pilots of formal requests in the system."""
     donated: tuple[Pilot, ...] = ()
     """The pilots on donated nodes."""
     unsettled: tuple[Pilot, ...] = ()
     """The requests that are not `settled`; no rule on single pilots concerns settled ones."""
     submitting: tuple[SubmitRequest, ...] = ()
     """Requests that are decided and not submitted yet."""
-    waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
-    jobs: RunShares = msgspec.field(default_factory=RunShares)
-    """Shares of their time limits that local jobs run."""
     refused: ShapeHoldoffs = ShapeHoldoffs()
     """Requests in a row that the scheduler did not take."""
     stuck: ShapeHoldoffs = ShapeHoldoffs()
@@ -89,8 +77,6 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Pilots in a row that ended without running a task."""
     tried: Mapping[SizeAt, TriedSizes] = {}
     """The sizes of requests that the scheduler did not take, or would never start."""
-    submissions: Allowance = Allowance()
-    """Requests that it may still be sent now."""
     unusable: str = ""
     """Why no pilot could be of any use now; empty: it could."""
     unreachable_because: str = ""
@@ -100,8 +86,6 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     asked_since: float | None = None
     """Epoch seconds of the start of the pending scheduler question; None: none is pending."""
     command_timeout: float = 60.0
-    poll: float = 15.0
-    """Seconds between two looks at its queue."""
     donation: DonationFacts | None = None
     """Facts on donation; None: the site donates no nodes."""
 
@@ -133,7 +117,6 @@ class BagAhead(msgspec.Struct, frozen=True):
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """All on which one step of one site decides."""
 
-    now: float
     site: str
     """Name of the site that decides."""
     sites: dict[str, SiteFacts]
@@ -166,3 +149,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def here(self) -> SiteFacts:
         return self.sites[self.site]
+
+    @property
+    def now(self) -> float:
+        return self.here.now

@@ -23,7 +23,7 @@ from adaptor.crafting.futures.drawn_queue import drawn_jobs, fitting, planned
 from adaptor.crafting.planner import PLANNERS
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
-from adaptor.crafting.situation import Demand, PilotView, PlanningView
+from adaptor.crafting.situation import Demand, PilotView, SiteView
 from adaptor.forecast.buying import Bounds, Buyer
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
 from adaptor.forecast.supply import Moment, PilotAhead
@@ -245,12 +245,12 @@ class SiteFuture:
             ),
         )
         pilots = tuple(self._views(moment))
-        view = PlanningView(
+        view = SiteView(
             now=moment.now,
             queue=queue,
             rules=rules,
             heuristic=known.heuristic,
-            pilots=pilots,
+            requests=pilots,
             demands=(demand,),
         )
         wanted = Wanted(

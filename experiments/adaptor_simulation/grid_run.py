@@ -192,7 +192,7 @@ class _GridJob:
     def _next_try(self) -> int:
         """Time of the next try of requests, after failures or when those of an hour are used up; NEVER:
         now."""
-        now, allowance = self._cluster.now, self._memory.submissions.allowance(self._cluster.now)
+        now, allowance = self._cluster.now, self._memory.submissions.left_at(self._cluster.now)
         tries = [self._memory.next_try(now), allowance.again if allowance.left == 0 else math.inf]
         return NEVER if math.isinf(min(tries)) else math.ceil(min(tries))
 

@@ -27,7 +27,7 @@ import msgspec
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Decision, Issue, PlanningView, Withdraw, Withhold
+from adaptor.crafting.situation import Decision, Issue, SiteState, Withdraw, Withhold
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request
 from adaptor_experiments.derose.design import WORKLOADS, Heterogeneity, JobType, Settings
 from adaptor_experiments.derose.sample import Piece, cluster_at, jobs_of, pieces, terms_of
@@ -45,7 +45,7 @@ _SHORTEST = 60.0
 
 
 class Step(msgspec.Struct, frozen=True):
-    view: PlanningView
+    view: SiteState
     decisions: list[Decision]
 
 
@@ -81,7 +81,7 @@ def _replay(base: Cluster, runtimes: Array, terms: GridTerms, script: Sequence[l
     """By these decisions first, then by the heuristic."""
     steps: list[Step] = []
 
-    def planner(view: PlanningView, _part: SitePart | None = None) -> list[Decision]:
+    def planner(view: SiteState, _part: SitePart | None = None) -> list[Decision]:
         decisions = script[len(steps)] if len(steps) < len(script) else plan(view)
         steps.append(Step(view, decisions))
         return decisions
@@ -93,7 +93,7 @@ def _replay(base: Cluster, runtimes: Array, terms: GridTerms, script: Sequence[l
         return Replay(math.inf, steps)
 
 
-def alternatives(view: PlanningView, decisions: Sequence[Decision]) -> Iterator[list[Decision]]:
+def alternatives(view: SiteState, decisions: Sequence[Decision]) -> Iterator[list[Decision]]:
     """Decisions that could be made instead of these."""
     seen = {_told(decisions)}
     for each in _all(view, [each for each in decisions if isinstance(each, Issue)]):
@@ -102,7 +102,7 @@ def alternatives(view: PlanningView, decisions: Sequence[Decision]) -> Iterator[
             yield each
 
 
-def _all(view: PlanningView, issues: list[Issue]) -> Iterator[list[Decision]]:
+def _all(view: SiteState, issues: list[Issue]) -> Iterator[list[Decision]]:
     if not view.demands or view.queue is None:  # no task waits: the queue is not read
         return
     yield [Withhold("")]
@@ -113,13 +113,13 @@ def _all(view: PlanningView, issues: list[Issue]) -> Iterator[list[Decision]]:
     if view.requests_left > 0:
         yield from ([Issue(each, view.demands[0])] for each in _requests(view, view.queue))
     queued: list[Decision] = [
-        Withdraw(pilot.id, "", recraft=True) for pilot in view.pilots if pilot.state is PilotState.QUEUED
+        Withdraw(pilot.id, "", recraft=True) for pilot in view.requests if pilot.state is PilotState.QUEUED
     ]
     yield from ([each] for each in queued)
     yield queued
 
 
-def _requests(view: PlanningView, queue: QueueState) -> Iterator[CraftedRequest]:
+def _requests(view: SiteState, queue: QueueState) -> Iterator[CraftedRequest]:
     """The widest and longest of each free slot."""
     limits = view.rules.limits
     widest = min(limits.max_proc, view.demands[0].waiting + view.demands[0].running)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from hypothesis import strategies as st
 
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules
+from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState
 from adaptor.model import Limits, PilotState, QueueState, Request
 from adaptor.resources import TaskSize
 
@@ -35,16 +35,16 @@ def running(id: int, p: int, left: float, workers: int | None = None) -> PilotVi
 def site(
     *demands: Demand, pilots: tuple[PilotView, ...] = (), rules: SiteRules = RULES,
     heuristic: str = "adaptive", processors: int | None = 64,
-) -> PlanningView:  # fmt: skip
+) -> SiteState:  # fmt: skip
     """An idle site of so many processors; None: its scheduler does not answer."""
     queue = None if processors is None else QueueState(now=1000, processors=processors)
-    return PlanningView(
-        now=1000, queue=queue, rules=rules, heuristic=heuristic, pilots=pilots, demands=demands
+    return SiteState(
+        now=1000, queue=queue, rules=rules, heuristic=heuristic, requests=pilots, demands=demands
     )
 
 
 @st.composite
-def views(draw: st.DrawFn, heuristics: tuple[str, ...] = ("static", "adaptive")) -> PlanningView:
+def views(draw: st.DrawFn, heuristics: tuple[str, ...] = ("static", "adaptive")) -> SiteState:
     site_rules, queue = draw(rules()), draw(queues(planned=True))
     limits, states = site_rules.limits, [PilotState.SUBMITTING, PilotState.QUEUED, PilotState.RUNNING]
     pilots = []
@@ -62,11 +62,11 @@ def views(draw: st.DrawFn, heuristics: tuple[str, ...] = ("static", "adaptive"))
         Demand, task=st.builds(TaskSize, processors=st.integers(1, 4)), waiting=st.integers(0, 30),
         running=st.integers(0, 8), runtime=st.floats(0.5, 40),
     )  # fmt: skip
-    return PlanningView(
+    return SiteState(
         now=queue.now,
         queue=draw(st.one_of(st.just(queue), st.none())) if draw(st.integers(0, 5)) == 0 else queue,
         rules=site_rules,
         heuristic=draw(st.sampled_from(heuristics)),
-        pilots=tuple(pilots),
+        requests=tuple(pilots),
         demands=tuple(draw(st.lists(demand, max_size=3))),
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, Withhold
+from adaptor.crafting.situation import Demand, Issue, PilotView, SiteRules, SiteState, Withhold
 from adaptor.model import (
     CraftedRequest,
     Limits,
@@ -55,16 +55,16 @@ def site(
     pilots: tuple[PilotView, ...] = (),
     avoided: Mapping[str, str] | None = None,
     closed: Mapping[str, str] | None = None,
-) -> PlanningView:
+) -> SiteState:
     limits = most_of({name: limits for name, (_, limits) in partitions.items()})
-    return PlanningView(
+    return SiteState(
         now=0.0,
         queue=together(
             {name: queue for name, (queue, _) in partitions.items() if name not in (closed or {})}, closed
         ),
         rules=SiteRules(limits=msgspec.structs.replace(limits, max_pending_requests=most), pad=30.0),
         heuristic=heuristic,
-        pilots=pilots,
+        requests=pilots,
         demands=demands,
         avoided={(demands[0].shape, name): why for name, why in (avoided or {}).items()},
     )
@@ -75,11 +75,11 @@ def tasks(count: int, runtime: float) -> Demand:
     return Demand(waiting=count, runtime=runtime, shortest=runtime, times=known)
 
 
-def issued(view: PlanningView) -> list[CraftedRequest]:
+def issued(view: SiteState) -> list[CraftedRequest]:
     return [each.crafted for each in plan(view) if isinstance(each, Issue)]
 
 
-def withheld(view: PlanningView) -> str:
+def withheld(view: SiteState) -> str:
     (found,) = (each.reason for each in plan(view) if isinstance(each, Withhold))
     return found
 
@@ -220,16 +220,16 @@ def test_where_no_partition_can_run_them_it_says_why_of_each(heuristic: str) -> 
 
 
 @given(views(heuristics=("static", "adaptive", "completion")))
-def test_one_partition_is_as_none(view: PlanningView) -> None:
+def test_one_partition_is_as_none(view: SiteState) -> None:
     if view.queue is None:
         return
     limits = msgspec.structs.replace(view.rules.limits, partitions={"only": view.rules.limits})
-    pilots = tuple(msgspec.structs.replace(each, partition="only") for each in view.pilots)
+    pilots = tuple(msgspec.structs.replace(each, partition="only") for each in view.requests)
     named = msgspec.structs.replace(
         view,
         queue=together({"only": view.queue}),
         rules=msgspec.structs.replace(view.rules, limits=limits),
-        pilots=pilots,
+        requests=pilots,
     )
 
     def bare(decision: object) -> object:
@@ -243,7 +243,7 @@ def test_one_partition_is_as_none(view: PlanningView) -> None:
 
 
 @st.composite
-def shared(draw: st.DrawFn) -> PlanningView:
+def shared(draw: st.DrawFn) -> SiteState:
     """Two partitions over some of six nodes, on which jobs run, and tasks of two kinds."""
     names = "abcdef"
     subsets = st.sets(st.sampled_from(names), min_size=1).map(sorted)
@@ -267,7 +267,7 @@ def shared(draw: st.DrawFn) -> PlanningView:
 
 
 @given(shared())
-def test_limits_hold_in_each_partition_and_together(view: PlanningView) -> None:
+def test_limits_hold_in_each_partition_and_together(view: SiteState) -> None:
     made = issued(view)
     limits = view.rules.limits
     assert len(made) <= limits.max_pending_requests
@@ -278,7 +278,7 @@ def test_limits_hold_in_each_partition_and_together(view: PlanningView) -> None:
 
 
 @given(shared())
-def test_requests_that_are_to_start_now_all_fit_on_the_nodes_at_once(view: PlanningView) -> None:
+def test_requests_that_are_to_start_now_all_fit_on_the_nodes_at_once(view: SiteState) -> None:
     """What each gets of its partition in turn, as the scheduler would place it, is all that it asks for.
 
     Of later ones that is not known: a request of another partition may get a node that they were planned on.

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 
 from adaptor.crafting.coverage import coverage
-from adaptor.crafting.situation import PilotView, PlanningView, SiteRules
+from adaptor.crafting.situation import PilotView, SiteRules, SiteState
 from adaptor.model import Limits, PilotState, Request
 from adaptor.resources import Room, TaskSize
 
 from .planner_views import queued, running, site, tasks, views
 
 
-def uncovered(view: PlanningView) -> list[int]:
+def uncovered(view: SiteState) -> list[int]:
     return coverage(view).uncovered
 
 
@@ -129,22 +129,22 @@ def test_a_pilot_on_which_no_waiting_task_fits_is_needless() -> None:
 
 
 @given(views())
-def test_no_more_is_uncovered_than_waits(view: PlanningView) -> None:
+def test_no_more_is_uncovered_than_waits(view: SiteState) -> None:
     for demand, left in zip(view.demands, uncovered(view), strict=True):
         assert 0 <= left <= demand.waiting
 
 
 @given(views())
-def test_of_one_demand_each_further_pilot_covers_what_it_can(view: PlanningView) -> None:
+def test_of_one_demand_each_further_pilot_covers_what_it_can(view: SiteState) -> None:
     """Against a formula: the sum over the pilots of slots × rounds."""
     for demand in view.demands:
-        alone = PlanningView(
+        alone = SiteState(
             now=view.now, queue=view.queue, rules=view.rules, heuristic=view.heuristic,
-            pilots=tuple(each for each in view.pilots if each.state is not PilotState.RUNNING),
+            requests=tuple(each for each in view.requests if each.state is not PilotState.RUNNING),
             demands=(demand,),
         )  # fmt: skip
         places = 0
-        for pilot in alone.pilots:
+        for pilot in alone.requests:
             nodes, rest = divmod(pilot.request.p, view.rules.granularity)
             per_node, wide = view.rules.granularity // demand.task.processors, demand.task.processors
             slots = nodes * per_node + rest // wide if per_node else pilot.request.p // wide

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from adaptor.crafting.availability import PlannedQueue, schedule
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import PlanningView
+from adaptor.crafting.situation import SiteState
 from adaptor.model import QueueState
 from adaptor.runtimes.learner import RuntimeLearner
 
@@ -35,7 +35,7 @@ def test_a_plan_says_the_same_as_the_jobs_that_it_holds(queue: QueueState, told:
 
 
 @given(views())
-def test_the_planner_decides_the_same(view: PlanningView) -> None:
+def test_the_planner_decides_the_same(view: SiteState) -> None:
     if view.queue is not None:
         short = in_short(view.queue, len(view.queue.pending))
         assert plan(msgspec.structs.replace(view, queue=short)) == plan(view)

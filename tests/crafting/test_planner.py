@@ -11,11 +11,12 @@ from adaptor.crafting.situation import (
     Demand,
     Issue,
     PilotView,
-    PlanningView,
     SiteRules,
+    SiteState,
     Withdraw,
     Withhold,
 )
+from adaptor.crafting.submissions import SubmissionsLeft
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.units import format_clock
 
@@ -26,7 +27,7 @@ def requests(decisions: list[Decision]) -> list[Request]:
     return [each.crafted.request for each in decisions if isinstance(each, Issue)]
 
 
-def withheld(view: PlanningView) -> str:
+def withheld(view: SiteState) -> str:
     (only,) = plan(view)
     assert isinstance(only, Withhold)
     return only.reason
@@ -62,15 +63,15 @@ def test_pilots_in_every_state_of_the_system_count_towards_the_limit() -> None:
 
 def test_what_is_left_of_an_hour_bounds_the_requests_and_says_when_they_go_on() -> None:
     rules = msgspec.structs.replace(RULES, max_submissions=60)
-    view = msgspec.structs.replace(site(tasks(300)), rules=rules, submissions_left=2)
+    view = msgspec.structs.replace(site(tasks(300)), rules=rules, submissions=SubmissionsLeft(2))
     assert len(requests(plan(view))) == 2
-    none = msgspec.structs.replace(view, submissions_left=0, next_submission=1000.0)
+    none = msgspec.structs.replace(view, submissions=SubmissionsLeft(0, 1000.0))
     assert withheld(none) == (
         "max_submissions is 60 an hour and used up: 300 of 300 waiting tasks wait for a request until "
         f"{format_clock(1000.0)}; raise max_submissions if the site allows more"
     )
     pilot = queued(1, 2)
-    needless = plan(msgspec.structs.replace(none, demands=(tasks(300, cpus=4),), pilots=(pilot,)))
+    needless = plan(msgspec.structs.replace(none, demands=(tasks(300, cpus=4),), requests=(pilot,)))
     assert [type(each) for each in needless] == [Withdraw, Withhold], "needless ones still go"
 
 
@@ -267,7 +268,7 @@ def test_a_hole_in_front_of_a_planned_job_is_taken_at_once_and_delays_nobody() -
         limits=Limits(max_pending_requests=3, max_proc=6, max_tr=3600), time_resolution=60, slot_margin=60,
         pad=30,
     )  # fmt: skip
-    view = PlanningView(
+    view = SiteState(
         now=now, queue=queue, rules=rules, heuristic="adaptive", demands=(tasks(8, runtime=6 * 60),)
     )
     first = plan(view)[0]
@@ -300,7 +301,7 @@ def test_where_requests_shrink_a_hole_is_taken_to_its_end(
         limits=Limits(max_pending_requests=1, max_proc=6, max_tr=3600), time_resolution=60, slot_margin=100,
         shrink_margin=0, pad=30,
     )  # fmt: skip
-    view = PlanningView(
+    view = SiteState(
         now=now, queue=queue, rules=rules, heuristic=heuristic, demands=(tasks(80, runtime=6 * 60),)
     )
     (first,) = (each for each in plan(view) if isinstance(each, Issue))

@@ -8,14 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, Largest, PlanningView, SiteRules, Withhold
+from adaptor.crafting.situation import Demand, Issue, Largest, SiteRules, SiteState, Withhold
+from adaptor.crafting.submissions import SubmissionsLeft
 from adaptor.model import Limits, QueueState
 from adaptor.resources import TaskSize
 
 WHY = "bag 3 (cheap): 40 of 40 tasks remain"
 
 
-def view(most: int | None, heuristic: str = "adaptive", cpus: int = 1) -> PlanningView:
+def view(most: int | None, heuristic: str = "adaptive", cpus: int = 1) -> SiteState:
     demand = Demand(
         waiting=40,
         runtime=60.0,
@@ -24,7 +25,7 @@ def view(most: int | None, heuristic: str = "adaptive", cpus: int = 1) -> Planni
         most=most,
         why_most=WHY if most is not None else "",
     )
-    return PlanningView(
+    return SiteState(
         now=0.0,
         queue=QueueState(now=0.0, processors=64),
         rules=SiteRules(limits=Limits(max_pending_requests=4, max_proc=16, max_tr=3600)),
@@ -69,7 +70,7 @@ def test_no_request_is_longer_than_may_be_asked_for(heuristic: str, longest: int
 
 def test_of_two_bounds_the_one_that_binds_is_said() -> None:
     """Six slots may be asked for, and no submission is left of the hour: that is why none is."""
-    seen = msgspec.structs.replace(view(6, "completion"), submissions_left=0, next_submission=1000.0)
+    seen = msgspec.structs.replace(view(6, "completion"), submissions=SubmissionsLeft(0, 1000.0))
     (found,) = plan(seen)
     assert isinstance(found, Withhold)
     assert "max_submissions" in found.reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adaptor.crafting.queues import places_of, with_crafted
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules
+from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
 from adaptor.resources import Node, TaskSize
 from backends.partitions import most_of, together
@@ -12,7 +12,7 @@ LIMITS = Limits(max_pending_requests=3, max_proc=8, max_tr=3600)
 DEMAND = Demand(waiting=10, runtime=60.0, task=TaskSize(processors=2))
 
 
-def view(*pilots: PilotView, nodes: dict[str, str] | None = None) -> PlanningView:
+def view(*pilots: PilotView, nodes: dict[str, str] | None = None) -> SiteState:
     """`nodes`: by partition, the names of its nodes of 4 processors; None: they are not known."""
     queues = {
         name: QueueState(
@@ -23,10 +23,10 @@ def view(*pilots: PilotView, nodes: dict[str, str] | None = None) -> PlanningVie
         for name, names in (nodes or {"p": "", "q": ""}).items()
     }
     rules = SiteRules(limits=most_of(dict.fromkeys(queues, LIMITS)))
-    return PlanningView(now=0.0, queue=together(queues), rules=rules, heuristic="adaptive", pilots=pilots)
+    return SiteState(now=0.0, queue=together(queues), rules=rules, heuristic="adaptive", requests=pilots)
 
 
-def free_now(given: PlanningView, *requests: tuple[str, int]) -> dict[str, int]:
+def free_now(given: SiteState, *requests: tuple[str, int]) -> dict[str, int]:
     """By partition, the processors that are free at once beside requests `(partition, p)` of an hour."""
     assert given.queue is not None
     places = places_of(given, given.queue)

@@ -8,7 +8,8 @@ from hypothesis import given
 
 from adaptor.crafting.planner import plan, within_rules
 from adaptor.crafting.reshaping import reshaped, same_request
-from adaptor.crafting.situation import Decision, Issue, PilotView, PlanningView, Reshape, Withdraw, Withhold
+from adaptor.crafting.situation import Decision, Issue, PilotView, Reshape, SiteState, Withdraw, Withhold
+from adaptor.crafting.submissions import SubmissionsLeft
 from adaptor.model import CraftedRequest, Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize
 from tests.crafting.planner_views import RULES, site, tasks, views
@@ -25,7 +26,7 @@ def waiting(id: int, p: int, tr: int, cpus: int = 1, **other: object) -> PilotVi
     )  # fmt: skip
 
 
-def busy(*pilots: PilotView, needs: float = 1800.0, **other: object) -> PlanningView:
+def busy(*pilots: PilotView, needs: float = 1800.0, **other: object) -> SiteState:
     """All 8 processors are held for an hour; 4 tasks wait that need longer than the queued requests."""
     demand = msgspec.structs.replace(tasks(4, runtime=needs), shortest=needs)
     queue = QueueState(
@@ -126,8 +127,8 @@ def test_a_planner_that_first_withdraws_is_asked_what_it_would_do_then() -> None
     view = busy(waiting(1, 4, 600), waiting(2, 2, 600), waiting(3, 1, 600))
     seen: list[tuple[int, ...]] = []
 
-    def planner(left: PlanningView) -> list[Decision]:
-        ids = tuple(pilot.id for pilot in left.pilots)
+    def planner(left: SiteState) -> list[Decision]:
+        ids = tuple(pilot.id for pilot in left.requests)
         seen.append(ids)
         assert left.queue is not None
         assert [job.id for job in left.queue.pending] == [str(id) for id in ids]
@@ -155,7 +156,7 @@ def test_a_request_that_is_as_it_should_be_stays() -> None:
 def test_a_change_needs_no_submission_and_no_place() -> None:
     full = Limits(max_pending_requests=1, max_proc=8, max_tr=3600)
     rules = msgspec.structs.replace(CHANGING, limits=full)
-    view = busy(waiting(1, 4, 600), rules=rules, submissions_left=0)
+    view = busy(waiting(1, 4, 600), rules=rules, submissions=SubmissionsLeft(0))
     change = Reshape(1, asked(4, 1200).crafted, asked(4, 1200).demand)
     assert within_rules(view, [change]) == [change]
     forbidden = msgspec.structs.replace(view, rules=msgspec.structs.replace(rules, may_reshape=False))
@@ -165,13 +166,13 @@ def test_a_change_needs_no_submission_and_no_place() -> None:
 
 @given(views())
 @examples(300)
-def test_no_pilot_is_told_two_things_and_no_limit_is_passed(view: PlanningView) -> None:
+def test_no_pilot_is_told_two_things_and_no_limit_is_passed(view: SiteState) -> None:
     rules = msgspec.structs.replace(view.rules, may_reshape=True)
     shape = (view.demands[0].task, None) if view.demands else None
     pilots = tuple(
-        msgspec.structs.replace(pilot, job=str(pilot.id), shape=shape) for pilot in view.pilots
+        msgspec.structs.replace(pilot, job=str(pilot.id), shape=shape) for pilot in view.requests
     )  # fmt: skip
-    decisions = plan(msgspec.structs.replace(view, rules=rules, pilots=pilots))
+    decisions = plan(msgspec.structs.replace(view, rules=rules, requests=pilots))
     named = [each.pilot for each in decisions if isinstance(each, Withdraw | Reshape)]
     assert len(named) == len(set(named))
     queued = {pilot.id: pilot for pilot in pilots if pilot.state is PilotState.QUEUED}

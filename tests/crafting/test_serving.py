@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, Withdraw
+from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState, Withdraw
 from adaptor.model import Limits, PilotState, QueueState, Request, RunningJob
 from adaptor.runtimes.known import KnownRuntimes
 from tests.runtimes.known import known_runtimes
@@ -16,9 +16,7 @@ UNKNOWN = known_runtimes(mean_start=0.0, first_start=0.0)
 ALIKE = known_runtimes(finished=10, mean=600.0, longest=600.0, mean_start=0.0, first_start=0.0)
 
 
-def all_run(
-    times: KnownRuntimes = UNKNOWN, heuristic: str = "completion", answers: bool = True
-) -> PlanningView:
+def all_run(times: KnownRuntimes = UNKNOWN, heuristic: str = "completion", answers: bool = True) -> SiteState:
     """All tasks run in a pilot that has an hour left, and a longer one is queued."""
     first = PilotView(
         id=1, job="1", state=PilotState.RUNNING, request=Request(20, 4100), started=-500.0, ends=3600.0,
@@ -26,12 +24,12 @@ def all_run(
     )  # fmt: skip
     second = PilotView(id=2, job="2", state=PilotState.QUEUED, request=Request(20, 36_000), submitted=-500.0)
     queue = QueueState(now=500.0, processors=64, running=(RunningJob("1", 20, 3600.0),))
-    return PlanningView(
+    return SiteState(
         now=500.0,
         queue=queue if answers else None,
         rules=SiteRules(limits=LIMITS, time_resolution=60),
         heuristic=heuristic,
-        pilots=(first, second),
+        requests=(first, second),
         demands=(Demand(waiting=0, running=20, runtime=600.0, shortest=600.0, times=times),),
     )
 
@@ -42,7 +40,7 @@ def test_a_request_is_kept_while_tasks_run_that_may_need_it(answers: bool) -> No
 
 
 @pytest.mark.parametrize("seen", [all_run(ALIKE), all_run(heuristic="adaptive")], ids=["known", "adaptive"])
-def test_a_request_that_no_running_task_will_need_is_withdrawn(seen: PlanningView) -> None:
+def test_a_request_that_no_running_task_will_need_is_withdrawn(seen: SiteState) -> None:
     assert plan(seen) == [Withdraw(2, "no task waits (20 running)")]
 
 
@@ -50,6 +48,6 @@ def test_a_request_is_not_kept_for_tasks_of_others() -> None:
     """The bag of those that run has pilots of its own."""
     seen = all_run()
     theirs = msgspec.structs.replace(seen.demands[0], bag=7)
-    first = msgspec.structs.replace(seen.pilots[0], bag=7)
-    nobodys = msgspec.structs.replace(seen, demands=(theirs,), pilots=(first, seen.pilots[1]))
+    first = msgspec.structs.replace(seen.requests[0], bag=7)
+    nobodys = msgspec.structs.replace(seen, demands=(theirs,), requests=(first, seen.requests[1]))
     assert plan(nobodys) == [Withdraw(2, "no task waits (0 running)")]

@@ -16,14 +16,14 @@ times = st.lists(st.integers(0, 20_000), max_size=60).map(sorted)
 def test_who_asks_first_never_sends_more_in_any_hour(asked: list[int], most: int) -> None:
     known, sent = Submissions(most), []
     for now in asked:
-        allowance = known.allowance(now)
+        allowance = known.left_at(now)
         assert allowance.left is not None
         if allowance.left:
             known.note(now)
             sent.append(now)
         else:
             assert allowance.again > now
-            again = known.allowance(allowance.again)
+            again = known.left_at(allowance.again)
             assert again.left
     for first in sent:
         assert sum(first <= each < first + HOUR for each in sent) <= most
@@ -33,7 +33,7 @@ def test_who_asks_first_never_sends_more_in_any_hour(asked: list[int], most: int
 def test_what_is_decided_counts_before_it_is_sent(asked: list[int], most: int, coming: int) -> None:
     now = float(max(asked, default=0))
     known = Submissions(most, asked)
-    free, kept = known.allowance(now).left, known.allowance(now, coming).left
+    free, kept = known.left_at(now).left, known.left_at(now, coming).left
     assert free is not None
     assert kept == max(0, free - coming)
 
@@ -41,14 +41,14 @@ def test_what_is_decided_counts_before_it_is_sent(asked: list[int], most: int, c
 def test_without_a_bound_nothing_is_counted() -> None:
     known = Submissions(None, [1.0] * 1000)
     known.note(2.0)
-    assert known.allowance(2.0).left is None
+    assert known.left_at(2.0).left is None
 
 
 def test_a_clock_that_was_set_back_blocks_for_an_hour_at_most() -> None:
     known = Submissions(1, [1_000_000.0])
-    assert known.allowance(500.0).left == 0
-    assert known.allowance(500.0).again == 500.0 + HOUR
-    assert known.allowance(500.0 + HOUR).left == 1
+    assert known.left_at(500.0).left == 0
+    assert known.left_at(500.0).again == 500.0 + HOUR
+    assert known.left_at(500.0 + HOUR).left == 1
 
 
 def test_equal_neighbours_are_one_submission_as_far_as_arrays_go() -> None:
@@ -74,6 +74,6 @@ def test_what_was_withdrawn_before_it_started_does_not_count() -> None:
     known.note(100.0)
     assert known.why_none(101.0).startswith("max_submissions is 1 an hour and used up: no request until ")
     known.take_back(100.0)
-    assert known.allowance(101.0).left == 1
+    assert known.left_at(101.0).left == 1
     assert known.why_none(101.0) == ""
     known.take_back(100.0)

@@ -66,9 +66,8 @@ def snapshot(
     ledger = Ledger()
     ledger.set_price("here", Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=unit), 0.0)
     pilots = (pilot(1, slots, tr=tr), pilot(2, 2, started=2800.0))
-    site = SiteFacts(name="here", rules=RULES, heuristic="adaptive", queue=None, requests=pilots)
+    site = SiteFacts(now=now, name="here", rules=RULES, heuristic="adaptive", queue=None, requests=pilots)
     return Snapshot(
-        now=now,
         site="here",
         sites={"here": site},
         terms={"here": SiteTerms(initial_tr=3600.0, growth_factor=2, longest=RULES.longest_task)},

@@ -12,7 +12,7 @@ from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Issue, PlanningView, Withhold
+from adaptor.crafting.situation import Issue, SiteState, Withhold
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
 from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
@@ -26,21 +26,25 @@ from tests.crafting.planner_views import queued, running, site, tasks, views
 TERMS = SiteTerms(initial_tr=60.0, growth_factor=2, longest=3600.0)
 
 
-def snapshot_of(view: PlanningView, ledger: Ledger | None = None) -> Snapshot:
+def snapshot_of(view: SiteState, ledger: Ledger | None = None) -> Snapshot:
     """The same site, alone; bag 1 pays for all that waits."""
     if ledger is None:
         ledger = Ledger()
         ledger.set_price("here", Tariff(price_explicit=1.0, price_donated=1.0), 0.0)
     pilots = tuple(
         Pilot(**{**msgspec.structs.asdict(pilot), "submitted": pilot.submitted or view.now})
-        for pilot in view.pilots
+        for pilot in view.requests
     )
     return Snapshot(
-        now=view.now,
         site="here",
         sites={
             "here": SiteFacts(
-                name="here", rules=view.rules, heuristic=view.heuristic, queue=view.queue, requests=pilots
+                now=view.now,
+                name="here",
+                rules=view.rules,
+                heuristic=view.heuristic,
+                queue=view.queue,
+                requests=pilots,
             )
         },
         queue=view.queue,
@@ -53,13 +57,13 @@ def snapshot_of(view: PlanningView, ledger: Ledger | None = None) -> Snapshot:
     )
 
 
-def distinct_views() -> st.SearchStrategy[PlanningView]:
+def distinct_views() -> st.SearchStrategy[SiteState]:
     """Demands are by shape of task, so no two of them have the same."""
     return views().filter(lambda view: len({each.shape for each in view.demands}) == len(view.demands))
 
 
 @given(distinct_views())
-def test_a_site_alone_does_what_the_planner_says(view: PlanningView) -> None:
+def test_a_site_alone_does_what_the_planner_says(view: SiteState) -> None:
     wanted = [
         SubmitRequest(crafted=each.crafted, demand=each.demand, payers={1: float(each.demand.waiting)})
         if isinstance(each, Issue)
@@ -70,7 +74,7 @@ def test_a_site_alone_does_what_the_planner_says(view: PlanningView) -> None:
 
 
 @given(distinct_views(), st.integers(1, 5_000_000))
-def test_all_requests_of_a_step_together_stay_within_the_budget(view: PlanningView, amount: int) -> None:
+def test_all_requests_of_a_step_together_stay_within_the_budget(view: SiteState, amount: int) -> None:
     ledger = Ledger()
     ledger.set_price("here", Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=60), 0.0)
     ledger.set_budget(Budget(amount=amount, bag=1), 0.0)
@@ -82,7 +86,7 @@ def test_all_requests_of_a_step_together_stay_within_the_budget(view: PlanningVi
 
 
 @given(views())
-def test_the_same_snapshot_has_the_same_decision(view: PlanningView) -> None:
+def test_the_same_snapshot_has_the_same_decision(view: SiteState) -> None:
     snapshot = snapshot_of(view)
     assert decide(snapshot) == decide(snapshot)
 

@@ -57,7 +57,7 @@ def pilot(base: Pilot, **changes: object) -> Pilot:
 def site(stuck: int = 0) -> SiteFacts:
     holdoffs = ShapeHoldoffs(by_shape={(SHAPE, ""): Holdoff(failures=stuck)} if stuck else {})
     rules = SiteRules(limits=Limits(max_pending_requests=2, max_proc=16, max_tr=3600))
-    return SiteFacts(name="here", rules=rules, heuristic="adaptive", queue=None, stuck=holdoffs)
+    return SiteFacts(now=NOW, name="here", rules=rules, heuristic="adaptive", queue=None, stuck=holdoffs)
 
 
 def queue(*running: RunningJob, pending: tuple[PendingJob, ...] = (OWN,)) -> QueueState:

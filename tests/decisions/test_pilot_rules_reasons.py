@@ -41,7 +41,6 @@ def snapshot(*requests: Pilot, tried: TriedSizes | None = None) -> Snapshot:
         site(), requests=requests, tried={} if tried is None else {(DEMAND.task, ""): tried}
     )
     return Snapshot(
-        now=NOW,
         site="here",
         sites={"here": here},
         terms={},
@@ -115,6 +114,7 @@ def test_new_requests_wait_for_the_limit_that_keeps_one_waiting() -> None:
     )
     in_a = pilot(WAITING, partition="a")
     there = SiteFacts(
+        now=NOW,
         name="here",
         rules=msgspec.structs.replace(rules, limits=several),
         heuristic="adaptive",

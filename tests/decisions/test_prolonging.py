@@ -103,6 +103,12 @@ def paid_for(bag: Submitted) -> float:
     return float(paid)
 
 
+def at(snapshot: Snapshot, now: float) -> Snapshot:
+    """The same site at another instant."""
+    here = msgspec.structs.replace(snapshot.here, now=now)
+    return msgspec.structs.replace(snapshot, sites={snapshot.site: here})
+
+
 def test_no_more_is_paid_for_before_the_paid_time_is_nearly_over() -> None:
     bag = running(600)
     snapshot = bag.driver.snapshot(SITE, 600.0)
@@ -110,7 +116,7 @@ def test_no_more_is_paid_for_before_the_paid_time_is_nearly_over() -> None:
     assert len(reserved) == 4
     assert not due_soon(snapshot)
     over = paid_for(bag) - LAST_SECONDS - LOOKS * snapshot.here.poll
-    later = msgspec.structs.replace(snapshot, now=over)
+    later = at(snapshot, over)
     assert {due.pilot.id for due in due_soon(later)} == set(reserved)
 
 
@@ -123,7 +129,7 @@ def test_a_pilot_that_outlasts_what_is_paid_for_is_ended() -> None:
     bag = running(600)
     snapshot = bag.driver.snapshot(SITE, 600.0)
     assert not unpaid(snapshot)
-    late = msgspec.structs.replace(snapshot, now=paid_for(bag) + snapshot.here.poll + 1.0)
+    late = at(snapshot, paid_for(bag) + snapshot.here.poll + 1.0)
     assert unpaid(late) == set(bag.driver.ledger.open_pilots)
     assert unpaid(late) <= {each.pilot for each in on_pilots(late) if isinstance(each, End)}
 
@@ -131,7 +137,7 @@ def test_a_pilot_that_outlasts_what_is_paid_for_is_ended() -> None:
 def test_pilots_that_wait_or_have_nothing_to_do_are_paid_for_no_longer() -> None:
     bag = running(600)
     snapshot = bag.driver.snapshot(SITE, 600.0)
-    over = msgspec.structs.replace(snapshot, now=100_000.0)
+    over = at(snapshot, 100_000.0)
     assert due_soon(over)
     (facts,) = snapshot.bags.values()
     idle = msgspec.structs.replace(over, bags={facts.id: msgspec.structs.replace(facts, by_pilot={})})

@@ -567,9 +567,9 @@ def test_a_withdrawn_request_that_never_started_uses_up_no_submission() -> None:
     driver.site.submissions = Submissions(1)
     pilot = driver.site.change(driver.pilot(), leaving="nothing waits")
     driver.site.submissions.note(pilot.submitted)
-    assert driver.site.submissions.allowance(1.0).left == 0
+    assert driver.site.submissions.left_at(1.0).left == 0
     assert "max_submissions is 1 an hour" in driver.site.why_failed(submit().demand.shape, 1.0)
     report = JobReport(id="job1", tag="tag1", state=JobState.CANCELLED)
     driver.news = [PilotNews(pilot=pilot.id, report=report)]
     driver.run()
-    assert driver.site.submissions.allowance(1.0).left == 1
+    assert driver.site.submissions.left_at(1.0).left == 1

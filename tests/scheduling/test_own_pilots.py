@@ -6,7 +6,7 @@ import msgspec
 
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.coverage import coverage
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules
+from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState
 from adaptor.model import Limits, PilotState, Request
 from adaptor.protocol.messages import Hello, Report
 from adaptor.scheduling.bag import Bag
@@ -88,13 +88,13 @@ def test_pilots_cover_their_own_bag_only() -> None:
     mine = PilotView(id=1, state=PilotState.QUEUED, request=Request(4, 10), bag=2)
     ours = PilotView(id=2, state=PilotState.QUEUED, request=Request(3, 10))
     demands = (Demand(waiting=10, runtime=10, bag=2), Demand(waiting=10, runtime=10))
-    view = PlanningView(
-        now=0, queue=None, rules=rules, heuristic="static", pilots=(mine, ours), demands=demands
+    view = SiteState(
+        now=0, queue=None, rules=rules, heuristic="static", requests=(mine, ours), demands=demands
     )
     found = coverage(view)
     assert found.uncovered == [6, 7]
     assert found.needless == []
-    alone = PlanningView(
-        now=0, queue=None, rules=rules, heuristic="static", pilots=(mine,), demands=demands[1:]
+    alone = SiteState(
+        now=0, queue=None, rules=rules, heuristic="static", requests=(mine,), demands=demands[1:]
     )
     assert coverage(alone).needless == [1]

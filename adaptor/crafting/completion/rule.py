@@ -18,7 +18,7 @@ from adaptor.crafting.reasons import (
     planned,
     too_short,
 )
-from adaptor.crafting.situation import PilotView, PlanningView, Withdraw
+from adaptor.crafting.situation import PilotView, SiteState, Withdraw
 from adaptor.crafting.spreading import spread
 from adaptor.model import CraftedRequest, PilotState
 from adaptor.units import counted
@@ -36,7 +36,7 @@ _LEAST_SETTLED = 30.0  # Slurm's default bf_interval: before that a request may 
 _SHARED = by_free_slots(adaptive, spread)
 
 
-def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
+def by_completion(view: SiteState, places: list[Place], wanted: Wanted) -> Made:
     """The requests that complete the tasks of a demand first, or what is withdrawn for them.
 
     Where the tasks were divided among several sites by cost or time, `adaptive` makes the requests for the

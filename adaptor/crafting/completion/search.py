@@ -18,7 +18,7 @@ from adaptor.crafting.fits import TINY, RequestShape
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
 from adaptor.crafting.serving import member_of
-from adaptor.crafting.situation import Member, PilotView, PlanningView
+from adaptor.crafting.situation import Member, PilotView, SiteState
 from adaptor.model import PilotState, Request
 from adaptor.units import round_up
 
@@ -71,7 +71,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 class Search:
     """A bag, and the queues around it, planned once for a decision. Times are seconds from now on."""
 
-    def __init__(self, view: PlanningView, places: Sequence[Place], wanted: Wanted) -> None:
+    def __init__(self, view: SiteState, places: Sequence[Place], wanted: Wanted) -> None:
         """One of the `places` is usable at least."""
         self.now, self.allowed, self.demand = view.now, wanted.allowed, wanted.demand
         self.places = [_bounded(place, wanted) for place in places]

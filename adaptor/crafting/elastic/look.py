@@ -17,7 +17,7 @@ from adaptor.crafting.fits import RequestShape, RequestUnit, unit_of
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
 from adaptor.crafting.reasons import none_left, nothing_possible, shown, work_held
-from adaptor.crafting.situation import Demand, Funds, PilotView, PlanningView, Reshape, Withdraw
+from adaptor.crafting.situation import Demand, Funds, PilotView, Reshape, SiteState, Withdraw
 from adaptor.model import CraftedRequest, PilotState
 from adaptor.units import counted, format_duration, round_down, round_up
 
@@ -37,7 +37,7 @@ SURPLUS = 20  # queued pilots are withdrawn when one in this number has no task 
 class Look:
     """One look at the queue for a demand."""
 
-    def __init__(self, view: PlanningView, places: Sequence[Place], wanted: Wanted) -> None:
+    def __init__(self, view: SiteState, places: Sequence[Place], wanted: Wanted) -> None:
         self._view, self._wanted, self._demand = view, wanted, wanted.demand
         demand = wanted.demand
         self._need = needed(demand, view.now)
@@ -263,7 +263,7 @@ class Look:
         """Free processors next to the jobs of others."""
         if place.name in self._profiles:
             return self._profiles[place.name]
-        ours = {pilot.queued_as for pilot in self._view.pilots if pilot.state is not PilotState.RUNNING}
+        ours = {pilot.queued_as for pilot in self._view.requests if pilot.state is not PilotState.RUNNING}
         pending = tuple(job for job in place.queue.pending if job.id not in ours)
         queue = msgspec.structs.replace(place.queue, pending=pending)
         found = self._profiles[place.name] = Availability(queue).profile(self._shapes[place.name].chunk)
@@ -319,7 +319,7 @@ class Look:
         """Processor-seconds that the scheduler allows other pilots; if there are no pilots yet, enough for
         one to wait."""
         left, shape = self._view.work_left(place.name), self._shapes[place.name]
-        return left if self._view.pilots else max(left, shape.unit.processors * self._least_tr(shape))
+        return left if self._view.requests else max(left, shape.unit.processors * self._least_tr(shape))
 
     def _least_tr(self, shape: RequestShape) -> int:
         """Seconds of the shortest pilot that is of use."""
@@ -422,7 +422,7 @@ def _widest(shape: RequestShape) -> int:
     return shape.widest // shape.unit.processors
 
 
-def at_risk(view: PlanningView, demand: Demand, pilots: Sequence[PilotView]) -> int:
+def at_risk(view: SiteState, demand: Demand, pilots: Sequence[PilotView]) -> int:
     """Running tasks that may have to start again: their pilots are too short for the longest task seen."""
     top, times = needed(demand, view.now).top, demand.times
     unit = unit_of(view.rules, view.queue, demand.task)

@@ -18,11 +18,11 @@ from adaptor.crafting.coverage import PilotCoverage
 from adaptor.crafting.elastic.look import Look, at_risk
 from adaptor.crafting.queues import Place, with_crafted
 from adaptor.crafting.serving import pilots_by_demand
-from adaptor.crafting.situation import Demand, PlanningView, SiteRules
+from adaptor.crafting.situation import Demand, SiteRules, SiteState
 from adaptor.model import CraftedRequest, PilotState
 
 
-def by_holes(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
+def by_holes(view: SiteState, places: list[Place], wanted: Wanted) -> Made:
     """The pilots to make now for a demand, or the queued ones that are withdrawn.
 
     A bag with a deadline or a preference goes by `completion`, within the limits for few wide requests; so
@@ -42,9 +42,9 @@ def by_holes(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
     return Made(crafted, beside, why, withdrawn=look.withdrawn, reshaped=look.reshaped)
 
 
-def _with_few(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
+def _with_few(view: SiteState, places: list[Place], wanted: Wanted) -> Made:
     wide = _wide(view.rules)
-    own = sum(pilot.bag == wanted.demand.bag for pilot in view.pilots)
+    own = sum(pilot.bag == wanted.demand.bag for pilot in view.requests)
     left = max(0, wide.limits.max_pending_requests - own)
     few = [
         msgspec.structs.replace(place, rules=_wide(place.rules), allowed=min(place.allowed, left))
@@ -76,7 +76,7 @@ def _beside(places: list[Place], crafted: Sequence[CraftedRequest], demand: Dema
     return places
 
 
-def unneeded(view: PlanningView) -> PilotCoverage:
+def unneeded(view: SiteState) -> PilotCoverage:
     """The queued pilots of demands without a waiting or threatened task, except those that running tasks may
     need next: the longest ones, one for each task in a pilot that may be too short for it."""
     needless: list[int] = []
@@ -88,5 +88,5 @@ def unneeded(view: PlanningView) -> PilotCoverage:
             queued = [pilot for pilot in pilots if pilot.state is PilotState.QUEUED]
             queued.sort(key=lambda pilot: (-pilot.request.tr, pilot.id))
             needless += [pilot.id for pilot in queued[at_risk(view, demand, pilots) :]]
-    needless += [pilot.id for pilot in view.pilots if pilot.id not in served and not pilot.leaving]
+    needless += [pilot.id for pilot in view.requests if pilot.id not in served and not pilot.leaving]
     return PilotCoverage(uncovered=[demand.waiting for demand in view.demands], needless=needless)

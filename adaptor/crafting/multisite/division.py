@@ -35,7 +35,7 @@ from adaptor.crafting.multisite.capacity import Level, TargetShares, granted, le
 from adaptor.crafting.multisite.site_status import SitePart, SiteStatus, latest, why_taken_back
 from adaptor.crafting.reasons import limit_used_up, no_answer
 from adaptor.crafting.serving import member_of, pilots_by_demand
-from adaptor.crafting.situation import Demand, Elsewhere, Member, PlanningView, TaskGroup
+from adaptor.crafting.situation import Demand, Elsewhere, Member, SiteState, TaskGroup
 from adaptor.units import counted, format_duration
 
 
@@ -79,13 +79,13 @@ def why_some(portion: SitePortion) -> str:
     return f"{portion.gets}: all can be done in {format_duration(portion.seconds)}{beside}{late}"
 
 
-def why_none(portion: SitePortion, view: PlanningView, closed: str) -> str:
+def why_none(portion: SitePortion, view: SiteState, closed: str) -> str:
     if closed:
         return f"{portion.gets}: {closed}; {portion.others}"
     if view.queue is None:
         return no_answer(view)
     limit = view.rules.limits.in_system
-    if len(view.pilots) >= limit:
+    if len(view.requests) >= limit:
         return f"{portion.gets}: {limit_used_up(view)}; {portion.others}"
     if math.isinf(portion.first):
         return f"{portion.gets}: no free slot here is wide and long enough for a task; {portion.others}"
@@ -214,7 +214,7 @@ class _Work:
 
     def late(self, name: str) -> dict[int, str]:
         """At most one late pilot whose tasks the other sites could finish clearly sooner, with the reason."""
-        pilot = latest(self._sites[name].view.pilots, self._now)
+        pilot = latest(self._sites[name].view.requests, self._now)
         if pilot is None:
             return {}
         for index, group in enumerate(self._groups):
@@ -238,7 +238,7 @@ class _Work:
         uncovered = sum(self._uncovered[index] for index in mine)
         tasks = counted(waiting, "waiting task")
         pilots = {
-            other: f"{len(there.counted_view.pilots)} at {other}" for other, there in self._sites.items()
+            other: f"{len(there.counted_view.requests)} at {other}" for other, there in self._sites.items()
         }
         if self._replans(name) and not any(self._compared[index] for index in mine):
             others = ", ".join(there for other, there in pilots.items() if other != name)

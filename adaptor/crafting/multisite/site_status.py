@@ -10,9 +10,8 @@ from adaptor.crafting.availability import Availability
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.capacity import Capacity, Level
-from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.situation import Demand, Elsewhere, PilotView, PlanningView, TaskShape
+from adaptor.crafting.situation import Demand, Elsewhere, PilotView, SiteState, TaskShape
 from adaptor.model import PilotState
 from adaptor.units import format_duration
 
@@ -64,11 +63,10 @@ NO_ANSWER = "its scheduler does not answer"
 class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A site at the instant of the division."""
 
-    view: PlanningView
-    """The site's view, with the queue as last read; the division ignores its demands."""
+    view: SiteState
+    """The site with the queue as last read; the division ignores its demands."""
     free: Availability | None = None
     """Processors that all jobs leave free, own pilots included; None: unknown."""
-    waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
     closed: str = ""
     """Why the site must not get requests now; empty: it may."""
     closed_to: Mapping[TaskShape, str] = {}
@@ -77,14 +75,13 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Silent for too long: only workers that still send messages count, no other pilots."""
 
     @property
-    def counted_view(self) -> PlanningView:
+    def counted_view(self) -> SiteState:
         """The view with the pilots that still count."""
         if not self.lost:
             return self.view
-        running = [pilot for pilot in self.view.pilots if pilot.state is PilotState.RUNNING]
-        return msgspec.structs.replace(
-            self.view, pilots=tuple(pilot for pilot in running if pilot.processors)
-        )
+        running = [pilot for pilot in self.view.requests if pilot.state is PilotState.RUNNING]
+        counted = tuple(pilot for pilot in running if pilot.processors)
+        return msgspec.structs.replace(self.view, requests=counted)
 
     @property
     def allowed(self) -> int:
@@ -124,8 +121,8 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
 
         `tr`: its time in seconds, where that is known.
         """
-        waiting = max((lateness(pilot, now) for pilot in self.view.pilots), default=0.0)
-        return max(waiting, self.waits.lateness(processors, now, tr))
+        waiting = max((lateness(pilot, now) for pilot in self.view.requests), default=0.0)
+        return max(waiting, self.view.waits.lateness(processors, now, tr))
 
     def _ends(self, now: float) -> list[float]:
         """The ends of the pilots, each of which allows another request; none if the site gets no requests."""
@@ -135,7 +132,7 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
             pilot.ends
             if pilot.ends is not None
             else max(now, pilot.predicted_start or now) + pilot.request.tr
-            for pilot in self.view.pilots
+            for pilot in self.view.requests
         ]
 
 

@@ -12,7 +12,7 @@ import pytest
 from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, PlanningView
+from adaptor.crafting.situation import Demand, Issue, SiteState
 from adaptor.daemon.sites import limits_of, make_backend
 from adaptor.model import Limits, QueueState
 from adaptor.reports import JobState
@@ -66,9 +66,9 @@ def config(text: str = CONFIG) -> SiteConfig:
 
 def view(
     backend: Backend, site: SiteConfig, queue: QueueState, heuristic: str, *demands: Demand
-) -> PlanningView:
+) -> SiteState:
     rules = site_rules(site, backend, limits_of(site, backend), float(site.pad))
-    return PlanningView(now=queue.now, queue=queue, rules=rules, heuristic=heuristic, demands=demands)
+    return SiteState(now=queue.now, queue=queue, rules=rules, heuristic=heuristic, demands=demands)
 
 
 def tasks(count: int, runtime: float, bag: int) -> Demand:

@@ -15,12 +15,13 @@ from adaptor.crafting.situation import (
     Demand,
     Issue,
     PilotView,
-    PlanningView,
     Reshape,
     SiteRules,
+    SiteState,
     Withdraw,
     Withhold,
 )
+from adaptor.crafting.submissions import SubmissionsLeft
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize
 from adaptor.runtimes.known import EarlierTasks, KnownRuntimes
@@ -52,7 +53,7 @@ def times(draw: st.DrawFn, now: float) -> KnownRuntimes:
 
 
 @st.composite
-def bad_sites(draw: st.DrawFn) -> PlanningView:
+def bad_sites(draw: st.DrawFn) -> SiteState:
     queue: QueueState = draw(st.one_of(queues(planned=True), node_queues()))
     limits = Limits(
         max_pending_requests=draw(st.sampled_from([1, 2, 20])),
@@ -97,18 +98,18 @@ def bad_sites(draw: st.DrawFn) -> PlanningView:
         may_withdraw=draw(st.booleans()),
         may_reshape=draw(st.booleans()),
     )
-    return PlanningView(
+    return SiteState(
         now=queue.now,
         queue=queue,
         rules=rules,
         heuristic="completion",
-        pilots=tuple(pilots),
+        requests=tuple(pilots),
         demands=(demand,),
-        submissions_left=draw(st.sampled_from([None, None, 0, 1])),
+        submissions=SubmissionsLeft(draw(st.sampled_from([None, None, 0, 1]))),
     )
 
 
-def decided(view: PlanningView) -> list[Issue | Withdraw | Reshape | Withhold]:
+def decided(view: SiteState) -> list[Issue | Withdraw | Reshape | Withhold]:
     """The decisions, which are within all rules of the site."""
     decisions, limits, demand = plan(view), view.rules.limits, view.demands[0]
     assert decisions, "tasks wait: something is done, or said"
@@ -125,7 +126,7 @@ def decided(view: PlanningView) -> list[Issue | Withdraw | Reshape | Withhold]:
         assert sum(decision.crafted.request.p for decision in issued) <= demand.most
     changed = [decision.pilot for decision in decisions if isinstance(decision, (Withdraw, Reshape))]
     assert len(set(changed)) == len(changed)
-    assert set(changed) <= {pilot.id for pilot in view.pilots}
+    assert set(changed) <= {pilot.id for pilot in view.requests}
     for decision in decisions:
         if isinstance(decision, Withdraw) and decision.recraft:
             assert view.rules.may_withdraw
@@ -135,7 +136,7 @@ def decided(view: PlanningView) -> list[Issue | Withdraw | Reshape | Withhold]:
 
 @examples(400)
 @given(bad_sites())
-def test_the_search_ends_and_the_limits_hold(view: PlanningView) -> None:
+def test_the_search_ends_and_the_limits_hold(view: SiteState) -> None:
     decided(view)
 
 
@@ -157,8 +158,8 @@ def test_a_scheduler_that_breaks_its_plan_every_minute(seed: int) -> None:
             for pilot in pilots.values()
         ]
         queue = QueueState(now=now, processors=16, pending=tuple(pending))
-        view = PlanningView(
-            now=now, queue=queue, rules=rules, heuristic="completion", pilots=tuple(pilots.values()),
+        view = SiteState(
+            now=now, queue=queue, rules=rules, heuristic="completion", requests=tuple(pilots.values()),
             demands=(demand,),
         )  # fmt: skip
         for decision in decided(view):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adaptor.crafting.availability import availability
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, Withdraw, Withhold
+from adaptor.crafting.situation import Demand, Issue, PilotView, SiteRules, SiteState, Withdraw, Withhold
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.runtimes.known import EarlierTasks, KnownRuntimes
 from tests.crafting.planner_views import views
@@ -28,8 +28,8 @@ def site(
     runtime: float = 60.0,
     waiting: int = 1000,
     **limits: int,
-) -> PlanningView:
-    return PlanningView(
+) -> SiteState:
+    return SiteState(
         now=queue.now,
         queue=queue,
         rules=SiteRules(limits=msgspec.structs.replace(LIMITS, **limits), time_resolution=60, pad=30.0),
@@ -42,11 +42,11 @@ def machine(*running: RunningJob, pending: tuple[PendingJob, ...] = ()) -> Queue
     return QueueState(now=0.0, processors=64, running=running, pending=pending)
 
 
-def issued(view: PlanningView) -> list[Issue]:
+def issued(view: SiteState) -> list[Issue]:
     return [each for each in plan(view) if isinstance(each, Issue)]
 
 
-def within_limits(view: PlanningView) -> None:
+def within_limits(view: SiteState) -> None:
     limits = view.rules.limits
     found = issued(view)
     assert found or any(isinstance(each, Withhold) for each in plan(view))
@@ -138,16 +138,16 @@ def test_a_known_kind_gets_other_requests_than_an_unknown_one() -> None:
 
 @examples(150)
 @given(views(heuristics=("completion",)))
-def test_the_same_view_gets_the_same_decisions(view: PlanningView) -> None:
-    again = msgspec.structs.replace(view, pilots=tuple(view.pilots), demands=tuple(view.demands))
+def test_the_same_view_gets_the_same_decisions(view: SiteState) -> None:
+    again = msgspec.structs.replace(view, requests=tuple(view.requests), demands=tuple(view.demands))
     assert plan(view) == plan(again)
 
 
 @examples(150)
 @given(views(heuristics=("completion",)), st.booleans())
-def test_no_planned_job_starts_later_for_us(view: PlanningView, one: bool) -> None:
+def test_no_planned_job_starts_later_for_us(view: SiteState, one: bool) -> None:
     """The requests fit, all of them, into what running and planned jobs leave free at the foretold starts."""
-    view = msgspec.structs.replace(view, pilots=(), demands=view.demands[:1] if one else view.demands)
+    view = msgspec.structs.replace(view, requests=(), demands=view.demands[:1] if one else view.demands)
     if view.queue is None:
         return
     free = availability(view.queue).copy()
@@ -159,7 +159,7 @@ def test_no_planned_job_starts_later_for_us(view: PlanningView, one: bool) -> No
 
 @examples(100)
 @given(views(heuristics=("completion",)))
-def test_a_site_that_forbids_withdrawing_loses_no_useful_request(view: PlanningView) -> None:
+def test_a_site_that_forbids_withdrawing_loses_no_useful_request(view: SiteState) -> None:
     rules = msgspec.structs.replace(view.rules, may_withdraw=False)
     for each in plan(msgspec.structs.replace(view, rules=rules)):
         assert not isinstance(each, Withdraw) or not each.recraft
@@ -190,6 +190,6 @@ def test_golden_nothing_is_asked_for_what_is_nearly_done() -> None:
     known = known_runtimes(finished=64, mean=600.0, longest=600.0, mean_start=0.0, first_start=0.0)
     view = site(machine(RunningJob("a", 64, 6600.0)), times=known, runtime=600.0, waiting=64)
     demand = msgspec.structs.replace(view.demands[0], running=64)
-    (told,) = plan(msgspec.structs.replace(view, pilots=(pilot,), demands=(demand,)))
+    (told,) = plan(msgspec.structs.replace(view, requests=(pilot,), demands=(demand,)))
     assert isinstance(told, Withhold)
     assert told.reason.startswith("no further request would end the 128 tasks sooner than about ")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from adaptor.crafting.availability import availability
 from adaptor.crafting.fits import chunk_of
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, Withdraw
+from adaptor.crafting.situation import Demand, Issue, PilotView, SiteRules, SiteState, Withdraw
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import Need, Node, Part, TaskSize
 from tests.crafting.nodes.node_queues import node_queues
@@ -22,14 +22,14 @@ RULES = SiteRules(limits=Limits(max_pending_requests=2, max_proc=16, max_tr=7200
 
 def view(
     queue: QueueState, processors: int, *pilots: PilotView, pending: int = 2, memory: int | None = None
-) -> PlanningView:
+) -> SiteState:
     limits = msgspec.structs.replace(RULES.limits, max_pending_requests=pending)
-    return PlanningView(
+    return SiteState(
         now=queue.now,
         queue=queue,
         rules=msgspec.structs.replace(RULES, limits=limits),
         heuristic="completion",
-        pilots=pilots,
+        requests=pilots,
         demands=(
             Demand(
                 waiting=50,
@@ -41,7 +41,7 @@ def view(
     )
 
 
-def issued(seen: PlanningView) -> list[Issue]:
+def issued(seen: SiteState) -> list[Issue]:
     return [each for each in plan(seen) if isinstance(each, Issue)]
 
 

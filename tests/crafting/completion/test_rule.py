@@ -9,7 +9,8 @@ from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.reasons import end_about
 from adaptor.crafting.serving import pilots_by_demand
-from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, Withdraw, Withhold
+from adaptor.crafting.situation import Demand, Issue, PilotView, SiteRules, SiteState, Withdraw, Withhold
+from adaptor.crafting.submissions import SubmissionsLeft
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize
 from adaptor.runtimes.known import KnownRuntimes
@@ -27,13 +28,13 @@ def view(
     pending: tuple[PendingJob, ...] = (),
     rules: SiteRules = RULES,
     runtime: float = 600.0,
-) -> PlanningView:
-    return PlanningView(
+) -> SiteState:
+    return SiteState(
         now=0.0,
         queue=QueueState(now=0.0, processors=64, running=running, pending=pending),
         rules=rules,
         heuristic="completion",
-        pilots=pilots,
+        requests=pilots,
         demands=(Demand(waiting=waiting, runtime=runtime, shortest=runtime, times=times),),
     )
 
@@ -133,7 +134,7 @@ def test_an_end_is_named_once_a_runtime_is_known(known: dict[str, float]) -> Non
     assert all("done about" in each.crafted.reason for each in issued)
 
 
-def freed() -> PlanningView:
+def freed() -> SiteState:
     """A request that waits for the end of a job, and a machine that has become free for another one."""
     late = PendingJob("ours7", 64, 6000, planned_start=30_000.0)
     return view(queued(7, 64, 6000), pending=(late,), rules=one_at_a_time())
@@ -197,17 +198,17 @@ def test_a_request_that_never_starts_is_told_so() -> None:
 
 
 def test_a_request_that_was_just_made_keeps_its_place() -> None:
-    fresh = msgspec.structs.replace(freed(), pilots=(queued(7, 64, 6000, submitted=-5.0),))
+    fresh = msgspec.structs.replace(freed(), requests=(queued(7, 64, 6000, submitted=-5.0),))
     assert isinstance(plan(fresh)[0], Withhold)
 
 
 def test_a_request_that_was_just_made_and_has_missed_its_hole_may_make_room() -> None:
     """The queue showed planned starts of before the last job ended."""
     missed = msgspec.structs.replace(queued(7, 64, 6000, submitted=-5.0), predicted_start=-5.0)
-    (withdrawn,) = plan(msgspec.structs.replace(freed(), pilots=(missed,)))
+    (withdrawn,) = plan(msgspec.structs.replace(freed(), requests=(missed,)))
     assert isinstance(withdrawn, Withdraw)
     waiting = msgspec.structs.replace(missed, predicted_start=30_000.0)
-    assert isinstance(plan(msgspec.structs.replace(freed(), pilots=(waiting,)))[0], Withhold)
+    assert isinstance(plan(msgspec.structs.replace(freed(), requests=(waiting,)))[0], Withhold)
 
 
 def test_a_request_holds_a_task_that_was_cut_and_needs_more_than_the_others_took() -> None:
@@ -217,7 +218,7 @@ def test_a_request_holds_a_task_that_was_cut_and_needs_more_than_the_others_took
     assert issued.crafted.request.tr >= 1200 + RULES.pad
 
 
-def outgrown() -> PlanningView:
+def outgrown() -> SiteState:
     """A narrow request that still runs for hours, and a machine that has become free beside it."""
     ours = PilotView(
         id=7,
@@ -303,7 +304,7 @@ def test_a_place_is_given_up_for_no_more_processors_than_a_bound_leaves() -> Non
     (withdrawn,) = plan(msgspec.structs.replace(seen, demands=(demand,)))
     assert isinstance(withdrawn, Withdraw)
     assert withdrawn.reason.startswith("64 × ")
-    gone = msgspec.structs.replace(seen, demands=(bounded(demand, most=65),), pilots=())
+    gone = msgspec.structs.replace(seen, demands=(bounded(demand, most=65),), requests=())
     assert sum(each.crafted.request.p for each in plan(gone) if isinstance(each, Issue)) <= 65
 
 
@@ -315,7 +316,7 @@ def test_work_after_a_deadline_is_not_asked_for() -> None:
     assert max(lengths) <= 5400
 
 
-def side_by_side(*pilots: PilotView) -> PlanningView:
+def side_by_side(*pilots: PilotView) -> SiteState:
     """Many small tasks, and a few that need 16 processors each."""
     seen = view(*pilots)
     wide = Demand(
@@ -344,16 +345,16 @@ def test_a_pilot_serves_the_tasks_that_it_was_made_for() -> None:
     small, wide = seen.demands
     for made_for, other in ((0, 1), (1, 0)):
         pilot = msgspec.structs.replace(own, shape=seen.demands[made_for].shape)
-        assert pilots_by_demand(msgspec.structs.replace(seen, pilots=(pilot,)), [0, 1]) == {
+        assert pilots_by_demand(msgspec.structs.replace(seen, requests=(pilot,)), [0, 1]) == {
             made_for: [pilot],
             other: [],
         }
     of_wide = msgspec.structs.replace(own, shape=wide.shape)
-    assert pilots_by_demand(msgspec.structs.replace(seen, pilots=(of_wide,)), [0]) == {0: [of_wide]}
+    assert pilots_by_demand(msgspec.structs.replace(seen, requests=(of_wide,)), [0]) == {0: [of_wide]}
     narrow = msgspec.structs.replace(own, request=Request(8, 36_000))
-    assert pilots_by_demand(msgspec.structs.replace(seen, pilots=(narrow,)), [0, 1]) == {0: [narrow], 1: []}
+    assert pilots_by_demand(msgspec.structs.replace(seen, requests=(narrow,)), [0, 1]) == {0: [narrow], 1: []}
     stranger = msgspec.structs.replace(own, bag=5)
-    assert pilots_by_demand(msgspec.structs.replace(seen, pilots=(stranger,)), [0, 1]) == {0: [], 1: []}
+    assert pilots_by_demand(msgspec.structs.replace(seen, requests=(stranger,)), [0, 1]) == {0: [], 1: []}
     assert small.waiting
 
 
@@ -373,15 +374,15 @@ def test_a_pilot_of_a_bag_without_waiting_tasks_is_withdrawn_as_others_wait() ->
 
 
 def test_no_more_requests_than_the_hour_allows() -> None:
-    seen = msgspec.structs.replace(view(times=known_runtimes(), runtime=60.0), submissions_left=1)
+    seen = msgspec.structs.replace(view(times=known_runtimes(), runtime=60.0), submissions=SubmissionsLeft(1))
     assert len([each for each in plan(seen) if isinstance(each, Issue)]) == 1
-    (withheld,) = plan(msgspec.structs.replace(seen, submissions_left=0, next_submission=60.0))
+    (withheld,) = plan(msgspec.structs.replace(seen, submissions=SubmissionsLeft(0, 60.0)))
     assert isinstance(withheld, Withhold)
     assert "max_submissions" in withheld.reason
 
 
 def test_a_better_request_that_cannot_be_sent_this_hour_is_said() -> None:
-    seen = msgspec.structs.replace(freed(), submissions_left=0, next_submission=60.0)
+    seen = msgspec.structs.replace(freed(), submissions=SubmissionsLeft(0, 60.0))
     (withheld,) = plan(seen)
     assert isinstance(withheld, Withhold)
     assert withheld.reason.startswith("a better request waits until")

@@ -16,9 +16,9 @@ from adaptor.crafting.situation import (
     Funds,
     Issue,
     PilotView,
-    PlanningView,
     Reshape,
     SiteRules,
+    SiteState,
     Threat,
     Withdraw,
     Withhold,
@@ -55,7 +55,7 @@ def view(
     task: TaskSize = SINGLE,
     funds: Funds = ENDLESS,
     threat: Threat = NO_THREAT,
-) -> PlanningView:
+) -> SiteState:
     runtime = times.longest or 60.0
     demand = Demand(
         waiting=waiting,
@@ -68,12 +68,12 @@ def view(
         funds=funds,
         threat=threat,
     )
-    return PlanningView(
+    return SiteState(
         now=0.0,
         queue=QueueState(now=0.0, processors=processors, running=running, pending=pending),
         rules=rules,
         heuristic="elastic",
-        pilots=pilots,
+        requests=pilots,
         demands=(demand,),
     )
 
@@ -84,7 +84,7 @@ def queued(id: int, p: int = 1, tr: int = 36_000) -> PilotView:
     )
 
 
-def asked(seen: PlanningView) -> Counter[tuple[int, int, bool]]:
+def asked(seen: SiteState) -> Counter[tuple[int, int, bool]]:
     """By processors, seconds and whether it starts now."""
     return Counter(
         (each.crafted.request.p, each.crafted.request.tr, each.crafted.predicted_start == 0.0)
@@ -301,7 +301,7 @@ def test_where_shorter_pilots_start_no_sooner_they_keep_their_walltime() -> None
     assert not any(isinstance(each, Reshape) for each in decided)
 
 
-def threatened(*ours: PilotView, tasks: int, running: tuple[RunningJob, ...] = ()) -> PlanningView:
+def threatened(*ours: PilotView, tasks: int, running: tuple[RunningJob, ...] = ()) -> SiteState:
     demand = Demand(
         running=3,
         runtime=600.0,
@@ -365,7 +365,7 @@ def test_a_budget_that_is_too_small_for_all_has_pilots_long_enough_for_a_task() 
     assert sum(found.values()) * tr <= 10 * 700
 
 
-def with_work_left(seen: PlanningView, minutes: float) -> PlanningView:
+def with_work_left(seen: SiteState, minutes: float) -> SiteState:
     assert seen.queue is not None
     allowed = Allowed(work_left=Bound(60 * minutes, "GrpTRESRunMins=cpu of account lab"))
     return msgspec.structs.replace(seen, queue=msgspec.structs.replace(seen.queue, allowed=allowed))
@@ -419,7 +419,7 @@ def test_pilots_that_the_budget_pays_for_wholly_are_not_paid_in_parts() -> None:
 
 
 @st.composite
-def sites(draw: st.DrawFn) -> PlanningView:
+def sites(draw: st.DrawFn) -> SiteState:
     finished = draw(st.integers(0, 50))
     mean = draw(st.floats(1, 5000))
     start = draw(st.none() | st.floats(-20_000, 0))
@@ -482,12 +482,12 @@ def sites(draw: st.DrawFn) -> PlanningView:
 
 
 @given(sites())
-def test_all_rules_of_the_site_hold_and_no_running_pilot_ends(seen: PlanningView) -> None:
+def test_all_rules_of_the_site_hold_and_no_running_pilot_ends(seen: SiteState) -> None:
     decided = plan(seen)
     demand, limits = seen.demands[0], seen.rules.limits
     assert decided or not demand.waiting, "tasks wait: something is done, or said"
     issued = [each.crafted for each in decided if isinstance(each, Issue)]
-    assert len(issued) <= limits.max_pilots - len(seen.pilots)
+    assert len(issued) <= limits.max_pilots - len(seen.requests)
     assert sum(each.tasks > 0 for each in issued) == len(issued)
     for each in issued:
         assert 0 < each.request.p <= limits.max_proc
@@ -499,6 +499,6 @@ def test_all_rules_of_the_site_hold_and_no_running_pilot_ends(seen: PlanningView
         left = left.after(each.request.p, each.request.tr, each.paid)
     assert left.work >= 0 or len(issued) == 1
     withdrawn = {each.pilot for each in decided if isinstance(each, Withdraw)}
-    assert withdrawn <= {pilot.id for pilot in seen.pilots if pilot.state is PilotState.QUEUED}
+    assert withdrawn <= {pilot.id for pilot in seen.requests if pilot.state is PilotState.QUEUED}
     if not seen.rules.may_withdraw:
         assert not any(isinstance(each, Withdraw) and each.recraft for each in decided)

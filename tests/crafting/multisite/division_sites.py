@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.multisite.site_status import SiteStatus
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskGroup
+from adaptor.crafting.multisite.waits import WaitLearner
+from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState, TaskGroup
 from adaptor.model import Limits, PendingJob, QueueState, RunningJob
 from adaptor.resources import TaskSize
 from tests.crafting.planner_views import views
@@ -18,7 +19,7 @@ from tests.crafting.planner_views import views
 NOW = 1000.0
 
 
-def standing(view: PlanningView, **changes: Any) -> SiteStatus:
+def standing(view: SiteState, **changes: Any) -> SiteStatus:
     free = Availability(view.queue) if view.queue is not None else None
     return msgspec.structs.replace(SiteStatus(view=view, free=free), **changes)
 
@@ -34,19 +35,26 @@ def site(
     pad: float = 0.0,
     heuristic: str = "adaptive",
     pending: tuple[PendingJob, ...] = (),
+    waits: WaitLearner | None = None,
     **changes: Any,
 ) -> SiteStatus:
     """A site of which all processors are busy for so many seconds, and free from then on."""
     running = (RunningJob("local", processors, NOW + busy_for),) if busy_for else ()
     limits = Limits(max_pending_requests=requests, max_proc=max_proc, max_tr=max_tr)
-    view = PlanningView(
+    view = SiteState(
         now=NOW,
         queue=QueueState(now=NOW, processors=processors, running=running, pending=pending),
         rules=SiteRules(limits=limits, pad=pad),
         heuristic=heuristic,
-        pilots=pilots,
+        requests=pilots,
+        waits=waits or WaitLearner(),
     )
     return standing(view, **changes)
+
+
+def with_waits(status: SiteStatus, waits: WaitLearner) -> SiteStatus:
+    """The site with other experience of its waits."""
+    return msgspec.structs.replace(status, view=msgspec.structs.replace(status.view, waits=waits))
 
 
 def bag(waiting: int, runtime: float | Mapping[str, float] = 60.0, *sites: str, cpus: int = 1) -> TaskGroup:
@@ -82,9 +90,9 @@ def situations(draw: st.DrawFn, sites: int = 3) -> tuple[dict[str, SiteStatus], 
                 pilot, id=pilot.id * sites + number,
                 predicted_start=draw(st.one_of(st.none(), st.integers(-1000, 60).map(view.now.__add__))),
             )
-            for pilot in view.pilots
+            for pilot in view.requests
         )  # fmt: skip
-        view = msgspec.structs.replace(view, pilots=pilots, demands=())
+        view = msgspec.structs.replace(view, requests=pilots, demands=())
         mood: dict[str, Any] = draw(st.sampled_from([{}, {}, {}, {"closed": "it fails"}, {"lost": True}]))
         found[name] = standing(view, **mood)
     groups = tuple(_group(draw, names, cpus) for cpus in range(1, 1 + draw(st.integers(1, 2))))

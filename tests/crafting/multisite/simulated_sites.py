@@ -12,7 +12,7 @@ from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, TaskGroup, Withdraw
+from adaptor.crafting.situation import Demand, Issue, PilotView, SiteRules, SiteState, TaskGroup, Withdraw
 from adaptor.model import CraftedRequest, Limits, PendingJob, PilotState, QueueState, RunningJob
 from adaptor.runtimes.known import KnownRuntimes
 from tests.runtimes.known import known_runtimes
@@ -72,10 +72,10 @@ class Site:
             ),
         )  # fmt: skip
 
-    def view(self, now: int, demand: Demand) -> PlanningView:
-        return PlanningView(
+    def view(self, now: int, demand: Demand) -> SiteState:
+        return SiteState(
             now=now, queue=self.queue(now), rules=self.rules, heuristic=self.heuristic,
-            pilots=tuple(map(_view, self.pilots)), demands=(demand,),
+            requests=tuple(map(_view, self.pilots)), demands=(demand,), waits=self.waits,
         )  # fmt: skip
 
     def submit(self, id: int, crafted: CraftedRequest, now: int) -> None:
@@ -171,7 +171,7 @@ class World:
         assert view.queue is not None
         dead = self.now >= site.dead_from
         return SiteStatus(
-            view=view, free=Availability(view.queue), waits=site.waits, closed="silent" if dead else "",
+            view=view, free=Availability(view.queue), closed="silent" if dead else "",
             lost=dead,
         )  # fmt: skip
 

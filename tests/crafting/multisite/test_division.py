@@ -21,7 +21,7 @@ from adaptor.crafting.situation import (
     Demand,
     Issue,
     PilotView,
-    PlanningView,
+    SiteState,
     TaskGroup,
     Withdraw,
     Withhold,
@@ -31,7 +31,7 @@ from adaptor.resources import TaskSize
 from tests.crafting.planner_views import queued, running, views
 from tests.examples import examples
 
-from .division_sites import NOW, bag, site, situations, standing
+from .division_sites import NOW, bag, site, situations, standing, with_waits
 
 Sites = dict[str, SiteStatus]
 
@@ -255,7 +255,7 @@ def test_no_task_is_covered_or_asked_for_twice_and_nobody_is_above_the_limits(
             for group, tasks in zip(groups, parts[name].uncovered, strict=True)
             if tasks
         )
-        assert not asked or asked + len(each.view.pilots) <= limits.max_pending_requests
+        assert not asked or asked + len(each.view.requests) <= limits.max_pending_requests
 
 
 def _most(each: SiteStatus, demand: Demand) -> int:
@@ -274,17 +274,17 @@ def test_a_site_that_gets_faster_never_gets_fewer_tasks(
     group = groups[0]
     name = next(iter(group.at))
     slow = divide(sites, (group,))[name].uncovered[0]
-    faster = msgspec.structs.replace(sites[name], waits=WaitLearner())
+    faster = with_waits(sites[name], WaitLearner())
     later = WaitLearner()
     later.started(1, 100.0 * factor, sites[name].view.now)
-    slower = msgspec.structs.replace(sites[name], waits=later)
+    slower = with_waits(sites[name], later)
     assert divide({**sites, name: faster}, (group,))[name].uncovered[0] >= slow
     assert divide({**sites, name: slower}, (group,))[name].uncovered[0] <= slow
 
 
 @examples(100)
 @given(views().filter(lambda view: view.queue is not None and view.heuristic == "adaptive"))
-def test_one_site_alone_asks_for_what_it_would_ask_for_without_a_division(view: PlanningView) -> None:
+def test_one_site_alone_asks_for_what_it_would_ask_for_without_a_division(view: SiteState) -> None:
     alone = msgspec.structs.replace(view, demands=view.demands[:1])
     groups = tuple(
         TaskGroup(demand.waiting, {"here": demand}, {"here": demand.running}) for demand in alone.demands

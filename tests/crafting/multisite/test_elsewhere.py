@@ -21,7 +21,7 @@ from tests.crafting.planner_views import queued, running
 from tests.examples import examples
 from tests.runtimes.known import known_runtimes
 
-from .division_sites import NOW, bag, of_bag, site, situations
+from .division_sites import NOW, bag, of_bag, site, situations, with_waits
 
 
 def known(group: TaskGroup) -> TaskGroup:
@@ -59,7 +59,7 @@ def test_a_queued_pilot_waits_for_its_planned_start_and_as_late_as_others_there(
     far = site(pilots=(ours,), pending=(PendingJob("ours", 8, 600, NOW + 100.0),))
     waits = WaitLearner()
     waits.started(8, 50.0, NOW)
-    for status, wait in ((far, 100.0), (msgspec.structs.replace(far, waits=waits), 150.0)):
+    for status, wait in ((far, 100.0), (with_waits(far, waits), 150.0)):
         (near,) = elsewhere(two(status), [bag(100)], "near")
         (member,) = near.values()
         assert (member.start, member.length) == (pytest.approx(SOONER * wait), 600.0)
@@ -81,7 +81,7 @@ def test_a_site_plans_for_all_tasks_beside_the_others_pilots_and_says_so() -> No
         part = by_demand(parts["near"], "near", [group], [demand])
         decisions = plan(msgspec.structs.replace(sites["near"].view, demands=(demand,)), part)
         assert any(isinstance(decision, Issue) for decision in decisions) is asks
-        there = len(far.view.pilots)
+        there = len(far.view.requests)
         assert part.reason == f"plans for 16 waiting tasks besides the pilots of other sites ({there} at far)"
 
 
@@ -132,7 +132,9 @@ def test_every_pilot_elsewhere_serves_one_group_at_most(
     for here in sites:
         found = elsewhere(sites, groups, here)
         ids = [id for there in found for id in there]
-        others = [pilot.id for name, status in sites.items() if name != here for pilot in status.view.pilots]
+        others = [
+            pilot.id for name, status in sites.items() if name != here for pilot in status.view.requests
+        ]
         assert len(ids) == len(set(ids))
         assert set(ids) <= set(others)
         for there in found:

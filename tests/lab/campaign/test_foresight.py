@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adaptor.crafting.situation import Demand, PlanningView, SiteRules
+from adaptor.crafting.situation import Demand, SiteRules, SiteState
 from adaptor.model import Limits, QueueState
 from adaptor_simulation.cluster import Cluster, cluster_of_processors
 from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
@@ -51,7 +51,7 @@ def test_where_no_request_can_be_of_use_nothing_else_is_tried(
     seen: bool, demands: tuple[Demand, ...]
 ) -> None:
     queue = QueueState(now=0.0, processors=8, running=(), pending=()) if seen else None
-    view = PlanningView(
-        now=0.0, queue=queue, rules=TERMS.rules, heuristic="completion", pilots=(), demands=demands
+    view = SiteState(
+        now=0.0, queue=queue, rules=TERMS.rules, heuristic="completion", requests=(), demands=demands
     )
     assert not list(alternatives(view, []))
