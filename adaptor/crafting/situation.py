@@ -323,6 +323,11 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
             return self.places_left  # equal ones are one submission
         return min(self.places_left, left)
 
+    @property
+    def next_request(self) -> float:
+        """Epoch seconds from which the next request may be sent."""
+        return self.submissions.again if self.submissions.left == 0 else self.now
+
     def work_left(self, partition: str) -> float:
         """Processors times seconds that the scheduler lets requests in a partition take which are made now,
         besides those that are queued."""

@@ -49,9 +49,9 @@ from adaptor.decisions.requests import (
 )
 from adaptor.decisions.shares import part_of_money, shares_of
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.forecast.bag_facts import BagFacts
 from adaptor.forecast.forecast import Forecast
 from adaptor.model import Estimate, PilotState
-from adaptor.scheduling.facts import BagFacts
 from adaptor.units import counted, format_duration, format_instant, round_up
 
 

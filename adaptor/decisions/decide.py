@@ -32,7 +32,7 @@ from adaptor.decisions.prolonging import due_soon, prolonged
 from adaptor.decisions.requests import billed, one_trial_at_a_time, shape_of
 from adaptor.decisions.shares import answered
 from adaptor.decisions.snapshot import Snapshot
-from adaptor.scheduling.facts import BagFacts
+from adaptor.forecast.bag_facts import BagFacts
 
 _PLANNED = -1  # first number of pilots that have no number yet, in the ledger of a step; they count down
 

@@ -21,8 +21,8 @@ from adaptor.decisions.snapshot import DonationFacts, SiteFacts, Snapshot
 from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import closes, least_probability, nodes_to_come, slots_on
 from adaptor.donation.situation import DonationDemand, LeaveNodes, NodeUse, NodeView, UseNodes
+from adaptor.forecast.bag_facts import BagFacts
 from adaptor.runtimes.task_time import TaskTime
-from adaptor.scheduling.facts import BagFacts
 
 
 def donated_places(

@@ -12,9 +12,10 @@ from adaptor.decisions.forecasting.told import bags_ahead
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.forecast.bag_facts import BagFacts
 from adaptor.forecast.calibration import Kind
 from adaptor.scheduling.broker import Broker
-from adaptor.scheduling.facts import BagFacts, facts_of
+from adaptor.scheduling.facts import facts_of
 
 
 def take_snapshot(

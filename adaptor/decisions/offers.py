@@ -19,10 +19,10 @@ from adaptor.decisions.donated_offers import donated_places
 from adaptor.decisions.memory import Question
 from adaptor.decisions.requests import most_slots, shape_of, smallest, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.forecast.bag_facts import BagFacts
 from adaptor.resources import TaskSize
 from adaptor.runtimes.known import KnownRuntimes
 from adaptor.runtimes.task_time import TaskTime, learned_time
-from adaptor.scheduling.facts import BagFacts
 
 _OPENINGS = 3  # distinct instants at which processors of a site become free, at most
 _SPREAD = 0.5  # deviation of runtimes in parts of their mean, before enough have finished to tell

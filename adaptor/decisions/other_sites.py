@@ -21,8 +21,8 @@ from adaptor.decisions.held_off import why_held_off, why_not_for
 from adaptor.decisions.memory import KnownProfile, Memory, MemoryDraft
 from adaptor.decisions.shares import targets
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.forecast.bag_facts import BagFacts
 from adaptor.model import PilotState
-from adaptor.scheduling.facts import BagFacts
 
 PATIENCE = 10.0  # seconds that a site waits for the queue of another site before it decides without it
 _LEAST_SILENCE = 20.0  # seconds of silence at least after which what was planned at a site is divided again

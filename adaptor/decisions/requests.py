@@ -17,10 +17,10 @@ from adaptor.crafting.queues import queue_in, rules_in
 from adaptor.crafting.situation import Demand, Largest, SiteRules
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts
+from adaptor.forecast.bag_facts import BagFacts
 from adaptor.model import QueueState, Request
 from adaptor.reports import Remedy
 from adaptor.resources import TaskSize
-from adaptor.scheduling.facts import BagFacts
 from adaptor.units import round_up
 
 

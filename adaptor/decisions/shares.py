@@ -12,7 +12,7 @@ from adaptor.crafting.multisite.capacity import TargetShares
 from adaptor.decisions.memory import AnsweredShares, Memory, Question, donated_nodes
 from adaptor.decisions.requests import most_slots, sites_of
 from adaptor.decisions.snapshot import Snapshot
-from adaptor.scheduling.facts import BagFacts
+from adaptor.forecast.bag_facts import BagFacts
 
 
 def answered(memory: Memory, questions: Sequence[Question]) -> Memory:

@@ -19,12 +19,11 @@ from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Pilot
 from adaptor.donation.idleness import Hazard, Idleness
 from adaptor.donation.situation import DonationDemand, DonationRules, DonationState, NodeView
+from adaptor.forecast.bag_facts import BagFacts
 from adaptor.forecast.calibration import Kind
-from adaptor.forecast.other_bags import OtherBags
 from adaptor.model import QueueState
 from adaptor.reports import NodeReport
 from adaptor.scheduling.demand import BagDonationDemand
-from adaptor.scheduling.facts import BagFacts
 from adaptor.scheduling.state import SiteTerms
 
 
@@ -104,16 +103,6 @@ class SiteFacts(SiteState, frozen=True, kw_only=True):
         return self.problem_since is not None or self.silence(now) > self.command_timeout
 
 
-class BagAhead(msgspec.Struct, frozen=True):
-    """A bag that is to be forecast."""
-
-    facts: BagFacts
-    alone: bool
-    """Whether it has pilots of its own."""
-    others: OtherBags = OtherBags()
-    """Bags that take turns with it."""
-
-
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """All on which one step of one site decides."""
 
@@ -141,7 +130,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Bags whose first forecast is kept."""
     scores: Mapping[Kind, Sequence[float]] = {}
     """Errors of earlier forecasts by kind, the oldest first."""
-    ahead: tuple[BagAhead, ...] = ()
+    ahead: tuple[BagFacts, ...] = ()
     """Unfinished bags that are to be forecast in this step."""
     work: bool
     """Whether an unfinished task may run at this site."""

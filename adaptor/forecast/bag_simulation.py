@@ -54,7 +54,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """Whether tasks may start at even odds even if few wait."""
 
 
-class Course(NamedTuple):
+class CourseResult(NamedTuple):
     """Result of one course."""
 
     end: float
@@ -63,7 +63,9 @@ class Course(NamedTuple):
     """Millionths of a credit for all pilots that have not ended yet, those that run as a whole."""
 
 
-def course_of(work: Work, pilots: Sequence[PilotAhead], runtimes: Runtimes, supply: Supply) -> Course:
+def course_result(
+    work: Work, pilots: Sequence[PilotAhead], runtimes: Runtimes, supply: Supply
+) -> CourseResult:
     """One course of a bag."""
     return _Simulation(work, pilots, runtimes, supply).run()
 
@@ -126,10 +128,10 @@ class _Simulation:
             self._add(pilot)
         self._plan(work.now, None)
 
-    def run(self) -> Course:
+    def run(self) -> CourseResult:
         for _ in range(_MOST_STEPS):
             if not self._calendar:
-                return self._done() if not self._waits else Course(math.inf, math.inf)
+                return self._done() if not self._waits else CourseResult(math.inf, math.inf)
             self._now, number, pilot, unit_ends = heapq.heappop(self._calendar)
             if pilot is None:
                 if self._asked == _MOST_ASKED and self._left > self._live:
@@ -148,20 +150,20 @@ class _Simulation:
                 self._take(self._idle.pop())
         return self._as_until_now()
 
-    def _done(self) -> Course:
+    def _done(self) -> CourseResult:
         """The course if no task is left: pilots that have not started are withdrawn, the others end."""
         end = self._last
-        return Course(end, sum(pilot.ahead.charge(min(pilot.end, end)) for pilot in self._pilots))
+        return CourseResult(end, sum(pilot.ahead.charge(min(pilot.end, end)) for pilot in self._pilots))
 
-    def _as_until_now(self) -> Course:
+    def _as_until_now(self) -> CourseResult:
         done = self._all - self._left
         if self._left <= 0 or done <= 0:
-            return Course(math.inf, math.inf)
+            return CourseResult(math.inf, math.inf)
         before = self._work.now
         spent = sum(pilot.ahead.charge(min(pilot.end, before)) for pilot in self._pilots)
         cost = sum(pilot.ahead.charge(min(pilot.end, self._now)) for pilot in self._pilots)
         further = self._left / done
-        return Course(self._now + (self._now - before) * further, cost + (cost - spent) * further)
+        return CourseResult(self._now + (self._now - before) * further, cost + (cost - spent) * further)
 
     @property
     def _waits(self) -> bool:

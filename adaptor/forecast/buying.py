@@ -18,8 +18,10 @@ from adaptor.budget.provisioning.pacing import (
     longest_to_learn,
     situation_of,
 )
+from adaptor.budget.provisioning.presets import preset_of
 from adaptor.crafting.fits import width
-from adaptor.forecast.known import KnownAims, KnownSite
+from adaptor.forecast.bag_facts import BagFacts
+from adaptor.forecast.known import KnownSite
 from adaptor.forecast.supply import Moment
 
 
@@ -36,26 +38,26 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 class Buyer:
     """Buys for one course of a bag; keeps the pace of its estimator."""
 
-    def __init__(self, aims: KnownAims) -> None:
-        self._aims = aims
-        self._pace: Pace | None = aims.pace
+    def __init__(self, bag: BagFacts, pace: Pace | None = None) -> None:
+        self._bag, self._pace = bag, pace
+        self._preset, self._deadline = preset_of(bag.spec.prefer), bag.spec.deadline
 
     def bounds(self, site: KnownSite, moment: Moment) -> Bounds:
         """Bounds on the requests now, as `decisions.aims` decides them."""
-        longest, rules = None, site.rules
-        if self._aims.deadline is not None:
-            needed = moment.needed(site.name) + rules.pad
+        longest, rules, name = None, site.view.rules, site.view.name
+        if self._deadline is not None:
+            needed = moment.needed(name) + rules.pad
             unit = site.terms.unit if site.whole_units and site.terms is not None else 0.0
-            longest = longest_before(self._aims.deadline, moment.now, needed, unit, rules.time_resolution)
+            longest = longest_before(self._deadline, moment.now, needed, unit, rules.time_resolution)
         course = self._course(site, moment)
-        if self._aims.deadline is not None:
+        if self._deadline is not None:
             longest = longest_to_learn(course, longest, needed, rules.time_resolution)
         paced = advise(course, self._pace)
         self._pace = paced.pace
         if not site.whole_units or site.terms is None:
             return Bounds(slots=paced.advice.hosts, longest=longest)
         ends = site.end_takes is not None
-        shortest = moment.learners[site.name].estimate + rules.pad
+        shortest = moment.learners[name].estimate + rules.pad
         unit, resolution = site.terms.unit, rules.time_resolution
         least = least_request(paced.advice.units, unit, shortest, resolution, ends=ends)
         return Bounds(slots=paced.advice.hosts, least_tr=least, longest=least if ends else longest)
@@ -72,13 +74,14 @@ class Buyer:
             ages: seconds for which they have run.
         """
         others = situation_of(self._course(site, moment))
-        going = sum(goes_on(others, self._aims.preset, age) for age in ages)
+        going = sum(goes_on(others, self._preset, age) for age in ages)
         return bool(ages) and 2 * going >= len(ages)
 
     def _course(self, site: KnownSite, moment: Moment) -> Course:
         assert site.terms is not None
-        learner, limits = moment.learners[site.name], site.rules.limits
-        lasting = [Hosts(pilot.slots, pilot.began + site.rules.pad, pilot.end) for pilot in moment.held]
+        name, rules = site.view.name, site.view.rules
+        learner, limits = moment.learners[name], rules.limits
+        lasting = [Hosts(pilot.slots, pilot.began + rules.pad, pilot.end) for pilot in moment.held]
         return Course(
             now=moment.now,
             # As many as the course follows: slots that count as one round them.
@@ -92,13 +95,13 @@ class Buyer:
             ],
             lasting=lasting,
             terms=site.terms,
-            preset=self._aims.preset,
+            preset=self._preset,
             assumed=min(site.learner.initial, site.learner.longest),
-            needed=moment.needed(site.name) if learner.knows else 0.0,
-            deadline=self._aims.deadline,
-            slow=self._aims.slow,
+            needed=moment.needed(name) if learner.knows else 0.0,
+            deadline=self._deadline,
+            slow=self._bag.spec.prefer is None,
             whole_units=site.whole_units,
-            requests_left=max(0, limits.in_system - sum(pilot.site == site.name for pilot in moment.held)),
-            widest=max(1, limits.max_proc // width(site.queue, site.task)),
+            requests_left=max(0, limits.in_system - sum(pilot.site == name for pilot in moment.held)),
+            widest=max(1, limits.max_proc // width(site.view.queue, self._bag.spec.task)),
             newest=max((pilot.began for pilot in moment.held), default=-math.inf),
         )

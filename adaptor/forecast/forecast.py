@@ -15,10 +15,10 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.accounting.credits import in_credits
-from adaptor.budget.accounting.tariffs import HOUR
+from adaptor.budget.accounting.tariffs import HOUR, Allocation
 from adaptor.crafting.fits import most_slots, width
 from adaptor.crafting.futures.drawn_queue import all_ended, planned
-from adaptor.forecast.bag_simulation import Course, Work, course_of
+from adaptor.forecast.bag_simulation import CourseResult, Work, course_result
 from adaptor.forecast.calibration import Raw, calibrated, kind_of_end
 from adaptor.forecast.estimate import estimate
 from adaptor.forecast.known import KnownBag, KnownSite
@@ -31,7 +31,7 @@ _FUTURES = 8  # futures of the queues that are drawn, at most
 _JOBS = 2000  # jobs in all futures together, about: more would take too long
 _CRAFTS = 40  # craftings of requests beyond the first time in each future
 _LOOKED_AT = 50  # running tasks whose rest is drawn one by one, at most
-_UNSEEN = Course(math.inf, math.inf)
+_UNSEEN = CourseResult(math.inf, math.inf)
 FIRST = 30  # finished tasks before the cost of a bag is worth its name
 
 
@@ -60,25 +60,25 @@ def worth_telling(finished: int, tasks: int) -> bool:
 
 def forecast(known: KnownBag) -> Forecast:
     """The forecast of a bag."""
+    bag = known.bag
     charged = in_credits(known.used + sum(_charged(site, known.now) for site in known.sites))
-    if not known.waiting and not known.seen.running:
+    if not bag.not_started and not bag.known.running:
         now, cost = (Estimate(figure, figure, figure) for figure in (known.now, charged))
-        return Forecast(end=now, cost=cost if known.pays else None, work=Estimate(0, 0, 0), least=charged)
+        return Forecast(end=now, cost=cost if bag.alone else None, work=Estimate(0, 0, 0), least=charged)
     draw = random.Random(1)  # noqa: S311
     cases = RuntimeCases(known.runtimes, draw)
     runtimes = sorted((cases.next() for _ in range(DRAWS)), key=lambda case: case.mean)
     courses = [_UNSEEN]
-    if any(site.queue is not None or site.pilots for site in known.sites):
+    if any(site.view.queue is not None or site.pilots for site in known.sites):
         courses = _courses(known, runtimes, draw)
     # The end as it was simulated; times below a look at the queue are nearly nothing.
-    finished = known.seen.finished
     alone = not any(_has_others(site) for site in known.sites)
     raw = Raw(
         kind=kind_of_end(
-            finished, finished + known.seen.running + known.waiting, alone=alone, pays=known.pays
+            bag.finished, bag.finished + bag.known.running + bag.not_started, alone=alone, pays=bag.alone
         ),
         made=known.now,
-        unit=max([1.0, *(site.poll for site in known.sites)]),
+        unit=max([1.0, *(site.view.poll for site in known.sites)]),
         ends=estimate(course.end for course in courses),
     )
     unseen = math.isinf(raw.ends.value)
@@ -88,7 +88,7 @@ def forecast(known: KnownBag) -> Forecast:
     return Forecast(
         end=None if end is None else _possible(known, end, runtimes[len(runtimes) // 2], draw),
         raw=None if unseen else raw,
-        cost=_cost(known, courses, work, charged, least) if known.pays else None,
+        cost=_cost(known, courses, work, charged, least) if bag.alone else None,
         work=work,
         least=least,
         blind=known.blind,
@@ -105,12 +105,14 @@ def _possible(known: KnownBag, end: Estimate, middle: Runtimes, draw: random.Ran
     if not pilots or any(pilot.started is not None for pilot in pilots):
         return end
     own = {pilot.job for pilot in pilots}
+    queues = [site.view.queue for site in known.sites]
     first = min(
-        _undrawn(known, site, None if site.queue is None else all_ended(site.queue, own), draw).first_start()
-        for site in known.sites
+        _undrawn(known, site, queue and all_ended(queue, own), draw).first_start()
+        for site, queue in zip(known.sites, queues, strict=True)
     )
-    future = SitesFuture(known, [_undrawn(known, site, site.queue, draw) for site in known.sites], iter(()))
-    latest = course_of(_work(known), future.again(), middle, future).end
+    sites = [_undrawn(known, *each, draw) for each in zip(known.sites, queues, strict=True)]
+    future = SitesFuture(known, sites, iter(()))
+    latest = course_result(_work(known), future.again(), middle, future).end
     high = end.high if math.isinf(latest) else max(end.high, latest)
     if math.isinf(first):
         return Estimate(end.low, end.value, high)
@@ -120,22 +122,22 @@ def _possible(known: KnownBag, end: Estimate, middle: Runtimes, draw: random.Ran
 def _undrawn(known: KnownBag, site: KnownSite, queue: QueueState | None, draw: random.Random) -> SiteFuture:
     """The site if all jobs of the queue run to their limits."""
     plan = planned(queue) if queue is not None else None
-    site = msgspec.structs.replace(site, queue=queue)
-    return SiteFuture(site, plan, known.now, draw, steady=True, drawn=False)
+    site = msgspec.structs.replace(site, view=msgspec.structs.replace(site.view, queue=queue))
+    return SiteFuture(site, plan, known.bag, known.now, draw, steady=True, drawn=False)
 
 
-def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random) -> list[Course]:
-    queues = [site.queue for site in known.sites if site.queue is not None]
+def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random) -> list[CourseResult]:
+    queues = [site.view.queue for site in known.sites if site.view.queue is not None]
     jobs = 1 + sum(len(queue.running) + len(queue.pending) for queue in queues)
     count = max(4, min(_FUTURES, _JOBS // jobs))
     crafts = iter(range(_CRAFTS))
-    plans = [planned(site.queue) if site.queue is not None else None for site in known.sites]
+    plans = [planned(site.view.queue) if site.view.queue is not None else None for site in known.sites]
     found = []
     for number in range(count):
         future = SitesFuture(
             known,
             [
-                SiteFuture(site, plan, known.now, draw, steady=number % 2 == 0)
+                SiteFuture(site, plan, known.bag, known.now, draw, steady=number % 2 == 0)
                 for site, plan in zip(known.sites, plans, strict=True)
             ],
             crafts,
@@ -144,12 +146,12 @@ def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random)
         block = list(runtimes[number * DRAWS // count : (number + 1) * DRAWS // count])
         middle = block[len(block) // 2].mean
         block.sort(key=lambda case: abs(case.mean - middle))
-        found += [course_of(_work(known), future.again(), case, future) for case in block]
+        found += [course_result(_work(known), future.again(), case, future) for case in block]
     return found
 
 
 def _cost(
-    known: KnownBag, courses: Sequence[Course], work: Estimate, charged: float, least: float
+    known: KnownBag, courses: Sequence[CourseResult], work: Estimate, charged: float, least: float
 ) -> Estimate:
     """Credits in the end; for the work alone where no end is seen in some courses.
 
@@ -166,9 +168,9 @@ def _cost(
 
 def _has_others(site: KnownSite) -> bool:
     """Whether jobs of others are in the queue."""
-    if site.queue is None:
+    if site.view.queue is None:
         return False
-    jobs = {job.id for job in site.queue.running} | {job.id for job in site.queue.pending}
+    jobs = {job.id for job in site.view.queue.running} | {job.id for job in site.view.queue.pending}
     return bool(jobs - {pilot.job for pilot in site.pilots})
 
 
@@ -183,8 +185,9 @@ def _charged(site: KnownSite, now: float) -> int:
 
 def _rate(known: KnownBag) -> float:
     """Credits for a second of a slot where it is cheapest; 0: the bag does not pay."""
+    kind: Allocation = "donated" if known.bag.spec.allocation == "transparent" else "explicit"
     prices = [
-        in_credits(site.tariff.price(site.kind)) * width(site.queue, site.task) / HOUR
+        in_credits(site.tariff.price(kind)) * width(site.view.queue, known.bag.spec.task) / HOUR
         for site in known.sites
         if site.tariff is not None
     ]
@@ -207,23 +210,26 @@ def _work_left(known: KnownBag, runtimes: Runtimes) -> float:
     running = [ran for site in known.sites for pilot in site.pilots for ran in pilot.elapsed]
     some = running[:: max(1, math.ceil(len(running) / _LOOKED_AT))]
     rest = math.fsum(runtimes.rest(ran) for ran in some)
-    return known.waiting * runtimes.mean + (rest * len(running) / len(some) if some else 0.0)
+    return known.bag.not_started * runtimes.mean + (rest * len(running) / len(some) if some else 0.0)
 
 
 def _work(known: KnownBag) -> Work:
+    bag = known.bag
     slots = sum(pilot.slots for site in known.sites for pilot in site.pilots)
-    most = max(slots, sum(most_slots(site.rules, site.queue, site.task) for site in known.sites))
-    beside = known.others.served_before(known.waiting, slots or max(1, most))
-    if known.at_once is not None:
-        most = min(most, known.at_once)
+    most = max(
+        slots, sum(most_slots(site.view.rules, site.view.queue, bag.spec.task) for site in known.sites)
+    )
+    beside = bag.others.served_before(bag.not_started, slots or max(1, most))
+    if bag.spec.max_running is not None:
+        most = min(most, bag.spec.max_running)
     return Work(
         now=known.now,
-        waiting=known.waiting - len(known.again),
-        again=known.again,
+        waiting=bag.not_started - len(bag.again),
+        again=bag.again,
         beside=beside,
-        learners={site.name: site.learner.copy() for site in known.sites},
-        seen=msgspec.structs.replace(known.seen),
-        most=max(1, min(most, known.waiting + known.seen.running)),
-        at_once=known.at_once,
-        idle_costs=known.idle_costs,
+        learners={site.view.name: site.learner.copy() for site in known.sites},
+        seen=msgspec.structs.replace(bag.known),
+        most=max(1, min(most, bag.not_started + bag.known.running)),
+        at_once=bag.spec.max_running,
+        idle_costs=bag.idle_costs,
     )

@@ -23,7 +23,9 @@ from adaptor.crafting.futures.drawn_queue import drawn_jobs, fitting, planned
 from adaptor.crafting.planner import PLANNERS
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
-from adaptor.crafting.situation import Demand, PilotView, SiteView
+from adaptor.crafting.situation import Demand, PilotView
+from adaptor.crafting.submissions import SubmissionsLeft
+from adaptor.forecast.bag_facts import BagFacts
 from adaptor.forecast.buying import Bounds, Buyer
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
 from adaptor.forecast.supply import Moment, PilotAhead
@@ -41,6 +43,7 @@ class SiteFuture:
         self,
         known: KnownSite,
         plan: Schedule | None,
+        bag: BagFacts,
         now: float,
         draw: random.Random,
         *,
@@ -49,26 +52,26 @@ class SiteFuture:
     ) -> None:
         """`plan`: of the queue, as planned; `steady`: whether the queue always looks as it does now; `drawn`:
         False where all goes as planned."""
-        self.known, self._now, self._draw, self._steady = known, now, draw, steady
-        self._plan = plan
-        self._unit = unit_of(known.rules, known.queue, known.task)
+        self.known, self._view, self._task = known, known.view, bag.spec.task
+        self._plan, self._now, self._draw, self._steady = plan, now, draw, steady
+        self._unit = unit_of(self._view.rules, self._view.queue, self._task)
         self._wait_share: float | None = None
         self._schedule = self._future() if drawn else plan
         self._others = self._without_own()
-        self._late = known.late * 1.5 * draw.random() if drawn else 0.0
+        late = self._view.waits.lateness(self._view.rules.limits.max_proc, now)
+        self._late = late * 1.5 * draw.random() if drawn else 0.0
         self._batches: list[list[Request]] = []
         """Requests made when requests were considered for the first, the second … time in this future."""
 
     def _future(self) -> Schedule | None:
-        known, queue, plan = self.known, self.known.queue, self._plan
+        known, plan = self.known, self._plan
+        queue, waits = self._view.queue, self._view.waits.shares
         if queue is None or plan is None:
             return None
         own = {pilot.job for pilot in known.pilots}
-        enough = len(known.wait_shares) >= _FEWEST_WAITS
+        enough = len(waits) >= _FEWEST_WAITS
         if len(queue.running) + len(queue.pending) > _MOST_DRAWN or (enough and self._draw.random() < 0.5):
-            self._wait_share = (
-                self._draw.choice(known.wait_shares) if enough else 0.2 + 0.8 * self._draw.random()
-            )
+            self._wait_share = self._draw.choice(waits) if enough else 0.2 + 0.8 * self._draw.random()
             return plan
         shares, by_job = known.run_shares, known.run_shares_by_job
         return planned(drawn_jobs(queue, shares, known.seen_since, own, self._draw, by_job, plan.starts))
@@ -76,7 +79,7 @@ class SiteFuture:
     def _without_own(self) -> Profile | None:
         """Processors that others leave free, as far as tasks of this size find room there on single nodes;
         None: unknown."""
-        queue, future = self.known.queue, self._schedule
+        queue, future = self._view.queue, self._schedule
         if queue is None or future is None:
             return None
         profile, own = future.profile.copy(), {pilot.job for pilot in self.known.pilots}
@@ -87,7 +90,7 @@ class SiteFuture:
             start = future.starts.get(pending.id, math.inf)
             if pending.id in own and start < math.inf:
                 profile.give(start, pending.tr, pending.processors)
-        return fitting(profile, queue, self.known.task)
+        return fitting(profile, queue, self._task)
 
     def pilots(self) -> list[PilotAhead]:
         """The pilots in the system."""
@@ -97,7 +100,7 @@ class SiteFuture:
         """The earliest start of its pilots, or of a request that may be made; epoch seconds, or infinite."""
         starts = [self._start_of(pilot) for pilot in self.known.pilots]
         if self.known.open:
-            made, shortest = max(self._now, self.known.next_request), self.known.rules.pad + 1
+            made, shortest = max(self._now, self._view.next_request), self._view.rules.pad + 1
             others, p = self._others, self._unit.processors
             starts.append(made if others is None else others.earliest_start(p, shortest, made))
         return min(starts, default=math.inf)
@@ -117,11 +120,11 @@ class SiteFuture:
 
     def _made(self, began: float, tr: float, p: int, slots: int) -> PilotAhead:
         """The pilot of a request that starts then; its pad is lost at the beginning for the most part."""
-        known, pad = self.known, self.known.rules.pad
+        known, pad = self.known, self._view.rules.pad
         last = min(10.0, pad / 2)
         ends = known.end_takes is not None and known.terms is not None
         return PilotAhead(
-            site=known.name,
+            site=self._view.name,
             p=p,
             slots=slots,
             began=began,
@@ -153,8 +156,8 @@ class SiteFuture:
             sites: that share the tasks.
             bounds: what the aims of the bag allow; None: it has none.
         """
-        limits = self.known.rules.limits
-        allowed = limits.in_system - sum(pilot.site == self.known.name for pilot in moment.held)
+        limits = self._view.rules.limits
+        allowed = limits.in_system - sum(pilot.site == self._view.name for pilot in moment.held)
         if not self.known.open or self._others is None or allowed <= 0 or (bounds and bounds.slots <= 0):
             return []
         queue = self._queue(self._others, moment)
@@ -162,7 +165,7 @@ class SiteFuture:
             if self._batches and next(crafts, None) is None:
                 break
             self._batches.append(self._craft(queue, moment, allowed, sites, bounds))
-        needed = min(limits.max_tr, moment.needed(self.known.name) + self.known.rules.pad)
+        needed = min(limits.max_tr, moment.needed(self._view.name) + self._view.rules.pad)
         found: list[PilotAhead] = []
         profile = self._profile_of(queue)
         for request in self._batches[min(turn, len(self._batches) - 1)][:allowed]:
@@ -173,27 +176,27 @@ class SiteFuture:
                 p = min(p, math.ceil(left / self._unit.tasks) * self._unit.processors)
                 tr = max(tr, min(limits.max_tr, bounds.least_tr))
                 tr = tr if bounds.longest is None else min(tr, float(bounds.longest))
-            made = max(moment.now, self.known.next_request)
+            made = max(moment.now, self._view.next_request)
             start = profile.earliest_start(p, tr, made) if p > 0 else math.inf
             if start < math.inf:
                 profile.take(start, tr, p)
                 share = 1.0 if self._wait_share is None else self._wait_share
                 began = made + share * (start - made) + self._late
-                began += self.known.poll * self._draw.random()
+                began += self._view.poll * self._draw.random()
                 found.append(self._made(began, tr, p, self._unit.slots(p)))
         return found
 
     def _queue(self, others: Profile, moment: Moment) -> PlannedQueue:
         """The queue at that moment: processors that others leave free from then on, and the pilots in the
         system as jobs."""
-        assert self.known.queue is not None
+        assert self._view.queue is not None
         shift = moment.now - self._now if self._steady else 0.0
         at = moment.now - shift
         steps = [(time + shift, free) for time, free in others.steps() if time > at]
-        held = [(place, pilot) for place, pilot in enumerate(moment.held) if pilot.site == self.known.name]
+        held = [(place, pilot) for place, pilot in enumerate(moment.held) if pilot.site == self._view.name]
         return PlannedQueue(
             now=moment.now,
-            processors=self.known.queue.processors,
+            processors=self._view.queue.processors,
             plan=((moment.now, others.free_at(at)), *steps),
             running=tuple(
                 RunningJob(f"{place}", pilot.p, pilot.end)
@@ -222,15 +225,15 @@ class SiteFuture:
         self, queue: PlannedQueue, moment: Moment, allowed: int, sites: int, bounds: Bounds | None
     ) -> list[Request]:
         """Requests by the plan of the site's heuristic for these tasks."""
-        known, learner = self.known, moment.learners[self.known.name]
+        here, learner = self._view, moment.learners[self._view.name]
         # Partitions are not told apart, and nothing is withdrawn for what may come.
-        limits = msgspec.structs.replace(known.rules.limits, partitions={})
-        rules = msgspec.structs.replace(known.rules, limits=limits, may_withdraw=False, may_reshape=False)
+        limits = msgspec.structs.replace(here.rules.limits, partitions={})
+        rules = msgspec.structs.replace(here.rules, limits=limits, may_withdraw=False, may_reshape=False)
         demand = Demand(
-            task=known.task,
+            task=self._task,
             waiting=math.ceil(moment.waiting / sites),
             running=moment.seen.running,
-            runtime=moment.needed(known.name),
+            runtime=moment.needed(here.name),
             shortest=learner.estimate,
             bag=_BAG,
             most=None,
@@ -245,13 +248,14 @@ class SiteFuture:
             ),
         )
         pilots = tuple(self._views(moment))
-        view = SiteView(
+        view = msgspec.structs.replace(
+            here,
             now=moment.now,
             queue=queue,
             rules=rules,
-            heuristic=known.heuristic,
             requests=pilots,
             demands=(demand,),
+            submissions=SubmissionsLeft(),
         )
         wanted = Wanted(
             demand=demand,
@@ -261,7 +265,7 @@ class SiteFuture:
             pilots=pilots,
         )
         place = Place(name="", queue=queue, rules=rules, allowed=allowed)
-        made = PLANNERS[known.heuristic](view, [place], wanted)
+        made = PLANNERS[view.heuristic](view, [place], wanted)
         return [crafted.request for crafted in made.crafted]
 
     def _views(self, moment: Moment) -> list[PilotView]:
@@ -276,10 +280,10 @@ class SiteFuture:
                 ends=pilot.end if pilot.began <= moment.now else None,
                 predicted_start=pilot.began,
                 bag=_BAG,
-                shape=(self.known.task, _BAG),
+                shape=(self._task, _BAG),
             )
             for place, pilot in enumerate(moment.held)
-            if pilot.site == self.known.name
+            if pilot.site == self._view.name
         ]
 
 
@@ -295,7 +299,7 @@ class SitesFuture:
     def again(self) -> list[PilotAhead]:
         """A new course begins; the pilots in the system."""
         self._turn = 0
-        self._buyer = None if self._known.aims is None else Buyer(self._known.aims)
+        self._buyer = Buyer(self._known.bag, self._known.pace) if self._known.bag.paced else None
         return [pilot for site in self._sites for pilot in site.pilots()]
 
     @property
@@ -318,7 +322,7 @@ class SitesFuture:
         """Whether a pilot is kept for another charging unit, by the ages of its tasks."""
         if self._buyer is None:
             return True
-        site = next(site.known for site in self._sites if site.known.name == pilot.site)
+        site = next(site.known for site in self._sites if site.known.view.name == pilot.site)
         return self._buyer.goes_on(site, moment, ages)
 
 

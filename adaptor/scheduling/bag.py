@@ -28,12 +28,6 @@ _CODES = {state: code for code, state in enumerate(TaskState)}
 _STATES = list(TaskState)
 
 
-def idle_costs(spec: BagSpec, earlier: Mapping[str, EarlierTasks], *, alone: bool) -> bool:
-    """True if a bag has a budget alone and unknown runtimes: its slots cost the same when idle, so a task
-    may start at even odds even if few wait. `alone`: whether it has pilots of its own."""
-    return alone and not spec.aims and spec.time is None and not earlier
-
-
 def assumed_at(spec: BagSpec, earlier: Mapping[str, EarlierTasks], site: str) -> float | None:
     """Seconds that a task is taken to need at a site before any has finished; None: nothing is known.
 

@@ -1,65 +1,19 @@
-"""The facts about a bag that decisions on requests and credits use. Pure."""
+"""The facts about a bag, from the state of the broker. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import msgspec
-
 from adaptor.bag_spec import BagSpec
+from adaptor.forecast.bag_facts import BagFacts
+from adaptor.forecast.other_bags import OtherBags
 from adaptor.model import TaskState
-from adaptor.runtimes.known import EarlierTasks, KnownRuntimes
-from adaptor.runtimes.learner import RuntimeLearner
+from adaptor.runtimes.known import KnownRuntimes
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.state import SchedulingState
 
 
-class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A bag with its own pilots, at one instant. Times are epoch seconds, durations seconds."""
-
-    id: int
-    spec: BagSpec
-    tasks: int
-    """Tasks that have a result or may still get one, except those that wait for others."""
-    waiting: int
-    known: KnownRuntimes
-    """Runtimes of its tasks at all sites; of a running one the first attempt counts."""
-    attempts: dict[str, tuple[float, ...]]
-    """Start of each running attempt by site, replicas included."""
-    by_pilot: dict[int, tuple[float, ...]]
-    """Starts of the running attempts of each pilot."""
-    learned: dict[str, RuntimeLearner]
-    """Learned runtimes by site at which the bag may run."""
-    runtimes: tuple[float, ...]
-    """A sample of the finished tasks: one runtime in `every`."""
-    every: int
-    growing: bool = False
-    """Whether tasks may be appended or wait for others; nothing is forecast then."""
-    bounds: dict[int, tuple[float, ...]] = {}
-    """Seconds that each task of `by_pilot` ran before it was cut, by pilot; 0: it was not cut."""
-    again: tuple[float, ...] = ()
-    """Seconds for which waiting tasks ran before they were cut."""
-    places: tuple[int, ...] = ()
-    """The places in the file of those tasks."""
-    earlier: Mapping[str, EarlierTasks] = {}
-    """Runtimes of earlier bags of the same kinds, by site."""
-
-    @property
-    def finished(self) -> int:
-        return self.known.finished
-
-    def known_at(self, site: str) -> KnownRuntimes:
-        """Runtimes of its tasks at all sites, and what earlier bags say of a site."""
-        return msgspec.structs.replace(self.known, earlier=self.earlier.get(site))
-
-    def elapsed(self, site: str, now: float) -> list[float]:
-        """Seconds since the start of each running attempt at a site."""
-        return [max(0.0, now - start) for start in self.attempts.get(site, ())]
-
-
 def facts_of(state: SchedulingState, bag: Bag) -> BagFacts:
     """The bag as it is now."""
-    sample = state.sample(bag.id)
+    sample, alone = state.sample(bag.id), bag.id in state.alone
     blocked = bag.count(TaskState.BLOCKED)
     starts, attempts, by_pilot, bounds = _running(state, bag.id)
     learned = {site: state.learner(bag.id, site).copy() for site in filter(bag.spec.allows, state.sites)}
@@ -89,7 +43,30 @@ def facts_of(state: SchedulingState, bag: Bag) -> BagFacts:
         growing=bag.open or blocked > 0,
         places=sample.places,
         earlier=bag.earlier,
+        alone=alone,
+        others=OtherBags() if alone else other_bags(state, bag.spec, bag.id),
     )
+
+
+def other_bags(state: SchedulingState, spec: BagSpec, number: float) -> OtherBags:
+    """The bags that take turns with one of this number that shares its pilots."""
+    first, older, younger = 0, list[int](), list[int]()
+    for other in state.bags.values():
+        tasks, priority = other.startable, other.spec.priority
+        if (
+            not tasks
+            or other.id == number
+            or other.id in state.alone
+            or priority < spec.priority
+            # Both may run at the same site.
+            or not any(spec.allows(site) and other.spec.allows(site) for site in state.sites)
+        ):
+            continue
+        if priority > spec.priority:
+            first += tasks
+        else:
+            (older if other.id < number else younger).append(tasks)
+    return OtherBags(first, tuple(older), tuple(younger))
 
 
 def _running(

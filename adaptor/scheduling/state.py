@@ -15,13 +15,14 @@ import msgspec
 
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationRules
+from adaptor.forecast.bag_facts import idle_costs
 from adaptor.model import QueueState, TaskState
 from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Lease, Orders
 from adaptor.resources import TaskSize
 from adaptor.runtimes.known import EarlierTasks
 from adaptor.runtimes.learner import SHORTEST, RuntimeLearner
 from adaptor.runtimes.sample import RuntimeSample
-from adaptor.scheduling.bag import Bag, idle_costs
+from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import AttemptRevived, AttemptStart, Changes, TaskChange
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
 from adaptor.scheduling.lines import Line

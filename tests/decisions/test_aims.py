@@ -12,7 +12,6 @@ from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.credits import check_deadline
 from adaptor.decisions.forecasting.told import forecast_of
-from adaptor.decisions.snapshot import BagAhead
 from adaptor.errors import UsageError
 from adaptor.forecast.forecast import Forecast
 from adaptor.journal.recovery import load_bag
@@ -60,7 +59,7 @@ def look_ahead(site: FakeSite, bag: int) -> Forecast:
     """The forecast of a bag by what is known now."""
     core = site.state.core
     facts = facts_of(core.broker.state, core.broker.state.bags[bag])
-    return forecast_of(core.snapshot("here", time.time()), BagAhead(facts, alone=True))
+    return forecast_of(core.snapshot("here", time.time()), facts)
 
 
 def asked(site: FakeSite) -> int:

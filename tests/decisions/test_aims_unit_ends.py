@@ -15,10 +15,10 @@ from adaptor.decisions.aims import Courses, why_not_another_unit
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.forecast.bag_facts import BagFacts
 from adaptor.model import Limits, PilotState, Request
 from adaptor.runtimes.known import KnownRuntimes
 from adaptor.runtimes.learner import RuntimeLearner
-from adaptor.scheduling.facts import BagFacts
 from adaptor.scheduling.state import SiteTerms
 
 HOUR = 3600.0

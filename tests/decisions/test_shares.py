@@ -21,9 +21,10 @@ from adaptor.daemon.treasury import Costs
 from adaptor.decisions import shares
 from adaptor.decisions.memory import Memory, Question
 from adaptor.decisions.offers import aim_of, task_time
+from adaptor.forecast.bag_facts import BagFacts
 from adaptor.runtimes.task_time import TaskTime
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.facts import BagFacts, facts_of
+from adaptor.scheduling.facts import facts_of
 from backends.base import SchedulerError
 from tests.daemon.fake_sites import FakeSites
 

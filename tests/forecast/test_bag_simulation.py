@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.forecast.bag_simulation import Course, Work, course_of
+from adaptor.forecast.bag_simulation import CourseResult, Work, course_result
 from adaptor.forecast.supply import Moment, PilotAhead
 from adaptor.model import Request
 from adaptor.runtimes.known import ENOUGH, KnownRuntimes
@@ -73,10 +73,10 @@ def course(
     pilots: Sequence[PilotAhead] = (),
     idle_costs: bool = False,
     **learned: Any,
-) -> Course:
+) -> CourseResult:
     learners = {"here": msgspec.structs.replace(rule, seen=KnownRuntimes(**learned), cuts={})}
     work = Work(now=0.0, waiting=waiting, learners=learners, most=4, idle_costs=idle_costs)
-    return course_of(work, pilots, Always(takes), supply)
+    return course_result(work, pilots, Always(takes), supply)
 
 
 @pytest.mark.parametrize("factor", [2, 3, 5])
@@ -146,7 +146,7 @@ def test_the_cost_is_what_the_ledger_charges_for_the_pilot(
     held = pilot(1e6, p=p, began=began, tariff=tariff)
     later = pilot(1e3, start=2e6, p=p, tariff=tariff)
     work = Work(now=0.0, waiting=tasks, learners={"here": rule.copy()}, most=1)
-    found = course_of(work, [held, later], Always(takes), Exactly())
+    found = course_result(work, [held, later], Always(takes), Exactly())
     ledger = Ledger()
     ledger.set_price("here", tariff, began)
     ledger.reserve(1, "here", Request(p, int(1e6)), "explicit", {7: 1.0}, began)

@@ -7,12 +7,10 @@ from typing import Any
 import msgspec
 
 from adaptor.budget.provisioning.hosts import HostTerms
-from adaptor.budget.provisioning.presets import BALANCED
 from adaptor.forecast.buying import Buyer
-from adaptor.forecast.known import KnownAims
 from adaptor.forecast.supply import Moment
 from adaptor.runtimes.known import EarlierTasks, KnownRuntimes
-from tests.forecast.test_forecast import LEARNER, site
+from tests.forecast.test_forecast import LEARNER, facts, site
 
 EARLIER = EarlierTasks(kind="fit.py", tasks=12, mean=900.0, factor=2.0, low=600.0, high=1200.0)
 
@@ -29,7 +27,7 @@ def first_slots(**known: Any) -> int:
         longest_cut={"site": 0.0},
         seen=KnownRuntimes(told=known.get("told")),
     )
-    return Buyer(KnownAims(preset=BALANCED)).bounds(at, moment).slots
+    return Buyer(facts(prefer="balanced")).bounds(at, moment).slots
 
 
 def test_earlier_bags_count_as_what_a_user_says() -> None:

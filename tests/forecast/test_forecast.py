@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,13 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaptor.bag_spec import BagSpec
 from adaptor.crafting.heuristics import HEURISTICS
-from adaptor.crafting.situation import SiteRules
+from adaptor.crafting.situation import SiteRules, SiteState
+from adaptor.forecast.bag_facts import BagFacts
 from adaptor.forecast.forecast import forecast
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
 from adaptor.forecast.other_bags import OtherBags
 from adaptor.model import Estimate, Limits, PendingJob, QueueState, RunningJob
-from adaptor.resources import Node, TaskSize
+from adaptor.resources import Node
 from adaptor.runtimes.known import KnownRuntimes
 from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.runtimes.possible import RuntimeKnowledge
@@ -28,14 +31,29 @@ LEARNER = RuntimeLearner(initial=600.0, factor=2, longest=RULES.longest_task)
 FREE = QueueState(now=0.0, processors=16)
 
 
-def site(queue: QueueState | None = FREE, **changes: Any) -> KnownSite:
-    base = KnownSite(
-        name="site", rules=RULES, heuristic="adaptive", queue=queue, task=TaskSize(), learner=LEARNER
+def site(queue: QueueState | None = FREE, heuristic: str = "adaptive", **changes: Any) -> KnownSite:
+    view = SiteState(now=0.0, name="site", rules=RULES, heuristic=heuristic, queue=queue, poll=0.0)
+    return msgspec.structs.replace(KnownSite(view=view, learner=LEARNER), **changes)
+
+
+def facts(tasks: int = 160, finished: int = 0, **spec: Any) -> BagFacts:
+    return BagFacts(
+        id=1,
+        spec=BagSpec(name="bag", cwd="/", output="/", environment={}, **spec),
+        tasks=tasks + finished,
+        waiting=tasks,
+        known=KnownRuntimes(finished=finished),
+        attempts={},
+        by_pilot={},
+        learned={},
+        runtimes=(),
+        every=1,
     )
-    return msgspec.structs.replace(base, **changes)
 
 
-def known(waiting: int = 160, at: KnownSite | None = None, **runtimes: Any) -> KnownBag:
+def known(
+    waiting: int = 160, at: KnownSite | None = None, spec: Mapping[str, Any] = {}, **runtimes: Any
+) -> KnownBag:
     fields: dict[str, Any] = {"guess": 600.0, "surety": 0.2, "tasks": waiting, **runtimes}
     finished = fields.get("finished", ())
     seen = KnownRuntimes(
@@ -44,15 +62,20 @@ def known(waiting: int = 160, at: KnownSite | None = None, **runtimes: Any) -> K
     at = at or site()
     return KnownBag(
         now=0.0,
-        waiting=waiting,
+        bag=facts(waiting, len(finished), **spec),
         runtimes=RuntimeKnowledge(**fields),
-        seen=KnownRuntimes(finished=len(finished)),
         sites=[msgspec.structs.replace(at, learner=msgspec.structs.replace(at.learner, seen=seen))],
     )
 
 
+def changed(at: KnownBag, **changes: Any) -> KnownBag:
+    """The same with other facts about its bag."""
+    return msgspec.structs.replace(at, bag=msgspec.structs.replace(at.bag, **changes))
+
+
 def with_running(bag: KnownBag, running: int) -> KnownBag:
-    return msgspec.structs.replace(bag, seen=msgspec.structs.replace(bag.seen, running=running))
+    seen = msgspec.structs.replace(bag.bag.known, running=running)
+    return changed(bag, known=seen, tasks=bag.bag.tasks + running)
 
 
 def end_of(bag: KnownBag) -> Estimate:
@@ -92,7 +115,7 @@ def test_a_full_queue_is_waited_for() -> None:
 
 def test_bags_that_take_turns_take_time() -> None:
     alone = known(finished=alike(100))
-    shared = msgspec.structs.replace(alone, others=OtherBags(older=(160,)))
+    shared = changed(alone, others=OtherBags(older=(160,)))
     assert end_of(shared).value > 1.5 * end_of(alone).value
 
 
@@ -117,7 +140,7 @@ def test_tasks_that_have_run_far_beyond_all_others_are_of_another_kind() -> None
 
 
 def test_a_task_that_was_cut_needs_a_longer_request() -> None:
-    bag = msgspec.structs.replace(known(1, finished=alike(100), running=[3000.0]), again=(3000.0,))
+    bag = changed(known(1, finished=alike(100), running=[3000.0]), again=(3000.0,))
     assert end_of(bag).value > 3000
 
 
@@ -168,20 +191,18 @@ def test_every_heuristic_crafts_the_requests_to_come(heuristic: str) -> None:
 
 
 def test_a_bag_that_runs_few_tasks_at_the_same_time_takes_longer() -> None:
-    bag = known(160, finished=alike(100))
-    few = msgspec.structs.replace(bag, at_once=4)
+    bag, few, many = (known(160, spec={"max_running": most}, finished=alike(100)) for most in (None, 4, 1000))
     assert end_of(few).value > 3 * end_of(bag).value
     assert end_of(few).holds(1.05 * 160 * 600 / 4)
-    assert end_of(msgspec.structs.replace(bag, at_once=1000)) == end_of(bag)
+    assert end_of(many) == end_of(bag)
 
 
 def test_tasks_of_which_few_fit_on_a_node_get_few_slots() -> None:
     """Of four nodes with four processors each holds one task of three."""
     nodes = tuple(Node(name=f"n{each}", processors=4) for each in range(4))
-    wide = {"task": TaskSize(processors=3)}
-    counted = site(**wide)
-    shaped = site(QueueState(now=0.0, processors=16, nodes=nodes), **wide)
-    few, more = (end_of(known(at=each, finished=alike(100))) for each in (shaped, counted))
+    wide = {"cpus": 3}
+    shaped = site(QueueState(now=0.0, processors=16, nodes=nodes))
+    few, more = (end_of(known(at=each, spec=wide, finished=alike(100))) for each in (shaped, site()))
     assert few.value > 1.1 * more.value
     assert few.holds(160 * 600 / 4)
 
@@ -207,5 +228,7 @@ def test_an_interval_reaches_the_end_as_planned_where_every_pilot_waits() -> Non
     waits = PendingJob("1", 16, 3600.0, 10_000.0)
     queue = QueueState(now=0.0, processors=16, running=(held,), pending=(waits,))
     pilot = KnownPilot(job="1", p=16, tr=3600.0, slots=16, started=None, predicted=10_000.0)
-    found = end_of(known(16, site(queue, pilots=(pilot,), wait_shares=(0.01,) * 20, run_shares=(0.01,))))
+    at = site(queue, pilots=(pilot,), run_shares=(0.01,))
+    at.view.waits.shares = (0.01,) * 20
+    found = end_of(known(16, at))
     assert found.low < 10_000 < found.high

@@ -25,9 +25,10 @@ BUSY = QueueState(now=0.0, processors=64, running=(RunningJob("other", 50, 3000.
 
 def future(at: KnownSite) -> SitesFuture:
     at = msgspec.structs.replace(at, run_shares=(1.0,))
-    assert at.queue is not None
-    drawn = Future(at, planned(at.queue), 0.0, random.Random(1), steady=True)
-    return SitesFuture(known(160, at), [drawn], iter(range(10)))
+    assert at.view.queue is not None
+    bag = known(160, at)
+    drawn = Future(at, planned(at.view.queue), bag.bag, 0.0, random.Random(1), steady=True)
+    return SitesFuture(bag, [drawn], iter(range(10)))
 
 
 def moment(waiting: int = 160, held: tuple[PilotAhead, ...] = ()) -> Moment:

@@ -23,7 +23,6 @@ from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of, make_backend, settings_of, terms_of
 from adaptor.daemon.treasury import costs_of
 from adaptor.decisions.forecasting.planned_bag import NewBag, choices, plan_bag
-from adaptor.decisions.forecasting.told import other_bags
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.new_bags import check_can_run, check_sites
 from adaptor.decisions.observation import take_snapshot
@@ -36,6 +35,7 @@ from adaptor.journal.kind_rows import EarlierBags, earlier_bags
 from adaptor.model import QueueState
 from adaptor.protocol.state_directory import private_directory, state_directory
 from adaptor.scheduling.broker import Broker
+from adaptor.scheduling.facts import other_bags
 from adaptor.scheduling.state import SiteTerms
 from backends.base import SchedulerError
 

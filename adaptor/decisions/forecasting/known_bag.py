@@ -9,7 +9,6 @@ import msgspec
 
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
-from adaptor.budget.provisioning.presets import preset_of
 from adaptor.crafting.choosing import bounded_rules
 from adaptor.crafting.coverage import slots_in
 from adaptor.crafting.fits import unit_of
@@ -24,14 +23,13 @@ from adaptor.decisions.requests import (
     largest_by_trial,
     tariff_for,
 )
-from adaptor.decisions.snapshot import BagAhead, SiteFacts, Snapshot
-from adaptor.forecast.known import KnownAims, KnownBag, KnownPilot, KnownSite
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.forecast.bag_facts import BagFacts
+from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
 from adaptor.model import PilotState
 from adaptor.reports import Hold
 from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.runtimes.possible import RuntimeKnowledge
-from adaptor.scheduling.bag import idle_costs
-from adaptor.scheduling.facts import BagFacts
 
 _SAID, _UNKNOWN = 0.5, 1.5
 """Deviations of the logarithm of what users say that a task takes, and of what is assumed of it."""
@@ -40,13 +38,13 @@ _USUAL = 0.25
 _LONGEST = 1e9  # seconds of a pilot that has no end
 
 
-def known_bag(snapshot: Snapshot, ahead: BagAhead) -> KnownBag:
+def known_bag(snapshot: Snapshot, bag: BagFacts) -> KnownBag:
     """Facts about a bag, and about the sites at which it may run, for its forecast."""
-    bag, now, ledger = ahead.facts, snapshot.now, snapshot.ledger
+    now, ledger = snapshot.now, snapshot.ledger
     sites = [
         site for site in snapshot.sites.values() if bag.spec.allows(site.name) and site.name in bag.learned
     ]
-    known = [_known_site(snapshot, ahead, site) for site in sites]
+    known = [_known_site(snapshot, bag, site) for site in sites]
     guess, surety = _guess(bag, known)
     began = [
         max(now - start, bound, 0.0)
@@ -55,17 +53,9 @@ def known_bag(snapshot: Snapshot, ahead: BagAhead) -> KnownBag:
     ]
     shown = {pilot.job for site in known for pilot in site.pilots}
     others = [pilot for pilot in _own(sites, bag) if (pilot.job or "") not in shown]
-    pace = snapshot.memory.paces.get(bag.id)
-    aims = KnownAims(
-        preset=preset_of(bag.spec.prefer),
-        deadline=bag.spec.deadline,
-        pace=pace,
-        slow=bag.spec.prefer is None,
-    )
     return KnownBag(
         now=now,
-        waiting=max(0, bag.tasks - bag.known.finished - bag.known.running),
-        again=bag.again,
+        bag=bag,
         runtimes=RuntimeKnowledge(
             finished=bag.runtimes,
             places=bag.places if bag.spec.order != "random" else (),
@@ -75,14 +65,9 @@ def known_bag(snapshot: Snapshot, ahead: BagAhead) -> KnownBag:
             surety=surety,
             tasks=bag.tasks,
         ),
-        seen=bag.known,
         sites=known,
-        others=ahead.others,
-        at_once=bag.spec.max_running,
-        pays=ahead.alone,
-        idle_costs=idle_costs(bag.spec, bag.earlier, alone=ahead.alone),
-        used=ledger.of_bag(bag.id).used + _charges(others, ledger, now) if ahead.alone else 0,
-        aims=aims if ahead.alone and bag.spec.paced else None,
+        used=ledger.of_bag(bag.id).used + _charges(others, ledger, now) if bag.alone else 0,
+        pace=snapshot.memory.paces.get(bag.id),
         scores=snapshot.scores,
     )
 
@@ -108,10 +93,10 @@ def _charges(pilots: Iterable[Pilot], ledger: Statements, now: float) -> int:
 
 def _guess(bag: BagFacts, sites: Sequence[KnownSite]) -> tuple[float, float]:
     """Guessed runtime of a task before any has finished (seconds), and the deviation of its logarithm."""
-    assumed = min((bag.learned[site.name].estimate for site in sites), default=1.0)
+    assumed = min((bag.learned[site.view.name].estimate for site in sites), default=1.0)
     if sites and bag.spec.time is not None:
         return assumed, _SAID
-    earlier = [bag.earlier[site.name] for site in sites if site.name in bag.earlier]
+    earlier = [bag.earlier[site.view.name] for site in sites if site.view.name in bag.earlier]
     if earlier:
         quickest = min(earlier, key=lambda tasks: tasks.mean)
         return quickest.mean, math.log(quickest.factor)
@@ -130,9 +115,8 @@ def _learner(bag: BagFacts, site: str) -> RuntimeLearner:
     return msgspec.structs.replace(learner, seen=seen, cuts={})
 
 
-def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSite:
-    bag, now, ledger = ahead.facts, snapshot.now, snapshot.ledger
-    owner = bag.id if ahead.alone else None
+def _known_site(snapshot: Snapshot, bag: BagFacts, site: SiteFacts) -> KnownSite:
+    ledger, owner = snapshot.ledger, bag.id if bag.alone else None
     there = bag.learned[site.name]
     demand = Demand(task=bag.spec.task, waiting=bag.waiting, runtime=there.estimate, bag=owner)
     pilots = [
@@ -141,33 +125,21 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
         if facts.bag == owner
         and not facts.leaving
         and not (facts.never or facts.wait.hold is not Hold.NONE)  # its start is unknown
-        and (pilot := _known_pilot(ahead, site, facts, demand, snapshot)).slots
+        and (pilot := _known_pilot(bag, site, facts, demand, snapshot)).slots
     ]
     known = KnownSite(
-        name=site.name,
-        rules=_rules(site, demand),
-        heuristic=site.heuristic,
-        poll=site.poll,
-        queue=site.queue,
-        task=bag.spec.task,
+        view=msgspec.structs.replace(site, rules=_rules(site, demand)),
         learner=_learner(bag, site.name),
         pilots=tuple(pilots),
         open=bag.spec.allocation != "transparent" and not _fails(site, demand) and not _all_held(site, owner),
-        next_request=site.submissions.again if site.submissions.left == 0 else now,
-        late=site.waits.lateness(site.rules.limits.max_proc, now),
-        wait_shares=site.waits.shares,
         run_shares=site.jobs.known,
         run_shares_by_job=site.jobs.by_job(site.queue) if site.queue is not None else {},
         seen_since=site.jobs.seen_since(),
     )
-    if not ahead.alone:
+    if not bag.alone:
         return known
-    known = msgspec.structs.replace(
-        known,
-        tariff=tariff_for(ledger, site, bag.spec.task),
-        kind="donated" if bag.spec.allocation == "transparent" else "explicit",
-    )
-    if not bag.spec.paced:
+    known = msgspec.structs.replace(known, tariff=tariff_for(ledger, site, bag.spec.task))
+    if not bag.paced:
         return known
     return msgspec.structs.replace(
         known,
@@ -203,15 +175,15 @@ def _all_held(site: SiteFacts, owner: int | None) -> bool:
 
 
 def _known_pilot(
-    ahead: BagAhead, site: SiteFacts, pilot: Pilot, demand: Demand, snapshot: Snapshot
+    bag: BagFacts, site: SiteFacts, pilot: Pilot, demand: Demand, snapshot: Snapshot
 ) -> KnownPilot:
-    bag, now = ahead.facts, snapshot.now
+    now = snapshot.now
     running = pilot.state is PilotState.RUNNING and pilot.started is not None
     there = pilot.processors if running and pilot.processors is not None else pilot.request.p
     slots = int(slots_in(pilot, there, demand, unit_of(site.rules, site.queue, bag.spec.task)))
     begun = bag.by_pilot.get(pilot.id, ())
     granted = pilot.granted if math.isfinite(pilot.granted) else float(pilot.request.tr or _LONGEST)
-    reserved = snapshot.ledger.open_pilots.get(pilot.id) if ahead.alone else None
+    reserved = snapshot.ledger.open_pilots.get(pilot.id) if bag.alone else None
     return KnownPilot(
         job=pilot.job or "",
         p=pilot.holds,

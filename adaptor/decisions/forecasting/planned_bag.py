@@ -20,7 +20,8 @@ from adaptor.decisions.first_estimates import estimate_by_budgets
 from adaptor.decisions.forecasting.known_bag import known_bag
 from adaptor.decisions.offers import explicit_offer, task_time
 from adaptor.decisions.requests import most_slots, tariff_for
-from adaptor.decisions.snapshot import BagAhead, Snapshot
+from adaptor.decisions.snapshot import Snapshot
+from adaptor.forecast.bag_facts import BagFacts
 from adaptor.forecast.forecast import forecast
 from adaptor.forecast.other_bags import OtherBags
 from adaptor.kinds.earlier import tells_enough
@@ -28,7 +29,7 @@ from adaptor.model import Estimate
 from adaptor.runtimes.known import EarlierTasks
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
-from adaptor.scheduling.facts import BagFacts, facts_of
+from adaptor.scheduling.facts import facts_of
 from adaptor.scheduling.state import SiteTerms
 
 _NEW = 1 << 40  # the number of the bag: no real one is so high
@@ -96,9 +97,9 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
         if not made[name]:
             withheld[name] = _of_new(why[0]) if why else "the tasks are planned elsewhere"
     first = next(iter(snapshots.values()))
-    ahead = BagAhead(_facts(broker), bool(broker.state.alone), new.others)
+    bag = msgspec.structs.replace(_facts(broker), others=new.others)
     sites = {name: snapshots[name].sites[name] for name in snapshots}
-    found = forecast(known_bag(msgspec.structs.replace(first, sites=sites), ahead))
+    found = forecast(known_bag(msgspec.structs.replace(first, sites=sites), bag))
     work = _times(found.work, new.spec.task.total_processors)
     price = min(
         in_credits(tariff_for(first.ledger, site, new.spec.task).price("explicit")) for site in sites.values()

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Set
 
 import msgspec
 
-from adaptor.bag_spec import BagSpec
 from adaptor.decisions.actions import KeepForecast
 from adaptor.decisions.forecasting.known_bag import known_bag
 from adaptor.decisions.memory import MadeForecast, MemoryDraft
-from adaptor.decisions.snapshot import BagAhead, Snapshot
+from adaptor.decisions.snapshot import Snapshot
+from adaptor.forecast.bag_facts import BagFacts
 from adaptor.forecast.calibration import Raw
 from adaptor.forecast.forecast import Forecast, forecast, worth_telling
-from adaptor.forecast.other_bags import OtherBags
 from adaptor.forecast.record import FirstForecast
 from adaptor.model import TaskState
 from adaptor.scheduling.bag import Bag
@@ -29,7 +28,7 @@ OLD = 300.0  # seconds after which a forecast is too old to be shown
 
 def bags_ahead(
     state: SchedulingState, made: Mapping[int, MadeForecast], now: float, kept: Set[int] | None = None
-) -> tuple[BagAhead, ...]:
+) -> tuple[BagFacts, ...]:
     """The unfinished bags that are to be forecast now: the oldest forecasts first.
 
     Args:
@@ -50,7 +49,7 @@ def bags_ahead(
         )
     ]
     due.sort(key=lambda bag: made[bag.id].at if bag.id in made else -math.inf)
-    return tuple(_ahead(state, bag) for bag in due[:MOST])
+    return tuple(facts_of(state, bag) for bag in due[:MOST])
 
 
 def _tells_cost(bag: Bag) -> bool:
@@ -74,33 +73,6 @@ def _is_due(bag: Bag, made: MadeForecast | None, now: float) -> bool:
     return not 0 <= now - made.at < (SOON if soon else INTERVAL)
 
 
-def _ahead(state: SchedulingState, bag: Bag) -> BagAhead:
-    alone = bag.id in state.alone
-    others = OtherBags() if alone else other_bags(state, bag.spec, bag.id)
-    return BagAhead(facts_of(state, bag), alone, others)
-
-
-def other_bags(state: SchedulingState, spec: BagSpec, number: float) -> OtherBags:
-    """The bags that take turns with one of this number that shares its pilots."""
-    first, older, younger = 0, list[int](), list[int]()
-    for other in state.bags.values():
-        tasks, priority = other.startable, other.spec.priority
-        if (
-            not tasks
-            or other.id == number
-            or other.id in state.alone
-            or priority < spec.priority
-            # Both may run at the same site.
-            or not any(spec.allows(site) and other.spec.allows(site) for site in state.sites)
-        ):
-            continue
-        if priority > spec.priority:
-            first += tasks
-        else:
-            (older if other.id < number else younger).append(tasks)
-    return OtherBags(first, tuple(older), tuple(younger))
-
-
 def make_forecasts(snapshot: Snapshot, draft: MemoryDraft) -> list[KeepForecast]:
     """Make the forecasts that are due: each is what users are shown from now on.
 
@@ -108,11 +80,11 @@ def make_forecasts(snapshot: Snapshot, draft: MemoryDraft) -> list[KeepForecast]
     in the system. What was simulated is kept once for each kind of forecast.
     """
     kept, made = [], dict(draft.memory.forecasts)
-    for ahead in snapshot.ahead:
-        bag, found = ahead.facts, forecast_of(snapshot, ahead)
+    for bag in snapshot.ahead:
+        found = forecast_of(snapshot, bag)
         raw = _new_raw(made.get(bag.id), found)
         made[bag.id] = MadeForecast(snapshot.now, found, bag.finished)
-        first = None if bag.id in snapshot.forecast_kept else _first(snapshot, ahead, found)
+        first = None if bag.id in snapshot.forecast_kept else _first(snapshot, bag, found)
         if first is not None or raw is not None:
             kept.append(KeepForecast(bag.id, first, raw))
     if snapshot.ahead:
@@ -120,12 +92,12 @@ def make_forecasts(snapshot: Snapshot, draft: MemoryDraft) -> list[KeepForecast]
     return kept
 
 
-def forecast_of(snapshot: Snapshot, ahead: BagAhead) -> Forecast:
+def forecast_of(snapshot: Snapshot, bag: BagFacts) -> Forecast:
     """The forecast of a bag by what is known now; its cost only if enough tasks have finished.
 
     Of a growing bag, the work of the tasks that are ready alone.
     """
-    found, bag = forecast(known_bag(snapshot, ahead)), ahead.facts
+    found = forecast(known_bag(snapshot, bag))
     if bag.growing:
         return msgspec.structs.replace(found, end=None, cost=None, raw=None)
     return found if worth_telling(bag.finished, bag.tasks) else msgspec.structs.replace(found, cost=None)
@@ -140,13 +112,12 @@ def _new_raw(before: MadeForecast | None, found: Forecast) -> Raw | None:
     return found.raw
 
 
-def _first(snapshot: Snapshot, ahead: BagAhead, found: Forecast) -> FirstForecast | None:
+def _first(snapshot: Snapshot, bag: BagFacts, found: Forecast) -> FirstForecast | None:
     """The forecast as it is kept; None: it is not complete."""
-    bag = ahead.facts
     if found.end is None or math.isinf(found.end.high):
         return None
     own = any(pilot.bag == bag.id for site in snapshot.sites.values() for pilot in site.pilots)
-    if ahead.alone and (found.cost is None or not own):
+    if bag.alone and (found.cost is None or not own):
         return None
     return FirstForecast(
         made=snapshot.now, finished=bag.finished, tasks=bag.tasks, cost=found.cost, end=found.end

@@ -174,7 +174,7 @@ class Submitted:
     def _told(self) -> Told:
         """By the very function that `adaptor status` shows the result of."""
         now, state = float(self.world.now), self.driver.broker.state
-        (ahead,) = bags_ahead(state, {}, now)
+        (bag,) = bags_ahead(state, {}, now)
         (first, before), (last, after) = self._seen[0], self._seen[-1]
         rate = (after - before) / (last - first) if last > first else 0.0
         left = self.bag.count(TaskState.WAITING) + self.bag.count(TaskState.LEASED)
@@ -187,7 +187,7 @@ class Submitted:
         ]
         return Told(
             at=now,
-            forecast=forecast_of(self.driver.snapshot(self.site.name, now), ahead),
+            forecast=forecast_of(self.driver.snapshot(self.site.name, now), bag),
             pace=now + left / rate if rate > 0 else math.nan,
             planned=max(ends, default=math.nan),
         )

@@ -11,7 +11,6 @@ import pytest
 from adaptor.backoff import Holdoff
 from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.forecasting.known_bag import known_bag
-from adaptor.decisions.snapshot import BagAhead
 from adaptor.reports import Hold, Wait
 from adaptor.resources import TaskSize
 from adaptor.runtimes.known import EarlierTasks
@@ -39,11 +38,11 @@ def test_the_first_guess(
     bag = core.broker.state.bags[site.submit_bag(5, time=time)]
     core.broker.state.know_earlier(bag, earlier)
     snapshot = core.snapshot("here", core.now())
-    known = known_bag(snapshot, BagAhead(facts_of(core.broker.state, bag), alone=False))
+    known = known_bag(snapshot, facts_of(core.broker.state, bag))
     assert (known.runtimes.guess, known.runtimes.surety) == (pytest.approx(guess), pytest.approx(surety))
     assert known.sites[0].learner.estimate == core.broker.state.learner(bag.id, "here").estimate
     assert known.sites[0].learner.factor == core.terms["here"].growth_factor
-    assert known.sites[0].heuristic == snapshot.sites["here"].heuristic
+    assert known.sites[0].view.heuristic == snapshot.sites["here"].heuristic
     site.journal.close()
 
 
@@ -51,15 +50,15 @@ def test_no_pilot_is_foreseen_while_requests_for_such_tasks_fail(tmp_path: Path)
     site = FakeSite(tmp_path / "state")
     core = site.state.core
     bag = core.broker.state.bags[site.submit_bag(5)]
-    ahead = BagAhead(facts_of(core.broker.state, bag), alone=False)
+    facts = facts_of(core.broker.state, bag)
     snapshot = core.snapshot("here", core.now())
-    assert known_bag(snapshot, ahead).sites[0].open
+    assert known_bag(snapshot, facts).sites[0].open
     shape = TaskSize(), None
     for until in (snapshot.now + 3600, snapshot.now - 1):  # the next one is not better for being due
         failed = Holdoff(failures=1, until=until, reason="its QOS wants more")
         here = msgspec.structs.replace(snapshot.here, stuck=ShapeHoldoffs(by_shape={(shape, ""): failed}))
         failing = msgspec.structs.replace(snapshot, sites={"here": here})
-        assert not known_bag(failing, ahead).sites[0].open
+        assert not known_bag(failing, facts).sites[0].open
     site.journal.close()
 
 
@@ -73,6 +72,6 @@ def test_no_pilot_is_foreseen_while_all_that_are_queued_are_held(tmp_path: Path)
         for pilot in list(site.state.pilots.values()):
             wait = Wait("it is held (JobHeldUser)", Hold.ITS_OWN) if held else Wait()
             site.state.memory.change(pilot, wait=wait)
-        ahead = BagAhead(facts_of(core.broker.state, bag), alone=False)
-        assert known_bag(core.snapshot("here", core.now()), ahead).sites[0].open is not held
+        facts = facts_of(core.broker.state, bag)
+        assert known_bag(core.snapshot("here", core.now()), facts).sites[0].open is not held
     site.journal.close()

@@ -45,7 +45,7 @@ def test_a_forecast_is_made_anew_when_it_is_old_or_twice_as_much_is_known(world:
 
     def due(finished: int, age: float) -> bool:
         told = {bag: MadeForecast(world.now - age, NOTHING, finished)}
-        return [each.facts.id for each in bags_ahead(world.broker.state, told, world.now)] == [bag]
+        return [each.id for each in bags_ahead(world.broker.state, told, world.now)] == [bag]
 
     assert bags_ahead(world.broker.state, {}, world.now), "it was never made"
     assert not due(0, INTERVAL - 1)
@@ -82,8 +82,8 @@ def test_steps_share_a_forecast(site: FakeSite) -> None:
 def test_only_what_a_decision_depends_on_is_forecast_where_nobody_asks(site: FakeSite) -> None:
     free, bound = submit(site, 5), submit(site, 5, deadline=1e12)
     state, now = site.state.core.broker.state, site.state.core.now()
-    assert [ahead.facts.id for ahead in bags_ahead(state, {}, now)] == [free.id, bound.id]
-    assert [ahead.facts.id for ahead in bags_ahead(state, {}, now, set())] == [bound.id]
+    assert [bag.id for bag in bags_ahead(state, {}, now)] == [free.id, bound.id]
+    assert [bag.id for bag in bags_ahead(state, {}, now, set())] == [bound.id]
 
 
 def kept(site: FakeSite) -> dict[int, tuple[float, int, int]]:
