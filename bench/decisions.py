@@ -77,7 +77,7 @@ def snapshot(queue: QueueState, heuristic: str, runtime: float, jobs: RunShares)
     )
     limits = Limits(max_pending_requests=6, max_proc=256, max_tr=64_800)
     rules = SiteRules(limits=limits, time_resolution=60, slot_margin=100, pad=30.0, max_submissions=60)
-    demand = Demand(waiting=10_000, running=32, runtime=runtime, shortest=runtime)
+    demand = Demand(waiting=10_000, running=32, runtime=runtime, shortest=runtime, payers={1: 10_000.0})
     site = SiteFacts(
         now=0.0, name="hpc", rules=rules, heuristic=heuristic, queue=queue, requests=pilots, jobs=jobs
     )
@@ -89,7 +89,6 @@ def snapshot(queue: QueueState, heuristic: str, runtime: float, jobs: RunShares)
         queue=queue,
         terms={"hpc": SiteTerms(initial_tr=3600.0, growth_factor=2, longest=64_000.0)},
         demands=(demand,),
-        payers=({1: 10_000.0},),
         groups=(TaskGroup(10_000, {"hpc": demand}),),
         ledger=ledger,
         memory=Memory(),

@@ -47,7 +47,7 @@ def view(queue: QueueState, heuristic: str, requests: int) -> SiteState:
         queue=queue,
         rules=SiteRules(limits=limits, time_resolution=60, slot_margin=60, pad=30.0),
         heuristic=heuristic,
-        demands=(Demand(waiting=10_000, runtime=1000.0),),
+        demands=(Demand(waiting=10_000, runtime=1000.0, payers={1: 10_000.0}),),
     )
 
 
@@ -70,7 +70,6 @@ def snapshot(queue: QueueState, sites: int) -> Snapshot:
         queue=queue,
         terms=terms,
         demands=known.demands,
-        payers=({1: float(demand.waiting)},),
         groups=(TaskGroup(demand.waiting, dict.fromkeys(facts, demand)),),
         ledger=ledger,
         memory=Memory(),

@@ -224,6 +224,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """Least seconds of each request where its slot lasts that long."""
     together: int | None = None
     """The most of these tasks that may run at the same time, wherever they run; None: all of them."""
+    payers: Mapping[int, float] = {}
+    """Number of these tasks by bag, by which the bags share the cost of a request."""
     priority: int = 0
     """Demands with a larger one get their requests first."""
     longest: int | None = None

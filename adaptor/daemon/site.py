@@ -272,7 +272,7 @@ class Site:
     def withhold(self, reason: str, demand: Demand | None = None) -> None:
         """Keep why no request is made for the bags of a demand, or any; where only its numbers have changed,
         in place of the last reason."""
-        bags = () if demand is None else tuple(sorted(self.core.broker.sharers(self.name, demand)))
+        bags = () if demand is None else tuple(sorted(demand.payers))
         last = self.withheld.get(bags, Withheld())
         if reason == last.text or (demand is not None and not bags):  # they no longer wait
             return

@@ -32,18 +32,16 @@ def intend(site: Site, intent: Intend) -> Reply:
     Raises JournalError: none is written down.
     """
     core, first = site.core, intent.submits[0]
-    now, ledger = core.now(), core.treasury.ledger
+    now, ledger, payers = core.now(), core.treasury.ledger, first.demand.payers
     problem = ""
 
     def reserve(db: sqlite3.Connection, id: int) -> bool:
         nonlocal problem
         try:
-            write_entry(
-                db,
-                ledger.reserve(
-                    id, site.name, intent.asked, first.kind, first.payers, now, first.per, first.crafted.paid
-                ),
+            entry = ledger.reserve(
+                id, site.name, intent.asked, first.kind, payers, now, first.per, first.crafted.paid
             )
+            write_entry(db, entry)
         except OverBudgetError as error:
             problem = str(error)
         return not problem

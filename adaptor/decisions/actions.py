@@ -6,8 +6,6 @@ changes a pilot only while it has not started.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from adaptor.api import ExplanationKind
@@ -31,8 +29,6 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
     crafted: CraftedRequest
     demand: Demand
     """The shape of the tasks that it is for."""
-    payers: Mapping[int, float]
-    """Weight of each bag in the cost."""
     node: str = ""
     """The idle node that it is for; empty: a formal request."""
     per: PerProcessor = AS_ASKED
@@ -46,7 +42,7 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def alike(self) -> tuple[object, ...]:
         """Key that is equal for pilots that one submission may ask for, if they stand next to each other."""
-        payers = tuple(sorted(self.payers.items()))
+        payers = tuple(sorted(self.demand.payers.items()))
         same = submission_of(self.crafted, self.demand.shape)
         return (*same, payers, self.node, self.per)
 

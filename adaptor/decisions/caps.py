@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from adaptor.budget.accounting.allowance import Afforded, Allowance, afford
@@ -40,7 +38,6 @@ def within_budgets(
     memory: Memory,
     ledger: Ledger,
     wanted: Issue,
-    payers: Mapping[int, float],
     share: float = 1.0,
     *,
     last: bool = False,
@@ -49,7 +46,6 @@ def within_budgets(
 
     Args:
         ledger: with all that is set aside so far, in this step too.
-        payers: the bags whose waiting tasks the request is for.
         share: of what is left, the part for this request; the rest is for others of this step.
         last: whether the requests of this step are all that the bag's waiting tasks can use, so that what is
             left need not last for others.
@@ -59,7 +55,7 @@ def within_budgets(
     request = wanted.crafted.request
     least = smallest(shape, demand)
     per = per_processor(site.rules, site.queue, demand.task)
-    whole = ledger.allowance(site.name, "explicit", payers, snapshot.now, per)
+    whole = ledger.allowance(site.name, "explicit", demand.payers, snapshot.now, per)
     allowance, useful = whole, None
     if whole.amount is not None and demand.funds.endless:  # else the funds have divided what is left
         allowance = _in_step(_site_part(snapshot, memory, demand, whole, least), share, least)
@@ -73,9 +69,9 @@ def within_budgets(
     if found.request is None:
         return TooDear(too_dear(ledger, allowance, found, demand))
     if found.request == asked:
-        submit = SubmitRequest(crafted=_told_paid(wanted.crafted), demand=demand, payers=payers)
+        submit = SubmitRequest(crafted=_told_paid(wanted.crafted), demand=demand)
     else:
-        submit = _cut(wanted, found, shape, payers)
+        submit = _cut(wanted, found, shape)
     return msgspec.structs.replace(submit, per=per)
 
 
@@ -129,7 +125,7 @@ def _told_paid(crafted: CraftedRequest) -> CraftedRequest:
     return msgspec.structs.replace(crafted, reason=f"{crafted.reason}; {first}")
 
 
-def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[int, float]) -> SubmitRequest:
+def _cut(wanted: Issue, found: Afforded, shape: RequestShape) -> SubmitRequest:
     assert found.request is not None
     request, paid = found.request, wanted.crafted.paid
     if paid is not None:
@@ -143,7 +139,7 @@ def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[in
         tasks=min(wanted.crafted.tasks, tasks),
         reason=f"{wanted.crafted.reason}; {found.reason}",
     )
-    return SubmitRequest(crafted=_told_paid(crafted), demand=wanted.demand, payers=payers)
+    return SubmitRequest(crafted=_told_paid(crafted), demand=wanted.demand)
 
 
 def too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Demand) -> str:

@@ -198,11 +198,9 @@ class _Step:
 
         `share`, `last`: see `within_budgets`.
         """
-        demands = zip(self._snapshot.demands, self._snapshot.payers, strict=True)
-        payers = next((each for demand, each in demands if demand.shape == wanted.demand.shape), {})
-        if not payers:
+        if not wanted.demand.payers:
             return divided
-        found = within_budgets(self._snapshot, self._memory, self._ledger, wanted, payers, share, last=last)
+        found = within_budgets(self._snapshot, self._memory, self._ledger, wanted, share, last=last)
         if isinstance(found, TooDear):
             self._draft.pause_bag(self._snapshot.site, wanted.demand.bag, found.reason)
             self._actions.append(Withhold(found.reason, wanted.demand))
@@ -225,8 +223,9 @@ class _Step:
         id, now, rules = wanted.pilot, self._snapshot.now, self._snapshot.here.rules
         pilot = next(each for each in self._snapshot.here.pilots if each.id == id)
         without, known = self._ledger.without(id), self._ledger.open_pilots[id]
-        issue = Issue(msgspec.structs.replace(wanted.crafted, paid=known.paid), wanted.demand)
-        found = within_budgets(self._snapshot, self._memory, without, issue, known.shares)
+        demand = msgspec.structs.replace(wanted.demand, payers=known.shares)
+        issue = Issue(msgspec.structs.replace(wanted.crafted, paid=known.paid), demand)
+        found = within_budgets(self._snapshot, self._memory, without, issue)
         if isinstance(found, TooDear):
             self._draft.pause_bag(self._snapshot.site, wanted.demand.bag, found.reason)
             self._actions.append(Withhold(found.reason, wanted.demand))
@@ -241,8 +240,8 @@ class _Step:
     def _reserve(self, site: str, submit: SubmitRequest) -> None:
         """Reserve what a request can cost, so that the next request of this step sees the rest."""
         request, paid = billed(self._snapshot.sites[site].rules, submit.crafted.request), submit.crafted.paid
-        kind, payers, now = submit.kind, submit.payers, self._snapshot.now
-        self._own_ledger().reserve(self._next, site, request, kind, payers, now, submit.per, paid)
+        payers, now = submit.demand.payers, self._snapshot.now
+        self._own_ledger().reserve(self._next, site, request, submit.kind, payers, now, submit.per, paid)
         self._next -= 1
 
     def _own_ledger(self) -> Ledger:

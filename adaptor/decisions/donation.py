@@ -269,24 +269,22 @@ class _Choice:
                 f"{node.name} can be used for {format_duration(tr)}"
                 f"{' (max_tr)' if tr == self._donation.longest else ''}"
             )
-        payers: dict[int, float] = {}
-        for demand in wanted.demands:
-            payers[demand.bag] = payers.get(demand.bag, 0.0) + demand.wanted.waiting
+        demand = _demand(wanted)
         gpus = 0.0
         if any(demand.wanted.task.gpus for demand in wanted.demands):  # all of the node's are charged
             gpus = sum(count for _, count in node.gpus) / node.processors
         per = PerProcessor(gpus)
-        allowance = self._ledger.allowance(self._snapshot.site, "donated", payers, now, per)
+        allowance = self._ledger.allowance(self._snapshot.site, "donated", demand.payers, now, per)
         wish, allowance = Request(node.processors, tr), self._in_step(wanted, allowance, least, nodes)
         slots = wanted.tasks * self._parts.get(wanted.bag, (1, 0))[0]
-        useful = useful_tr(self._snapshot, self._ledger, _demand(wanted), allowance, wish, slots)
+        useful = useful_tr(self._snapshot, self._ledger, demand, allowance, wish, slots)
         found = afford(allowance, wish, least, useful)
         if found.request is None:
-            self.too_dear[wanted.bag] = too_dear(self._ledger, allowance, found, _demand(wanted))
+            self.too_dear[wanted.bag] = too_dear(self._ledger, allowance, found, demand)
             return self.too_dear[wanted.bag]
         request = Request(node.processors, max(least.tr, round_down(found.request.tr, resolution)))
         crafted = CraftedRequest(request, None, wanted.tasks, f"node {node.name}: {decision.reason}")
-        return SubmitRequest(crafted=crafted, demand=_demand(wanted), payers=payers, node=node.name, per=per)
+        return SubmitRequest(crafted=crafted, demand=demand, node=node.name, per=per)
 
     def _in_step(self, wanted: _Wanted, allowance: Allowance, least: Request, nodes: int) -> Allowance:
         """Amount that a node may cost: the nodes of a step share what their payer may spend on them.
@@ -311,11 +309,14 @@ def _slots(node: NodeView, demand: BagDonationDemand) -> int:
 
 
 def _demand(wanted: _Wanted) -> Demand:
-    first = wanted.demands[0]
+    first, payers = wanted.demands[0], Counter[int]()
+    for demand in wanted.demands:
+        payers[demand.bag] += demand.wanted.waiting
     return Demand(
         task=first.wanted.task,
         waiting=sum(demand.wanted.waiting for demand in wanted.demands),
         runtime=max(1.0, first.wanted.needs),
         shortest=first.wanted.needs,
         bag=wanted.bag,
+        payers={bag: float(tasks) for bag, tasks in payers.items()},
     )

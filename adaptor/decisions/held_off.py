@@ -81,14 +81,14 @@ def why_never(site: SiteFacts, demand: Demand) -> str:
 
 def give_up_impossible(snapshot: Snapshot) -> Iterator[GiveUp]:
     """The tasks, by bag and size, that no node of any site holds at which they may run."""
-    for demand, payers in zip(snapshot.demands, snapshot.payers, strict=True):
+    for demand in snapshot.demands:
         if not why_never(snapshot.here, demand):
             continue
         places = {snapshot.site}
         for group in snapshot.groups:
             places |= {name for name, there in group.at.items() if there.shape == demand.shape}
         reasons = {name: why_never(snapshot.sites[name], demand) for name in places}
-        if payers and all(reasons.values()):
+        if demand.payers and all(reasons.values()):
             told = "; ".join(f"{name}: {why}" for name, why in reasons.items())
-            for bag in payers:
+            for bag in demand.payers:
                 yield GiveUp(bag, f"no node can run it: {told}", demand.task)

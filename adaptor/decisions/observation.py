@@ -8,6 +8,7 @@ from types import MappingProxyType
 import msgspec
 
 from adaptor.budget.accounting.ledger import Ledger
+from adaptor.crafting.situation import Demand
 from adaptor.decisions.forecasting.told import bags_ahead
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.site_memory import SiteMemory
@@ -40,7 +41,7 @@ def take_snapshot(
         scores: by kind of forecast: errors of earlier ones, the oldest first.
         foresees: whether all bags are forecast, else only those for whom `bags_ahead` needs it.
     """
-    demands, state = broker.demands(site, now), broker.state
+    state = broker.state
     made = {bag: forecast for bag, forecast in memory.forecasts.items() if bag in state.bags}
     some_donate = any(known.donation is not None for known in sites.values())
     return Snapshot(
@@ -48,8 +49,7 @@ def take_snapshot(
         sites=sites_facts(sites, broker, now, midnight),
         queue=sites[site].queue,
         terms=dict(broker.state.sites),
-        demands=demands,
-        payers=tuple(broker.sharers(site, demand) for demand in demands),
+        demands=demands_of(broker, site, now),
         groups=broker.groups() if len(sites) > 1 or sites[site].donation is not None else (),
         donation_demands=broker.donation_demands(site) if some_donate else (),
         bags=bags_facts(broker),
@@ -68,6 +68,14 @@ def sites_facts(
     """Facts on every site as it was last observed."""
     workers = broker.state.workers.by_pilot
     return {name: site.facts(workers, now, midnight) for name, site in sites.items()}
+
+
+def demands_of(broker: Broker, site: str, now: float | None = None) -> tuple[Demand, ...]:
+    """The tasks for which a site's formal requests are made, and the bags that pay for them."""
+    return tuple(
+        msgspec.structs.replace(demand, payers=broker.sharers(site, demand))
+        for demand in broker.demands(site, now)
+    )
 
 
 def bags_facts(broker: Broker) -> dict[int, BagFacts]:

@@ -115,8 +115,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     terms: dict[str, SiteTerms]
     demands: tuple[Demand, ...] = ()
     """Tasks for which this site's formal requests are made, by shape of task."""
-    payers: tuple[dict[int, float], ...] = ()
-    """Number of waiting tasks by bag, for each demand."""
     groups: tuple[TaskGroup, ...] = ()
     """The waiting tasks by shape and by the sites at which they may run."""
     donation_demands: tuple[BagDonationDemand, ...] = ()

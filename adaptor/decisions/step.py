@@ -381,7 +381,7 @@ class Step:
                 reason = (
                     f"{len(taken)} pilots of {reason if reason.startswith(asked) else f'{asked}: {reason}'}"
                 )
-            yield from self._ask(Explain("issued", reason, taken[0].id, tuple(submit.payers)))
+            yield from self._ask(Explain("issued", reason, taken[0].id, tuple(submit.demand.payers)))
         if tried:
             yield from self._not_submitted(pilots[len(taken) :], tried, submit, reply)
         return Answer.REFUSED if problem else reply.answer
@@ -433,7 +433,7 @@ class Step:
         self, pilots: Sequence[Pilot], tried: Sequence[Pilot], submit: SubmitRequest, reply: Reply
     ) -> Steps:
         """The scheduler has not taken some pilots, or it is not known of those that were tried last."""
-        site, payers = self._site, tuple(submit.payers)
+        site, payers = self._site, tuple(submit.demand.payers)
         refused, uncertain = reply.answer is Answer.REFUSED, reply.answer is Answer.UNCERTAIN
         if not refused:
             site.not_submitted(pilots[0], reply.problem, self._now)

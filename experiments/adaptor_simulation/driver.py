@@ -236,7 +236,7 @@ class SimulatedDriver:
         for each in intent.submits:
             numbers.append(number := next(self._numbers))
             self.ledger.reserve(
-                number, site, intent.asked, each.kind, each.payers, now, each.per, each.crafted.paid
+                number, site, intent.asked, each.kind, each.demand.payers, now, each.per, each.crafted.paid
             )
             self.crafted[number] = each.crafted
         return Reply(now=now, pilot=numbers[0], tags=tuple(f"{site}.{number}" for number in numbers))

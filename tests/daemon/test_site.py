@@ -12,6 +12,7 @@ import pytest
 
 from adaptor.api import GetTasks, GetWhy
 from adaptor.daemon.step import cancel_all
+from adaptor.decisions.observation import demands_of
 from adaptor.decisions.pilot_rules import ARRIVAL, LEFT
 from adaptor.decisions.pilots import Arrival
 from adaptor.errors import JournalError
@@ -313,11 +314,11 @@ def _in_words(request: Request) -> str:
 
 def test_each_bag_has_its_reason_and_one_that_no_longer_waits_has_none(site: FakeSite) -> None:
     bags = [site.submit_bag(2, budget=1) for _ in range(2)]
-    first, second = site.state.core.broker.demands("here")
+    first, second = demands_of(site.state.core.broker, "here")
     for number in range(1, 4):
         site.state.withhold(f"reason {number}", first)
         site.state.withhold("another reason", second)
-    site.state.withhold("not of these", msgspec.structs.replace(first, bag=99))
+    site.state.withhold("not of these", msgspec.structs.replace(first, payers={}))
 
     def why(bag: int) -> list[str]:
         lines = answer(site.journal.connection, GetWhy(bag), time.time()).lines

@@ -12,7 +12,7 @@ from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Issue, SiteState, Withhold
+from adaptor.crafting.situation import Demand, Issue, SiteState, Withhold
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
 from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
@@ -24,6 +24,10 @@ from adaptor.scheduling.state import SiteTerms
 from tests.crafting.planner_views import queued, running, site, tasks, views
 
 TERMS = SiteTerms(initial_tr=60.0, growth_factor=2, longest=3600.0)
+
+
+def paid(demand: Demand) -> Demand:
+    return msgspec.structs.replace(demand, payers={1: float(demand.waiting)})
 
 
 def snapshot_of(view: SiteState, ledger: Ledger | None = None) -> Snapshot:
@@ -49,8 +53,7 @@ def snapshot_of(view: SiteState, ledger: Ledger | None = None) -> Snapshot:
         },
         queue=view.queue,
         terms={"here": TERMS},
-        demands=view.demands,
-        payers=tuple({1: float(demand.waiting)} for demand in view.demands),
+        demands=tuple(map(paid, view.demands)),
         ledger=ledger,
         memory=Memory(),
         work=True,
@@ -65,10 +68,8 @@ def distinct_views() -> st.SearchStrategy[SiteState]:
 @given(distinct_views())
 def test_a_site_alone_does_what_the_planner_says(view: SiteState) -> None:
     wanted = [
-        SubmitRequest(crafted=each.crafted, demand=each.demand, payers={1: float(each.demand.waiting)})
-        if isinstance(each, Issue)
-        else each
-        for each in plan(view)
+        SubmitRequest(crafted=each.crafted, demand=each.demand) if isinstance(each, Issue) else each
+        for each in plan(msgspec.structs.replace(view, demands=tuple(map(paid, view.demands))))
     ]
     assert list(decide(snapshot_of(view)).actions) == wanted
 

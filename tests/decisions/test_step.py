@@ -150,8 +150,7 @@ def submit(cpus: int = 1) -> SubmitRequest:
     crafted = CraftedRequest(Request(2, 600), None, 2, "asks")
     return SubmitRequest(
         crafted=crafted,
-        demand=Demand(task=TaskSize(processors=cpus), waiting=2, runtime=60.0),
-        payers={1: 1.0},
+        demand=Demand(task=TaskSize(processors=cpus), waiting=2, runtime=60.0, payers={1: 1.0}),
     )
 
 

@@ -81,7 +81,9 @@ def test_only_neighbours_are_together(between: object) -> None:
 
 
 def test_pilots_that_others_pay_for_are_not_together() -> None:
-    mine, theirs = submit(), msgspec.structs.replace(submit(), payers={2: 1.0})
+    mine = submit()
+    others = msgspec.structs.replace(mine.demand, payers={2: 1.0})
+    theirs = msgspec.structs.replace(mine, demand=others)
     driver = driver_of(mine, mine, theirs)
     driver.act()
     assert sizes(driver) == [2, 1]

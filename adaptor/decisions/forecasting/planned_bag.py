@@ -13,11 +13,12 @@ from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.provisioning.menu import Line, menu
-from adaptor.crafting.situation import Demand, TaskShape, Withhold
+from adaptor.crafting.situation import Demand, Withhold
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
 from adaptor.decisions.first_estimates import estimate_by_budgets
 from adaptor.decisions.forecasting.known_bag import known_bag
+from adaptor.decisions.observation import demands_of
 from adaptor.decisions.offers import explicit_offer, task_time
 from adaptor.decisions.requests import most_slots, tariff_for
 from adaptor.decisions.snapshot import Snapshot
@@ -181,7 +182,6 @@ def _with_bag(
     snapshot: Snapshot, ledger: Ledger, broker: Broker, made: Mapping[str, tuple[SubmitRequest, ...]]
 ) -> Snapshot:
     """The step of a site as if the bag had just been submitted, and others had decided before."""
-    demands, payers = _together(snapshot, broker)
     sites = {
         name: msgspec.structs.replace(site, submitting=(*site.submitting, *made.get(name, ())))
         for name, site in snapshot.sites.items()
@@ -190,8 +190,7 @@ def _with_bag(
     return msgspec.structs.replace(
         snapshot,
         sites=sites,
-        demands=demands,
-        payers=payers,
+        demands=_together(snapshot, broker),
         groups=(*snapshot.groups, *broker.groups()) if len(sites) > 1 else snapshot.groups,
         bags={**snapshot.bags, **alone},
         ledger=ledger,
@@ -200,23 +199,20 @@ def _with_bag(
     )
 
 
-def _together(snapshot: Snapshot, broker: Broker) -> tuple[tuple[Demand, ...], tuple[dict[int, float], ...]]:
+def _together(snapshot: Snapshot, broker: Broker) -> tuple[Demand, ...]:
     """The demands of all bags; tasks of one shape share their requests."""
-    found: dict[TaskShape, tuple[Demand, dict[int, float]]] = {
-        demand.shape: (demand, payers)
-        for demand, payers in zip(snapshot.demands, snapshot.payers, strict=True)
-    }
-    for more in broker.demands(snapshot.site):
-        paying = broker.sharers(snapshot.site, more)
-        if more.shape in found:
-            demand, payers = found[more.shape]
-            more = msgspec.structs.replace(
-                demand,
-                waiting=demand.waiting + more.waiting,
-                runtime=max(demand.runtime, more.runtime),
-                shortest=min(demand.shortest, more.shortest),
-            )
-            paying = {**payers, **paying}
-        found[more.shape] = more, paying
-    demands, payers_of = zip(*found.values(), strict=True) if found else ((), ())
-    return tuple(demands), tuple(payers_of)
+    found = {demand.shape: demand for demand in snapshot.demands}
+    for more in demands_of(broker, snapshot.site):
+        demand = found.get(more.shape)
+        found[more.shape] = more if demand is None else _joined(demand, more)
+    return tuple(found.values())
+
+
+def _joined(demand: Demand, more: Demand) -> Demand:
+    return msgspec.structs.replace(
+        demand,
+        waiting=demand.waiting + more.waiting,
+        runtime=max(demand.runtime, more.runtime),
+        shortest=min(demand.shortest, more.shortest),
+        payers={**demand.payers, **more.payers},
+    )
