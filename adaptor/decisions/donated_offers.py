@@ -66,8 +66,7 @@ def _donating(snapshot: Snapshot, name: str, bag: BagFacts, demand: Demand) -> _
         bag=bag,
         wanted=wanted,
         tariff=tariff,
-        nodes=_nodes(site, site.donation, bag, wanted, snapshot.now),
-        now=snapshot.now,
+        nodes=_nodes(site, site.donation, bag, wanted),
     )
 
 
@@ -81,7 +80,6 @@ class _Donating(msgspec.Struct, frozen=True, kw_only=True):
     tariff: Tariff
     nodes: list[NodeView]
     """Nodes that the bag has or gets now."""
-    now: float
 
     @property
     def price(self) -> float:
@@ -112,7 +110,8 @@ class _Donating(msgspec.Struct, frozen=True, kw_only=True):
         bag, rules, hazard = self.bag, self.donation.rules, self.donation.hazard
         if bag.spec.deadline is None or not bag.known_at(self.site.name).known:
             return None
-        seconds = min(bag.spec.deadline, closes(rules.hours, self.now, self.donation.midnight)) - self.now
+        now = self.donation.now
+        seconds = min(bag.spec.deadline, closes(rules.hours, now, self.donation.midnight)) - now
         coming = nodes_to_come(
             hazard, self.donation.idleness, seconds, self.wanted.needs, least_probability("mixed", rules)
         )
@@ -150,16 +149,15 @@ class _Donating(msgspec.Struct, frozen=True, kw_only=True):
 
     def _staying(self, seconds: float) -> float:
         """Nodes that are there and expected to be idle for `seconds` more."""
-        return sum(self.donation.hazard.survival(self.now - node.since, seconds) for node in self.nodes)
+        now, hazard = self.donation.now, self.donation.hazard
+        return sum(hazard.survival(now - node.since, seconds) for node in self.nodes)
 
 
-def _nodes(
-    site: SiteFacts, donation: DonationFacts, bag: BagFacts, wanted: DonationDemand, now: float
-) -> list[NodeView]:
+def _nodes(site: SiteFacts, donation: DonationFacts, bag: BagFacts, wanted: DonationDemand) -> list[NodeView]:
     """Nodes that the bag keeps, and those that it would be given if it were alone."""
     by_name = {node.name: node for node in donation.nodes or ()}
     names = {pilot.node for pilot in site.donated if pilot.bag == bag.id and not pilot.leaving}
-    for decision in decide(donation.state(now, [wanted]), donation.hazard):
+    for decision in decide(msgspec.structs.replace(donation, demands=(wanted,)), donation.hazard):
         match decision:
             case UseNodes(nodes=nodes):
                 names.update(nodes)

@@ -49,7 +49,8 @@ def use_and_leave(snapshot: Snapshot, draft: MemoryDraft, ledger: Ledger) -> Ite
     choice = _Choice(snapshot, draft.memory, donation, ledger)
     reason = snapshot.here.unusable or _why_none(donation, snapshot.now)
     may_use = not reason
-    state = donation.state(snapshot.now, (demand.wanted for demand in snapshot.donation_demands))
+    wanted = tuple(demand.wanted for demand in snapshot.donation_demands)
+    state = msgspec.structs.replace(donation, demands=wanted)
     for decision in decide(state, donation.hazard):
         match decision:
             case LeaveNodes():

@@ -8,26 +8,25 @@ from adaptor.backoff import Holdoff
 from adaptor.crafting.fits import why_no_node_holds
 from adaptor.crafting.situation import Demand, ShapeAt, SiteRules, TaskShape
 from adaptor.decisions.actions import GiveUp
-from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
+from adaptor.decisions.failures.shape_backoffs import Failures
 from adaptor.decisions.pilots import limited
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.units import counted, format_clock
 
-Failures = tuple[ShapeHoldoffs, ShapeHoldoffs, ShapeHoldoffs]
-
 
 def why_held_off(site: SiteFacts, now: float) -> str:
     """Why no request at all may be submitted yet; empty: nothing stands in the way."""
-    all_shapes = site.refused.of_all, site.stuck.of_all, site.fruitless.of_all
-    return site.unusable or _why_failed(*all_shapes, now)
+    failed = site.failures
+    return site.unusable or _why_failed(
+        failed.refused.of_all, failed.stuck.of_all, failed.fruitless.of_all, now
+    )
 
 
 def why_failed(
     rules: SiteRules, failures: Failures, limits: Mapping[str, str], shape: TaskShape, now: float
 ) -> str:
     """Why no request for tasks of a shape may be submitted yet in any partition, by the failures of requests
-    (those refused, those withdrawn as stuck, those without a task), and by what limits requests that wait.
-    Empty: one may.
+    and by what limits requests that wait. Empty: one may.
 
     Args:
         limits: as `pilots.limited`.
@@ -42,15 +41,14 @@ def why_failed(
 def avoided_partitions(site: SiteFacts, demands: Iterable[Demand], now: float) -> dict[ShapeAt, str]:
     """The partitions of a site in which requests for such tasks have failed lately, and how."""
     places = ((demand.shape, name) for demand in demands for name in site.rules.limits.partitions)
-    failures, limits = (site.refused, site.stuck, site.fruitless), limited(site.requests)
-    return {place: why for place in places if (why := _why_avoided(failures, limits, place, now))}
+    limits = limited(site.requests)
+    return {place: why for place in places if (why := _why_avoided(site.failures, limits, place, now))}
 
 
 def _why_avoided(failures: Failures, limits: Mapping[str, str], at: ShapeAt, now: float) -> str:
     if why := limits.get(at[1]):
         return why
-    refused, stuck, fruitless = (each.of(at) for each in failures)
-    return _why_failed(refused, stuck, fruitless, now)
+    return _why_failed(failures.refused.of(at), failures.stuck.of(at), failures.fruitless.of(at), now)
 
 
 def _why_failed(refused: Holdoff, stuck: Holdoff, fruitless: Holdoff, now: float) -> str:
@@ -68,9 +66,8 @@ def _why_failed(refused: Holdoff, stuck: Holdoff, fruitless: Holdoff, now: float
 
 def why_not_for(site: SiteFacts, demand: Demand, now: float) -> str:
     """Why a site gets no request for these tasks now; empty: nothing of theirs stands in the way."""
-    failures = site.refused, site.stuck, site.fruitless
     return why_never(site, demand) or why_failed(
-        site.rules, failures, limited(site.requests), demand.shape, now
+        site.rules, site.failures, limited(site.requests), demand.shape, now
     )
 
 

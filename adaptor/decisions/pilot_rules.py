@@ -207,7 +207,7 @@ def why_overdue(site: SiteFacts, queue: QueueState | None, pilot: Pilot) -> str:
     if pilot.state is not PilotState.QUEUED or pilot.node or pilot.leaving or queue is None:
         return ""
     queue = queue_in(queue, pilot.partition)
-    failures = site.stuck.of(pilot.asked).failures if pilot.asked is not None else 0
+    failures = site.failures.stuck.of(pilot.asked).failures if pilot.asked is not None else 0
     patience = OVERDUE * 2 ** min(failures, _DOUBLINGS)
     expected = pilot.submitted if pilot.predicted_start is None else pilot.predicted_start
     late = queue.now - max(expected, pilot.submitted)

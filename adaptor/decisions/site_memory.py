@@ -23,7 +23,7 @@ from adaptor.crafting.situation import Reshape, SiteRules, TaskShape, Withdraw
 from adaptor.crafting.submissions import Submissions
 from adaptor.decisions.actions import WAITS, End, Remark, SubmitRequest, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
-from adaptor.decisions.failures.shape_backoffs import ShapeBackoffs
+from adaptor.decisions.failures.shape_backoffs import Failures, ShapeBackoffs
 from adaptor.decisions.failures.size_memory import KeptSizes, SizeMemory
 from adaptor.decisions.failures.tried_sizes import KEPT
 from adaptor.decisions.held_off import why_failed
@@ -193,10 +193,15 @@ class SiteMemory:
         ends = [end for backoffs in self._backoffs for end in backoffs.ends if end > now]
         return min(ends, default=math.inf)
 
+    @property
+    def failures(self) -> Failures:
+        return Failures(
+            refused=self.refusals.holdoffs, stuck=self.stuck.holdoffs, fruitless=self.fruitless.holdoffs
+        )
+
     def why_failed(self, shape: TaskShape, now: float) -> str:
         """Why no request for tasks of a shape is made now; empty: one may be made."""
-        failures = (self.refusals.holdoffs, self.stuck.holdoffs, self.fruitless.holdoffs)
-        why = why_failed(self.rules, failures, limited(self.requests), shape, now)
+        why = why_failed(self.rules, self.failures, limited(self.requests), shape, now)
         return why or self.submissions.why_none(now) or self.sizes.why_smaller(shape[0], now)
 
     # --- what a decision looks at ----------------------------------------------------------------
@@ -217,9 +222,7 @@ class SiteMemory:
             submitting=self.submitting,
             waits=self.waits.copy(),
             jobs=self.jobs.copy(),
-            refused=self.refusals.holdoffs,
-            stuck=self.stuck.holdoffs,
-            fruitless=self.fruitless.holdoffs,
+            failures=self.failures,
             tried=self.sizes.at(now),
             submissions=self.submissions.left_at(now, self._coming_submissions()),
             unusable=self._unusable(),
@@ -259,6 +262,7 @@ class SiteMemory:
         if settings is None or memory is None:
             return None
         return DonationFacts(
+            now=now,
             rules=settings.rules,
             preemptible=settings.preemptible,
             longest=float(settings.max_tr or self.limits.max_tr),

@@ -5,7 +5,7 @@ Times are epoch seconds (in the simulation: of the trace), durations seconds, am
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -13,12 +13,12 @@ from adaptor.backoff import Holdoff
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Demand, SiteState, TaskGroup
 from adaptor.decisions.actions import SubmitRequest
-from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
+from adaptor.decisions.failures.shape_backoffs import Failures
 from adaptor.decisions.failures.tried_sizes import SizeAt, TriedSizes
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Pilot
 from adaptor.donation.idleness import Hazard, Idleness
-from adaptor.donation.situation import DonationDemand, DonationRules, DonationState, NodeView
+from adaptor.donation.situation import DonationState
 from adaptor.forecast.bag_facts import BagFacts
 from adaptor.forecast.calibration import Kind
 from adaptor.model import QueueState
@@ -27,10 +27,9 @@ from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.state import SiteTerms
 
 
-class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Rules by which a site donates idle nodes, and facts about the nodes."""
+class DonationFacts(DonationState, frozen=True, kw_only=True):
+    """The donation of a site as it was last observed."""
 
-    rules: DonationRules
     preemptible: bool
     """Whether the scheduler itself preempts our pilots there; else agents keep them outside of it."""
     longest: float
@@ -42,20 +41,10 @@ class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
     """All nodes as last seen, those that local jobs have among them."""
     asked: bool
     """Whether anybody has asked for the nodes in this step."""
-    nodes: tuple[NodeView, ...] | None
-    """Nodes that are idle or used; None: the scheduler does not answer."""
-    midnight: float
-    """Epoch seconds of some local midnight."""
     fruitless: Holdoff
     """Donated nodes in a row on which no task ran."""
     failing: Holdoff
     """Donated nodes in a row that could not be used."""
-
-    def state(self, now: float, demands: Iterable[DonationDemand]) -> DonationState:
-        """The state on which one step of the donation decides, for these waiting tasks."""
-        return DonationState(
-            now=now, nodes=self.nodes, rules=self.rules, demands=tuple(demands), midnight=self.midnight
-        )
 
 
 class SiteFacts(SiteState, frozen=True, kw_only=True):
@@ -68,12 +57,7 @@ class SiteFacts(SiteState, frozen=True, kw_only=True):
     """The requests that are not `settled`; no rule on single pilots concerns settled ones."""
     submitting: tuple[SubmitRequest, ...] = ()
     """Requests that are decided and not submitted yet."""
-    refused: ShapeHoldoffs = ShapeHoldoffs()
-    """Requests in a row that the scheduler did not take."""
-    stuck: ShapeHoldoffs = ShapeHoldoffs()
-    """Pilots in a row that the scheduler took and did not start."""
-    fruitless: ShapeHoldoffs = ShapeHoldoffs()
-    """Pilots in a row that ended without running a task."""
+    failures: Failures = Failures()
     tried: Mapping[SizeAt, TriedSizes] = {}
     """The sizes of requests that the scheduler did not take, or would never start."""
     unusable: str = ""

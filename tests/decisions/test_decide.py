@@ -15,7 +15,7 @@ from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Demand, Issue, SiteState, Withhold
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
-from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
+from adaptor.decisions.failures.shape_backoffs import Failures, ShapeHoldoffs
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
@@ -125,7 +125,7 @@ def test_nothing_is_asked_for_while_requests_fail() -> None:
     snapshot = snapshot_of(view)
     here = snapshot.sites["here"]
     refused = Holdoff(failures=1, until=view.now + 30, reason="no such account")
-    here = msgspec.structs.replace(here, refused=ShapeHoldoffs(of_all=refused))
+    here = msgspec.structs.replace(here, failures=Failures(refused=ShapeHoldoffs(of_all=refused)))
     (told,) = decide(msgspec.structs.replace(snapshot, sites={"here": here})).actions
     assert isinstance(told, Withhold)
     assert told.reason.startswith("the last request failed (no such account); next try at ")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from adaptor.backoff import Holdoff
 from adaptor.crafting.situation import SiteRules, TaskShape
 from adaptor.decisions.actions import NODES
-from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
+from adaptor.decisions.failures.shape_backoffs import Failures, ShapeHoldoffs
 from adaptor.decisions.pilot_rules import (
     ARRIVAL,
     CUT_OFF,
@@ -57,7 +57,9 @@ def pilot(base: Pilot, **changes: object) -> Pilot:
 def site(stuck: int = 0) -> SiteFacts:
     holdoffs = ShapeHoldoffs(by_shape={(SHAPE, ""): Holdoff(failures=stuck)} if stuck else {})
     rules = SiteRules(limits=Limits(max_pending_requests=2, max_proc=16, max_tr=3600))
-    return SiteFacts(now=NOW, name="here", rules=rules, heuristic="adaptive", queue=None, stuck=holdoffs)
+    return SiteFacts(
+        now=NOW, name="here", rules=rules, heuristic="adaptive", queue=None, failures=Failures(stuck=holdoffs)
+    )
 
 
 def queue(*running: RunningJob, pending: tuple[PendingJob, ...] = (OWN,)) -> QueueState:

@@ -9,7 +9,7 @@ import pytest
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Demand, Largest
 from adaptor.decisions.actions import WAITS, Remark, WithdrawStuck
-from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
+from adaptor.decisions.failures.shape_backoffs import Failures
 from adaptor.decisions.failures.tried_sizes import KEPT, KEPT_IN_LIMITS, TriedSizes
 from adaptor.decisions.held_off import avoided_partitions, why_failed
 from adaptor.decisions.memory import Memory
@@ -106,7 +106,7 @@ def test_the_reason_is_remarked_on_and_the_remark_goes_with_it() -> None:
 def test_new_requests_wait_for_the_limit_that_keeps_one_waiting() -> None:
     assert limited([WAITING, RUNNING]) == {"": f"pilot 2 waits: {LIMIT.said}"}
     assert limited([pilot(WAITING, leaving="told"), pilot(WAITING, wait=Wait("held", Hold.ITS_OWN))]) == {}
-    failures = (ShapeHoldoffs(),) * 3
+    failures = Failures()
     rules = site().rules
     assert LIMIT.said in why_failed(rules, failures, limited([WAITING]), DEMAND.shape, NOW)
     several = Limits(

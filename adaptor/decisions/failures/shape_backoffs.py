@@ -28,6 +28,17 @@ class ShapeHoldoffs(msgspec.Struct, frozen=True, kw_only=True):
         return self.by_shape.get(shape, Holdoff())
 
 
+class Failures(msgspec.Struct, frozen=True, kw_only=True):
+    """Failures of the requests of a site lately."""
+
+    refused: ShapeHoldoffs = ShapeHoldoffs()
+    """Requests in a row that the scheduler did not take."""
+    stuck: ShapeHoldoffs = ShapeHoldoffs()
+    """Pilots in a row that the scheduler took and did not start."""
+    fruitless: ShapeHoldoffs = ShapeHoldoffs()
+    """Pilots in a row that ended without running a task."""
+
+
 _NONE = ShapeHoldoffs()  # nothing has ever failed
 
 

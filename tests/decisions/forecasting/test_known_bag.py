@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from adaptor.backoff import Holdoff
-from adaptor.decisions.failures.shape_backoffs import ShapeHoldoffs
+from adaptor.decisions.failures.shape_backoffs import Failures, ShapeHoldoffs
 from adaptor.decisions.forecasting.known_bag import known_bag
 from adaptor.reports import Hold, Wait
 from adaptor.resources import TaskSize
@@ -56,7 +56,8 @@ def test_no_pilot_is_foreseen_while_requests_for_such_tasks_fail(tmp_path: Path)
     shape = TaskSize(), None
     for until in (snapshot.now + 3600, snapshot.now - 1):  # the next one is not better for being due
         failed = Holdoff(failures=1, until=until, reason="its QOS wants more")
-        here = msgspec.structs.replace(snapshot.here, stuck=ShapeHoldoffs(by_shape={(shape, ""): failed}))
+        failures = Failures(stuck=ShapeHoldoffs(by_shape={(shape, ""): failed}))
+        here = msgspec.structs.replace(snapshot.here, failures=failures)
         failing = msgspec.structs.replace(snapshot, sites={"here": here})
         assert not known_bag(failing, facts).sites[0].open
     site.journal.close()
