@@ -21,7 +21,7 @@ from adaptor.crafting.situation import (
     SiteState,
     Withdraw,
 )
-from adaptor.model import CraftedRequest, Limits
+from adaptor.model import CraftedRequest
 from adaptor.units import format_duration
 
 ALIKE = 1 + 1e-9  # throughputs that differ by less than this factor differ by rounding errors
@@ -35,8 +35,6 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks that no request covers."""
     allowed: int
     """The most requests to craft."""
-    limits: Limits
-    """Limits of the site."""
     pilots: tuple[PilotView, ...] = ()
     """Pilots in the system that serve the demand."""
     elsewhere: Elsewhere | None = {}
@@ -95,7 +93,7 @@ def by_free_slots(heuristic: Heuristic, among: Callable[[list[Place], Wanted, di
             reason = "" if crafted else nothing_possible(situation)
             return Made(crafted, with_crafted(places, place, crafted, wanted.demand), reason)
         if wanted.allowed <= 0:
-            return Made([], places, none_left(wanted.limits, wanted.remaining))
+            return Made([], places, none_left(view.rules.limits, wanted.remaining))
         seen, reasons = opened(view, places, wanted.demand)
         made = among(seen, wanted, reasons)
         return msgspec.structs.replace(made, reason="" if made.crafted else by_partition(reasons))

@@ -28,10 +28,10 @@ from adaptor.crafting.reasons import (
 from adaptor.crafting.reshaping import reshaped
 from adaptor.crafting.serving import nobodys, pilots_by_demand
 from adaptor.crafting.situation import (
-    Decision,
     Demand,
     Issue,
     PilotView,
+    PlannedAction,
     Reshape,
     SiteState,
     Withdraw,
@@ -52,7 +52,7 @@ PLANNERS: dict[str, Plan] = {
 """The function by which each heuristic makes requests."""
 
 
-def plan(view: SiteState, part: SitePart | None = None) -> list[Decision]:
+def plan(view: SiteState, part: SitePart | None = None) -> list[PlannedAction]:
     """The decisions for a site, within its rules whatever the heuristic wants.
 
     If several sites serve the same bags, `part` names this site's part of the waiting tasks, by demand (see
@@ -74,7 +74,7 @@ def _all_narrow(view: SiteState) -> bool:
     return view.narrow and not any(demand.paced for demand in view.demands)
 
 
-def within_rules(view: SiteState, wanted: Iterable[Decision]) -> list[Decision]:
+def within_rules(view: SiteState, wanted: Iterable[PlannedAction]) -> list[PlannedAction]:
     """Decisions without those that the rules of a site do not allow.
 
     No request is withdrawn for a better one where the site forbids it, or where the better one could not be
@@ -82,7 +82,7 @@ def within_rules(view: SiteState, wanted: Iterable[Decision]) -> list[Decision]:
     array of equal ones counts once.
     """
     left, submissions = view.places_left, SubmissionCount(view.submissions.left, view.rules.most_in_array)
-    kept: list[Decision] = []
+    kept: list[PlannedAction] = []
     dropped, better = 0, False
     for decision in _within_work(view, wanted):
         if not isinstance(decision, Issue):
@@ -108,7 +108,7 @@ def within_rules(view: SiteState, wanted: Iterable[Decision]) -> list[Decision]:
     return kept
 
 
-def _within_work(view: SiteState, wanted: Iterable[Decision]) -> Iterator[Decision]:
+def _within_work(view: SiteState, wanted: Iterable[PlannedAction]) -> Iterator[PlannedAction]:
     """The decisions without requests for which running and queued jobs leave too little of
     `Allowed.work_left`; if there is no pilot, one waits for it."""
     area = 0
@@ -122,7 +122,7 @@ def _within_work(view: SiteState, wanted: Iterable[Decision]) -> Iterator[Decisi
         yield decision
 
 
-def _planned(view: SiteState, part: SitePart | None) -> list[Decision]:
+def _planned(view: SiteState, part: SitePart | None) -> list[PlannedAction]:
     """Withdrawals first, then the requests for the waiting tasks, in order of urgency.
 
     Heuristics that replan look again at those that pilots in the system cover (see `coverage`), but not where
@@ -139,7 +139,7 @@ def _planned(view: SiteState, part: SitePart | None) -> list[Decision]:
         demand.waiting > 0 or (narrow and part is None and demand.wants_pilots) for demand in view.demands
     ]
     needless = cover.needless if narrow and part is None else nobodys(view, cover.needless, replanned)
-    decisions: list[Decision] = [*withdrawals(view, needless)]
+    decisions: list[PlannedAction] = [*withdrawals(view, needless)]
     if part is not None and not replanned:
         decisions += [Withdraw(pilot, reason) for pilot, reason in part.late.items()]
     if not any(wanting):
@@ -169,13 +169,13 @@ def _requests(
     uncovered: Sequence[int],
     served: Sequence[int],
     part: SitePart | None,
-) -> list[Decision]:
+) -> list[PlannedAction]:
     """Plan for each demand in turn (see `turns`).
 
     The queue of each demand contains the requests crafted before it, in whatever partition, and each gives up
     pilots of its own only.
     """
-    decisions: list[Decision] = []
+    decisions: list[PlannedAction] = []
     planned, places = PLANNERS[view.heuristic], places_of(view, queue)
     serving = pilots_by_demand(view, served)
     allowed = view.requests_left
@@ -185,7 +185,6 @@ def _requests(
             demand=demand,
             remaining=uncovered[index],
             allowed=math.ceil(allowed / peers),
-            limits=view.rules.limits,
             pilots=tuple(serving[index]),
             elsewhere=part.elsewhere[index] if part else {},
         )

@@ -8,9 +8,9 @@ import msgspec
 
 from adaptor.crafting.reasons import shown
 from adaptor.crafting.situation import (
-    Decision,
     Issue,
     PilotView,
+    PlannedAction,
     Reshape,
     SiteRules,
     SiteState,
@@ -22,8 +22,10 @@ from adaptor.units import round_up
 
 
 def reshaped(
-    view: SiteState, wanted: Sequence[Decision], plan_without: Callable[[SiteState], Sequence[Decision]]
-) -> Sequence[Decision]:
+    view: SiteState,
+    wanted: Sequence[PlannedAction],
+    plan_without: Callable[[SiteState], Sequence[PlannedAction]],
+) -> Sequence[PlannedAction]:
     """The decisions, with one `Reshape` for a withdrawal and a request for tasks of the same shape.
 
     A planner may make the better request in a later step only, when the withdrawn one has left. So it is
@@ -75,7 +77,7 @@ def _without_jobs(queue: QueueState, jobs: Collection[str | None]) -> QueueState
     )
 
 
-def _in_place(view: SiteState, decision: Decision, given_up: dict[int, Withdraw]) -> Decision:
+def _in_place(view: SiteState, decision: PlannedAction, given_up: dict[int, Withdraw]) -> PlannedAction:
     """The decision; for a request, the change of one that was given up, which is taken out of these."""
     if not isinstance(decision, Issue):
         return decision

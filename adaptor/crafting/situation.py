@@ -374,4 +374,4 @@ class Withhold(msgspec.Struct, frozen=True):
     """Demand whose tasks wait; None: all those at the site."""
 
 
-Decision = Issue | Withdraw | Reshape | Withhold
+PlannedAction = Issue | Withdraw | Reshape | Withhold

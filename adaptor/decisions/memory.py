@@ -25,7 +25,7 @@ def donated_nodes(site: str) -> str:
     return f"{site} (donated)"
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class ShareQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """The question to the allocation (Ricciardi & Hwang): where should the uncovered tasks of a bag run?"""
 
     bag: int
@@ -43,7 +43,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 class AnsweredShares(msgspec.Struct, frozen=True):
     """Sites at which the tasks of a bag are to run, and the question that this answers."""
 
-    to: Question
+    to: ShareQuestion
     split: CostSplit
 
 

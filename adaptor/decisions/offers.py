@@ -16,7 +16,7 @@ from adaptor.crafting.fits import width
 from adaptor.crafting.multisite.site_status import NO_ANSWER, SiteStatus
 from adaptor.crafting.situation import Demand, TaskGroup
 from adaptor.decisions.donated_offers import donated_places
-from adaptor.decisions.memory import Question
+from adaptor.decisions.memory import ShareQuestion
 from adaptor.decisions.requests import most_slots, shape_of, smallest, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.forecast.bag_facts import BagFacts
@@ -39,7 +39,7 @@ def compared(snapshot: Snapshot) -> list[BagFacts | None]:
 
 def questions_of(
     snapshot: Snapshot, statuses: Mapping[str, SiteStatus], bags: Sequence[BagFacts | None]
-) -> list[Question]:
+) -> list[ShareQuestion]:
     """Questions for each bag that has pilots of its own, a choice of places, and uncovered tasks.
 
     The places are sites, and their donated nodes, in addition to their formal requests.
@@ -120,7 +120,7 @@ def _as_if_it_answered(status: SiteStatus) -> SiteStatus:
 
 def _question(
     snapshot: Snapshot, statuses: Mapping[str, SiteStatus], bag: BagFacts, group: TaskGroup, uncovered: int
-) -> Question | None:
+) -> ShareQuestion | None:
     """The question of a bag; None: it has no choice of places, or none can take a task of it."""
     at = {name: demand for name, demand in group.at.items() if name in snapshot.sites}
     times = {name: task_time(bag, name, snapshot.now) for name in at}
@@ -135,7 +135,7 @@ def _question(
     donated = donated_places(snapshot, bag, at, times, later=later)
     if not (formal or donated) or (len(group.at) < 2 and not donated):
         return None
-    return Question(bag=bag.id, aim=aim, progress=progress, offers=formal | donated)
+    return ShareQuestion(bag=bag.id, aim=aim, progress=progress, offers=formal | donated)
 
 
 def aim_of(ledger: Statements, bag: BagFacts) -> Aim:

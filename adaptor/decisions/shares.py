@@ -9,13 +9,13 @@ import msgspec
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.task_shares import INTERVAL, CostSplit, split_tasks
 from adaptor.crafting.multisite.capacity import TargetShares
-from adaptor.decisions.memory import AnsweredShares, Memory, Question, donated_nodes
+from adaptor.decisions.memory import AnsweredShares, Memory, ShareQuestion, donated_nodes
 from adaptor.decisions.requests import most_slots, sites_of
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.forecast.bag_facts import BagFacts
 
 
-def answered(memory: Memory, questions: Sequence[Question]) -> Memory:
+def answered(memory: Memory, questions: Sequence[ShareQuestion]) -> Memory:
     """The memory with the due answers, and without those of bags that are not asked about.
 
     An answer takes up to 0.3 s with ten sites. What changes it at once has it asked again at once.
@@ -78,7 +78,7 @@ def targets(memory: Memory, compared: Iterable[int]) -> dict[int, TargetShares |
     return found
 
 
-def _is_due(answer: AnsweredShares | None, question: Question) -> bool:
+def _is_due(answer: AnsweredShares | None, question: ShareQuestion) -> bool:
     if answer is None or answer.to.key != question.key:
         return True
     return abs(question.progress.now - answer.to.progress.now) >= INTERVAL

@@ -261,7 +261,6 @@ class SiteFuture:
             demand=demand,
             remaining=math.ceil(moment.uncovered / sites),
             allowed=allowed,
-            limits=rules.limits,
             pilots=pilots,
         )
         place = Place(name="", queue=queue, rules=rules, allowed=allowed)

@@ -27,7 +27,7 @@ import msgspec
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Decision, Issue, SiteState, Withdraw, Withhold
+from adaptor.crafting.situation import Issue, PlannedAction, SiteState, Withdraw, Withhold
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request
 from adaptor_experiments.derose.design import WORKLOADS, Heterogeneity, JobType, Settings
 from adaptor_experiments.derose.sample import Piece, cluster_at, jobs_of, pieces, terms_of
@@ -46,7 +46,7 @@ _SHORTEST = 60.0
 
 class Step(msgspec.Struct, frozen=True):
     view: SiteState
-    decisions: list[Decision]
+    decisions: list[PlannedAction]
 
 
 class Replay(msgspec.Struct, frozen=True):
@@ -77,11 +77,13 @@ def with_foresight(base: Cluster, runtimes: Array, terms: GridTerms) -> tuple[in
     return int(plain.turnaround), int(best.turnaround)
 
 
-def _replay(base: Cluster, runtimes: Array, terms: GridTerms, script: Sequence[list[Decision]]) -> Replay:
+def _replay(
+    base: Cluster, runtimes: Array, terms: GridTerms, script: Sequence[list[PlannedAction]]
+) -> Replay:
     """By these decisions first, then by the heuristic."""
     steps: list[Step] = []
 
-    def planner(view: SiteState, _part: SitePart | None = None) -> list[Decision]:
+    def planner(view: SiteState, _part: SitePart | None = None) -> list[PlannedAction]:
         decisions = script[len(steps)] if len(steps) < len(script) else plan(view)
         steps.append(Step(view, decisions))
         return decisions
@@ -93,7 +95,7 @@ def _replay(base: Cluster, runtimes: Array, terms: GridTerms, script: Sequence[l
         return Replay(math.inf, steps)
 
 
-def alternatives(view: SiteState, decisions: Sequence[Decision]) -> Iterator[list[Decision]]:
+def alternatives(view: SiteState, decisions: Sequence[PlannedAction]) -> Iterator[list[PlannedAction]]:
     """Decisions that could be made instead of these."""
     seen = {_told(decisions)}
     for each in _all(view, [each for each in decisions if isinstance(each, Issue)]):
@@ -102,7 +104,7 @@ def alternatives(view: SiteState, decisions: Sequence[Decision]) -> Iterator[lis
             yield each
 
 
-def _all(view: SiteState, issues: list[Issue]) -> Iterator[list[Decision]]:
+def _all(view: SiteState, issues: list[Issue]) -> Iterator[list[PlannedAction]]:
     if not view.demands or view.queue is None:  # no task waits: the queue is not read
         return
     yield [Withhold("")]
@@ -112,7 +114,7 @@ def _all(view: SiteState, issues: list[Issue]) -> Iterator[list[Decision]]:
         yield [each for each in issues if each is not issue]
     if view.requests_left > 0:
         yield from ([Issue(each, view.demands[0])] for each in _requests(view, view.queue))
-    queued: list[Decision] = [
+    queued: list[PlannedAction] = [
         Withdraw(pilot.id, "", recraft=True) for pilot in view.requests if pilot.state is PilotState.QUEUED
     ]
     yield from ([each] for each in queued)
@@ -129,7 +131,7 @@ def _requests(view: SiteState, queue: QueueState) -> Iterator[CraftedRequest]:
             yield CraftedRequest(request, slot.start, 1, "")
 
 
-def _told(decisions: Sequence[Decision]) -> tuple[object, ...]:
+def _told(decisions: Sequence[PlannedAction]) -> tuple[object, ...]:
     return tuple(
         each.crafted.request if isinstance(each, Issue) else each.pilot
         for each in decisions

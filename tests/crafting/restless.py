@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.planner import plan, within_rules
-from adaptor.crafting.situation import Decision, SiteState, Withdraw
+from adaptor.crafting.situation import PlannedAction, SiteState, Withdraw
 from adaptor.model import PilotState
 
 
-def restless(view: SiteState, part: SitePart | None = None, every: int = 3) -> list[Decision]:
+def restless(view: SiteState, part: SitePart | None = None, every: int = 3) -> list[PlannedAction]:
     """Decisions of the heuristic; in addition, of `every` queued pilots one is withdrawn."""
     planned = plan(view, part)
     going = {each.pilot for each in planned if isinstance(each, Withdraw)}

@@ -7,10 +7,10 @@ import pytest
 
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import (
-    Decision,
     Demand,
     Issue,
     PilotView,
+    PlannedAction,
     SiteRules,
     SiteState,
     Withdraw,
@@ -23,7 +23,7 @@ from adaptor.units import format_clock
 from .planner_views import RULES, queued, running, site, tasks
 
 
-def requests(decisions: list[Decision]) -> list[Request]:
+def requests(decisions: list[PlannedAction]) -> list[Request]:
     return [each.crafted.request for each in decisions if isinstance(each, Issue)]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from adaptor.crafting.planner import plan, within_rules
 from adaptor.crafting.reshaping import reshaped, same_request
-from adaptor.crafting.situation import Decision, Issue, PilotView, Reshape, SiteState, Withdraw, Withhold
+from adaptor.crafting.situation import Issue, PilotView, PlannedAction, Reshape, SiteState, Withdraw, Withhold
 from adaptor.crafting.submissions import SubmissionsLeft
 from adaptor.model import CraftedRequest, Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize
@@ -40,7 +40,7 @@ def busy(*pilots: PilotView, needs: float = 1800.0, **other: object) -> SiteStat
     return msgspec.structs.replace(view, queue=queue, **other)
 
 
-def kinds(decisions: list[Decision]) -> list[tuple[str, int | None]]:
+def kinds(decisions: list[PlannedAction]) -> list[tuple[str, int | None]]:
     return [(type(each).__name__, getattr(each, "pilot", None)) for each in decisions]
 
 
@@ -127,7 +127,7 @@ def test_a_planner_that_first_withdraws_is_asked_what_it_would_do_then() -> None
     view = busy(waiting(1, 4, 600), waiting(2, 2, 600), waiting(3, 1, 600))
     seen: list[tuple[int, ...]] = []
 
-    def planner(left: SiteState) -> list[Decision]:
+    def planner(left: SiteState) -> list[PlannedAction]:
         ids = tuple(pilot.id for pilot in left.requests)
         seen.append(ids)
         assert left.queue is not None

@@ -19,7 +19,7 @@ from adaptor.budget.provisioning.task_shares import CostSplit
 from adaptor.daemon.client.credits import why_paused
 from adaptor.daemon.treasury import Costs
 from adaptor.decisions import shares
-from adaptor.decisions.memory import Memory, Question
+from adaptor.decisions.memory import Memory, ShareQuestion
 from adaptor.decisions.offers import aim_of, task_time
 from adaptor.forecast.bag_facts import BagFacts
 from adaptor.runtimes.task_time import TaskTime
@@ -184,8 +184,8 @@ def test_runtimes_are_those_of_the_site_else_of_the_others_else_assumed(two: Fak
     assert time_at("near", hinted).mean == 7
 
 
-def question(bag: int, now: float, waiting: int) -> Question:
-    return Question(bag=bag, aim=Aim(), progress=Progress(now=now, waiting=waiting), offers={})
+def question(bag: int, now: float, waiting: int) -> ShareQuestion:
+    return ShareQuestion(bag=bag, aim=Aim(), progress=Progress(now=now, waiting=waiting), offers={})
 
 
 def test_an_answer_holds_for_some_seconds_unless_the_question_changes(

@@ -71,7 +71,7 @@ def by_completion(view: SiteState, places: list[Place], wanted: Wanted) -> Made:
     # Where a limit leaves no request, it is the reason: the tasks could run.
     nothing = nothing_better(tasks, ends, _end(search, kept)) if ends or not limit else ""
     if not wanted.allowed and view.requests_left:  # other demands of this step got them
-        nothing = none_left(wanted.limits, tasks)
+        nothing = none_left(view.rules.limits, tasks)
     why = limit, nothing, by_partition(reasons)
     return Made(crafted, places, "; ".join(filter(None, why)))
 

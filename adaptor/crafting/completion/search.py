@@ -85,7 +85,7 @@ class Search:
         self.pilots = wanted.pilots
         self._elsewhere = list((wanted.elsewhere or {}).values())
         self.tasks = self.demand.running + self.demand.waiting  # present tasks; a request is no wider
-        self.one_at_a_time = wanted.limits.in_system == 1
+        self.one_at_a_time = view.rules.limits.in_system == 1
         self.believed = beliefs(self.demand.times, view.now, self.demand.running, self.rules)
         pad, pace = self.rules.pad, PACE_ALONE if self.one_at_a_time else PACE
         tasks = self.tasks + self.demand.coming

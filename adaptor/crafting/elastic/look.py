@@ -98,7 +98,7 @@ class Look:
         if self._todo <= 0:
             return ""
         if self._left <= 0:
-            return none_left(self._wanted.limits, self._todo)
+            return none_left(self._view.rules.limits, self._todo)
         if self._covered >= self._todo:
             return f"{counted(len(self._queued), 'queued pilot')} wait for the {tasks}, and no hole fits one"
         for place in self._places:
@@ -255,7 +255,9 @@ class Look:
         """Withdraw the youngest queued pilots for as many that would start now, if a limit is used up."""
         if not self._view.rules.may_withdraw or self._demand.withheld:
             return
-        why = self._demand.why_most if self._left > 0 else f"{self._wanted.limits.in_system_key} is used up"
+        why = (
+            self._demand.why_most if self._left > 0 else f"{self._view.rules.limits.in_system_key} is used up"
+        )
         for pilot in self._youngest()[:wanted]:
             self._withdraw(pilot, f"a slot is free now for another one: {why}", recraft=True)
 

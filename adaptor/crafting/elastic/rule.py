@@ -50,7 +50,7 @@ def _with_few(view: SiteState, places: list[Place], wanted: Wanted) -> Made:
         msgspec.structs.replace(place, rules=_wide(place.rules), allowed=min(place.allowed, left))
         for place in places
     ]
-    wanted = msgspec.structs.replace(wanted, limits=wide.limits, allowed=min(wanted.allowed, left))
+    wanted = msgspec.structs.replace(wanted, allowed=min(wanted.allowed, left))
     made = by_completion(msgspec.structs.replace(view, rules=wide), few, wanted)
     by_name = {place.name: place for place in places}
     back = [

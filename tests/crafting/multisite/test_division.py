@@ -17,10 +17,10 @@ from adaptor.crafting.multisite.site_status import SitePart, SiteStatus
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import (
-    Decision,
     Demand,
     Issue,
     PilotView,
+    PlannedAction,
     SiteState,
     TaskGroup,
     Withdraw,
@@ -294,9 +294,9 @@ def test_one_site_alone_asks_for_what_it_would_ask_for_without_a_division(view: 
     assert withdrawn(plan(alone, part)) == withdrawn(plan(alone))
 
 
-def requests(decisions: list[Decision]) -> list[Request]:
+def requests(decisions: list[PlannedAction]) -> list[Request]:
     return [each.crafted.request for each in decisions if isinstance(each, Issue)]
 
 
-def withdrawn(decisions: list[Decision]) -> list[int]:
+def withdrawn(decisions: list[PlannedAction]) -> list[int]:
     return [each.pilot for each in decisions if isinstance(each, Withdraw)]

@@ -151,5 +151,5 @@ def test_tasks_that_run_elsewhere_count_once() -> None:
     (there,) = elsewhere(sites, [TaskGroup(waiting=100, at={"near": near, "far": far})], "near")
     view = sites["near"].view
     assert view.queue is not None
-    wanted = Wanted(demand=near, remaining=100, allowed=4, limits=view.rules.limits, elsewhere=there)
+    wanted = Wanted(demand=near, remaining=100, allowed=4, elsewhere=there)
     assert Search(view, places_of(view, view.queue), wanted).tasks == 108
