@@ -18,6 +18,9 @@ from adaptor.resources import Need, Node, Part
 Allocation = Literal["explicit", "transparent", "mixed"]
 """Places where the tasks of a bag may run: formal requests, donated nodes, or both."""
 
+PriceKind = Literal["explicit", "donated"]
+"""Explicit: formal requests. Donated: preemptible time on idle nodes (De Rose §3, §4)."""
+
 Preference = Literal["cheap", "balanced", "fast"]  # aggressiveness in buying processors for a bag
 
 UserChange = Literal[

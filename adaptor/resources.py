@@ -221,3 +221,14 @@ class Need(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Nodes on which it may run; None: every node. Jobs with the same answer share one set."""
     others: tuple[Need, ...] = ()
     """Chunks of other shapes for which it asks at the same time, without `others` of their own."""
+
+
+class PerProcessor(msgspec.Struct, frozen=True):
+    """Resources that a pilot holds, and pays for, with each processor that it asks for."""
+
+    gpus: float = 0.0
+    held: float = 1.0
+    """Processors, at most: the scheduler may round what it gives up, to whole cores for instance."""
+
+
+AS_ASKED = PerProcessor()

@@ -29,11 +29,11 @@ from adaptor.crafting.reshaping import reshaped
 from adaptor.crafting.serving import nobodys, pilots_by_demand
 from adaptor.crafting.situation import (
     Demand,
-    Issue,
     PilotView,
     PlannedAction,
     Reshape,
     SiteState,
+    SubmitRequest,
     Withdraw,
     Withhold,
 )
@@ -85,7 +85,7 @@ def within_rules(view: SiteState, wanted: Iterable[PlannedAction]) -> list[Plann
     kept: list[PlannedAction] = []
     dropped, better = 0, False
     for decision in _within_work(view, wanted):
-        if not isinstance(decision, Issue):
+        if not isinstance(decision, SubmitRequest):
             submissions.interrupt()
         match decision:
             case Withdraw(recraft=True) if not view.rules.may_withdraw:
@@ -95,10 +95,10 @@ def within_rules(view: SiteState, wanted: Iterable[PlannedAction]) -> list[Plann
                 continue
             case Reshape() if not view.rules.may_reshape:
                 continue
-            case Issue(crafted, demand) if left <= 0 or not submissions.holds(crafted, demand.shape):
+            case SubmitRequest(crafted, demand) if left <= 0 or not submissions.holds(crafted, demand.shape):
                 dropped += crafted.tasks
                 continue
-            case Issue():
+            case SubmitRequest():
                 left -= 1
         kept.append(decision)
     if dropped and view.submissions.left == 0:
@@ -113,7 +113,7 @@ def _within_work(view: SiteState, wanted: Iterable[PlannedAction]) -> Iterator[P
     `Allowed.work_left`; if there is no pilot, one waits for it."""
     area = 0
     for decision in wanted:
-        if isinstance(decision, Issue):
+        if isinstance(decision, SubmitRequest):
             new, partition = decision.crafted.request.area, decision.crafted.partition
             if (area or view.requests) and area + new > view.work_left(partition):
                 yield Withhold(work_held(view, partition), decision.demand)
@@ -190,7 +190,7 @@ def _requests(
         )
         made = planned(view, places, wanted)
         decisions += [*made.withdrawn, *made.reshaped]
-        decisions += [Issue(crafted, demand) for crafted in made.crafted]
+        decisions += [SubmitRequest(crafted, demand) for crafted in made.crafted]
         if demand.waiting and not (made.crafted or made.withdrawn or made.reshaped):
             first = "" if demand.running else awaited(view.now, wanted.pilots)
             why = filter(None, (first, _why_none(view, demand, made.reason)))

@@ -8,12 +8,12 @@ import msgspec
 
 from adaptor.crafting.reasons import shown
 from adaptor.crafting.situation import (
-    Issue,
     PilotView,
     PlannedAction,
     Reshape,
     SiteRules,
     SiteState,
+    SubmitRequest,
     Withdraw,
     Withhold,
 )
@@ -79,7 +79,7 @@ def _without_jobs(queue: QueueState, jobs: Collection[str | None]) -> QueueState
 
 def _in_place(view: SiteState, decision: PlannedAction, given_up: dict[int, Withdraw]) -> PlannedAction:
     """The decision; for a request, the change of one that was given up, which is taken out of these."""
-    if not isinstance(decision, Issue):
+    if not isinstance(decision, SubmitRequest):
         return decision
     replaced = [
         pilot for pilot in view.requests if pilot.id in given_up and _can_become(view.rules, pilot, decision)
@@ -96,7 +96,7 @@ def _in_place(view: SiteState, decision: PlannedAction, given_up: dict[int, With
     return Reshape(pilot.id, msgspec.structs.replace(crafted, reason=reason), decision.demand)
 
 
-def _can_become(rules: SiteRules, pilot: PilotView, issue: Issue) -> bool:
+def _can_become(rules: SiteRules, pilot: PilotView, issue: SubmitRequest) -> bool:
     """Whether a queued pilot can be changed into a request: schedulers do not change the number of nodes."""
     crafted, demand = issue.crafted, issue.demand
     if pilot.shape != demand.shape or pilot.partition != crafted.partition:

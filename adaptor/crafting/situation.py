@@ -13,9 +13,9 @@ from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.heuristics import is_narrow
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.submissions import SubmissionsLeft
-from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
-from adaptor.resources import Need, Room, TaskSize
+from adaptor.crafting.submissions import SubmissionsLeft, submission_of
+from adaptor.model import CraftedRequest, Limits, PilotState, PriceKind, QueueState, Request
+from adaptor.resources import AS_ASKED, Need, PerProcessor, Room, TaskSize
 from adaptor.runtimes.known import KnownRuntimes
 from adaptor.units import round_up
 
@@ -340,11 +340,32 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
         return left - sum(pilot.request.area for pilot in waiting) if left < math.inf else left
 
 
-class Issue(msgspec.Struct, frozen=True):
-    """Submit this request for tasks of this shape."""
+class SubmitRequest(msgspec.Struct, frozen=True):
+    """Submit a request.
+
+    After a refused one no other of the same step is submitted for tasks of its shape, and none at all where
+    the scheduler failed.
+    """
 
     crafted: CraftedRequest
     demand: Demand
+    """The shape of the tasks that it is for."""
+    node: str = ""
+    """The idle node that it is for; empty: a formal request."""
+    per: PerProcessor = AS_ASKED
+    """Resources for which the pilot is charged with each processor."""
+
+    @property
+    def kind(self) -> PriceKind:
+        """Kind of price at which it is paid."""
+        return "donated" if self.node else "explicit"
+
+    @property
+    def alike(self) -> tuple[object, ...]:
+        """Key that is equal for pilots that one submission may ask for, if they stand next to each other."""
+        payers = tuple(sorted(self.demand.payers.items()))
+        same = submission_of(self.crafted, self.demand.shape)
+        return (*same, payers, self.node, self.per)
 
 
 class Withdraw(msgspec.Struct, frozen=True):
@@ -367,11 +388,11 @@ class Reshape(msgspec.Struct, frozen=True):
 
 
 class Withhold(msgspec.Struct, frozen=True):
-    """Issue no request now, although tasks wait."""
+    """Make no request now, although tasks wait."""
 
     reason: str
     demand: Demand | None = None
     """Demand whose tasks wait; None: all those at the site."""
 
 
-PlannedAction = Issue | Withdraw | Reshape | Withhold
+PlannedAction = SubmitRequest | Withdraw | Reshape | Withhold

@@ -1,7 +1,7 @@
 """Actions that a decision asks of its driver, each with its reason. Frozen types.
 
-`Withdraw`, `Reshape` and `Withhold` are the planner's (`adaptor.crafting.situation`). A driver withdraws or
-changes a pilot only while it has not started.
+`SubmitRequest`, `Withdraw`, `Reshape` and `Withhold` are the planner's (`adaptor.crafting.situation`). A
+driver withdraws or changes a pilot only while it has not started.
 """
 
 from __future__ import annotations
@@ -9,42 +9,11 @@ from __future__ import annotations
 import msgspec
 
 from adaptor.api import ExplanationKind
-from adaptor.budget.accounting.tariffs import AS_ASKED, Allocation, PerProcessor
-from adaptor.crafting.situation import Demand, Reshape, Withdraw, Withhold
-from adaptor.crafting.submissions import submission_of
+from adaptor.crafting.situation import Reshape, SubmitRequest, Withdraw, Withhold
 from adaptor.forecast.calibration import Raw
 from adaptor.forecast.record import FirstForecast
-from adaptor.model import CraftedRequest
 from adaptor.reports import Remedy
 from adaptor.resources import TaskSize
-
-
-class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Submit a request.
-
-    After a refused one no other of the same step is submitted for tasks of its shape, and none at all where
-    the scheduler failed.
-    """
-
-    crafted: CraftedRequest
-    demand: Demand
-    """The shape of the tasks that it is for."""
-    node: str = ""
-    """The idle node that it is for; empty: a formal request."""
-    per: PerProcessor = AS_ASKED
-    """Resources for which the pilot is charged with each processor."""
-
-    @property
-    def kind(self) -> Allocation:
-        """Kind of price at which it is paid."""
-        return "donated" if self.node else "explicit"
-
-    @property
-    def alike(self) -> tuple[object, ...]:
-        """Key that is equal for pilots that one submission may ask for, if they stand next to each other."""
-        payers = tuple(sorted(self.demand.payers.items()))
-        same = submission_of(self.crafted, self.demand.shape)
-        return (*same, payers, self.node, self.per)
 
 
 class WithdrawStuck(msgspec.Struct, frozen=True):

@@ -9,8 +9,7 @@ from adaptor.budget.accounting.credits import format_credits, rounded_up
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.provisioning.within_budget import useful_seconds
 from adaptor.crafting.fits import RequestShape
-from adaptor.crafting.situation import Demand, Issue
-from adaptor.decisions.actions import SubmitRequest
+from adaptor.crafting.situation import Demand, SubmitRequest
 from adaptor.decisions.aims import course_of
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.requests import (
@@ -37,7 +36,7 @@ def within_budgets(
     snapshot: Snapshot,
     memory: Memory,
     ledger: Ledger,
-    wanted: Issue,
+    wanted: SubmitRequest,
     share: float = 1.0,
     *,
     last: bool = False,
@@ -69,7 +68,7 @@ def within_budgets(
     if found.request is None:
         return TooDear(too_dear(ledger, allowance, found, demand))
     if found.request == asked:
-        submit = SubmitRequest(crafted=_told_paid(wanted.crafted), demand=demand)
+        submit = msgspec.structs.replace(wanted, crafted=_told_paid(wanted.crafted))
     else:
         submit = _cut(wanted, found, shape)
     return msgspec.structs.replace(submit, per=per)
@@ -125,7 +124,7 @@ def _told_paid(crafted: CraftedRequest) -> CraftedRequest:
     return msgspec.structs.replace(crafted, reason=f"{crafted.reason}; {first}")
 
 
-def _cut(wanted: Issue, found: Afforded, shape: RequestShape) -> SubmitRequest:
+def _cut(wanted: SubmitRequest, found: Afforded, shape: RequestShape) -> SubmitRequest:
     assert found.request is not None
     request, paid = found.request, wanted.crafted.paid
     if paid is not None:
@@ -139,7 +138,7 @@ def _cut(wanted: Issue, found: Afforded, shape: RequestShape) -> SubmitRequest:
         tasks=min(wanted.crafted.tasks, tasks),
         reason=f"{wanted.crafted.reason}; {found.reason}",
     )
-    return SubmitRequest(crafted=_told_paid(crafted), demand=wanted.demand)
+    return msgspec.structs.replace(wanted, crafted=_told_paid(crafted))
 
 
 def too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Demand) -> str:

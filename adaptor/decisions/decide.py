@@ -17,8 +17,8 @@ from adaptor.budget.errors import BudgetError
 from adaptor.crafting.multisite.site_status import SitePart, SiteStatus
 from adaptor.crafting.planner import plan
 from adaptor.crafting.reshaping import same_request
-from adaptor.crafting.situation import Demand, Issue, Reshape, TaskShape, Withdraw, Withhold
-from adaptor.decisions.actions import Action, Explain, SubmitRequest
+from adaptor.crafting.situation import Demand, Reshape, SubmitRequest, TaskShape, Withdraw, Withhold
+from adaptor.decisions.actions import Action, Explain
 from adaptor.decisions.aims import aimed, within_together
 from adaptor.decisions.caps import TooDear, within_budgets
 from adaptor.decisions.donation import beside_donated, beside_held_nodes, use_and_leave
@@ -142,7 +142,7 @@ class _Step:
         unpaid = Counter[TaskShape]()  # processors of the requests that have yet to share what is left
         served = Counter[TaskShape]()  # tasks for which the requests of bags with few wide ones have time
         for wanted in decisions:
-            if isinstance(wanted, Issue):
+            if isinstance(wanted, SubmitRequest):
                 request, demand = wanted.crafted.request, wanted.demand
                 unpaid[demand.shape] += request.p
                 if demand.bag is not None and demand.funds.endless:
@@ -150,7 +150,7 @@ class _Step:
                     served[demand.shape] += shape.holds(request.p, request.tr)
         for wanted in decisions:
             match wanted:
-                case Issue(crafted, demand):
+                case SubmitRequest(crafted, demand):
                     p = crafted.request.p
                     last = demand.most is None and served[demand.shape] >= demand.waiting
                     told = self._issue(wanted, told, p / unpaid[demand.shape], last=last)
@@ -193,7 +193,7 @@ class _Step:
             return msgspec.structs.replace(demand, most=0, why_most=why, withheld=True)
         return one_trial_at_a_time(self._snapshot.here, demand)
 
-    def _issue(self, wanted: Issue, divided: str, share: float, *, last: bool) -> str:
+    def _issue(self, wanted: SubmitRequest, divided: str, share: float, *, last: bool) -> str:
         """Submit what the budgets hold. Returns the reason of the division, as long as it was not told.
 
         `share`, `last`: see `within_budgets`.
@@ -224,8 +224,8 @@ class _Step:
         pilot = next(each for each in self._snapshot.here.pilots if each.id == id)
         without, known = self._ledger.without(id), self._ledger.open_pilots[id]
         demand = msgspec.structs.replace(wanted.demand, payers=known.shares)
-        issue = Issue(msgspec.structs.replace(wanted.crafted, paid=known.paid), demand)
-        found = within_budgets(self._snapshot, self._memory, without, issue)
+        submit = SubmitRequest(msgspec.structs.replace(wanted.crafted, paid=known.paid), demand)
+        found = within_budgets(self._snapshot, self._memory, without, submit)
         if isinstance(found, TooDear):
             self._draft.pause_bag(self._snapshot.site, wanted.demand.bag, found.reason)
             self._actions.append(Withhold(found.reason, wanted.demand))

@@ -10,9 +10,8 @@ import msgspec
 
 from adaptor.budget.accounting.allowance import Allowance, afford
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.budget.accounting.tariffs import PerProcessor
-from adaptor.crafting.situation import Demand
-from adaptor.decisions.actions import Action, End, SubmitRequest, WithholdNodes
+from adaptor.crafting.situation import Demand, SubmitRequest
+from adaptor.decisions.actions import Action, End, WithholdNodes
 from adaptor.decisions.caps import too_dear, useful_tr
 from adaptor.decisions.memory import Memory, MemoryDraft, donated_nodes
 from adaptor.decisions.pilots import Pilot
@@ -22,6 +21,7 @@ from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import demanded_probability, room, slots_on
 from adaptor.donation.situation import LeaveNodes, NodeUse, NodeView, UseNodes, UseNoMore
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request, RunningJob
+from adaptor.resources import PerProcessor
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.units import format_duration, round_down, round_up
 

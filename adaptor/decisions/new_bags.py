@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterable, Mapping
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import format_credits
 from adaptor.budget.accounting.statements import Statements
-from adaptor.budget.accounting.tariffs import Allocation, Tariff
+from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.fits import RequestShape, each_kind, why_no_node_holds
 from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.decisions.first_estimates import least_time
 from adaptor.decisions.requests import per_processor, smallest
 from adaptor.defaults import HOW_TO_ADD
 from adaptor.errors import UsageError
-from adaptor.model import QueueState, Request
+from adaptor.model import PriceKind, QueueState, Request
 from adaptor.resources import TaskSize
 from adaptor.runtimes.known import EarlierTasks
 from adaptor.scheduling.bag import assumed_at
@@ -141,7 +141,7 @@ def _first_requests(
     spec: BagSpec, sites: Rules, assumed: Mapping[str, float], ledger: Statements
 ) -> Iterable[tuple[int, str, Request]]:
     """Least cost of the first request of a bag by site. `assumed`: seconds that a task is assumed to need."""
-    kind: Allocation = "donated" if spec.allocation == "transparent" else "explicit"
+    kind: PriceKind = "donated" if spec.allocation == "transparent" else "explicit"
     for name, rules in sites.items():
         demand = Demand(task=spec.task, runtime=assumed[name], shortest=assumed[name])
         request = smallest(RequestShape.for_demand(rules, None, demand), demand)

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from adaptor.crafting.situation import Demand, Reshape
-from adaptor.decisions.actions import Action, SubmitRequest
+from adaptor.crafting.situation import Demand, Reshape, SubmitRequest
+from adaptor.decisions.actions import Action
 from adaptor.decisions.decide import Decision
 from adaptor.decisions.pilots import LEFT_OUT, Absence, Pilot
 from adaptor.model import Limits, QueueState, Request

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from adaptor.budget.accounting.statements import Statements
-from adaptor.budget.accounting.tariffs import HOUR, Allocation, PerProcessor, Tariff
+from adaptor.budget.accounting.tariffs import HOUR, Tariff
 from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.pacing import terms_for
 from adaptor.budget.provisioning.within_budget import Purse
@@ -18,9 +18,9 @@ from adaptor.crafting.situation import Demand, Largest, SiteRules
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts
 from adaptor.forecast.bag_facts import BagFacts
-from adaptor.model import QueueState, Request
+from adaptor.model import PriceKind, QueueState, Request
 from adaptor.reports import Remedy
-from adaptor.resources import TaskSize
+from adaptor.resources import PerProcessor, TaskSize
 from adaptor.units import round_up
 
 
@@ -158,7 +158,7 @@ def ends_with_units(bag: BagFacts, ledger: Statements, site: SiteFacts) -> bool:
 
 
 def purse_of(
-    ledger: Statements, site: SiteFacts, bag: BagFacts, kind: Allocation = "explicit"
+    ledger: Statements, site: SiteFacts, bag: BagFacts, kind: PriceKind = "explicit"
 ) -> Purse | None:
     """Seconds of a host that the budget of a bag pays for here; None: the bag has no budget."""
     balance = ledger.budget_of(bag.id)

@@ -19,9 +19,9 @@ from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.nodes.schedule import why_by_processors
 from adaptor.crafting.queues import queue_in, rules_in
-from adaptor.crafting.situation import Reshape, SiteRules, TaskShape, Withdraw
+from adaptor.crafting.situation import Reshape, SiteRules, SubmitRequest, TaskShape, Withdraw
 from adaptor.crafting.submissions import Submissions
-from adaptor.decisions.actions import WAITS, End, Remark, SubmitRequest, WithdrawStuck
+from adaptor.decisions.actions import WAITS, End, Remark, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.failures.shape_backoffs import Failures, ShapeBackoffs
 from adaptor.decisions.failures.size_memory import KeptSizes, SizeMemory

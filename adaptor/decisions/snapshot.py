@@ -11,8 +11,7 @@ import msgspec
 
 from adaptor.backoff import Holdoff
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.crafting.situation import Demand, SiteState, TaskGroup
-from adaptor.decisions.actions import SubmitRequest
+from adaptor.crafting.situation import Demand, SiteState, SubmitRequest, TaskGroup
 from adaptor.decisions.failures.shape_backoffs import Failures
 from adaptor.decisions.failures.tried_sizes import SizeAt, TriedSizes
 from adaptor.decisions.memory import Memory

@@ -15,7 +15,7 @@ import msgspec
 from adaptor.api import ExplanationKind
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.reasons import shown
-from adaptor.crafting.situation import Reshape, ShapeAt, Withdraw, Withhold
+from adaptor.crafting.situation import Reshape, ShapeAt, SubmitRequest, Withdraw, Withhold
 from adaptor.decisions.actions import (
     Action,
     End,
@@ -24,7 +24,6 @@ from adaptor.decisions.actions import (
     LengthenPad,
     Prolong,
     Remark,
-    SubmitRequest,
     Wake,
     WithdrawStuck,
     WithholdNodes,

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.accounting.credits import in_credits
-from adaptor.budget.accounting.tariffs import HOUR, Allocation
+from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.crafting.fits import most_slots, width
 from adaptor.crafting.futures.drawn_queue import all_ended, planned
 from adaptor.forecast.bag_simulation import CourseResult, Work, course_result
@@ -23,7 +23,7 @@ from adaptor.forecast.calibration import Raw, calibrated, kind_of_end
 from adaptor.forecast.estimate import estimate
 from adaptor.forecast.known import KnownBag, KnownSite
 from adaptor.forecast.site_future import SiteFuture, SitesFuture
-from adaptor.model import Estimate, QueueState
+from adaptor.model import Estimate, PriceKind, QueueState
 from adaptor.runtimes.possible import RuntimeCases, Runtimes
 
 DRAWS = 60
@@ -185,7 +185,7 @@ def _charged(site: KnownSite, now: float) -> int:
 
 def _rate(known: KnownBag) -> float:
     """Credits for a second of a slot where it is cheapest; 0: the bag does not pay."""
-    kind: Allocation = "donated" if known.bag.spec.allocation == "transparent" else "explicit"
+    kind: PriceKind = "donated" if known.bag.spec.allocation == "transparent" else "explicit"
     prices = [
         in_credits(site.tariff.price(kind)) * width(site.view.queue, known.bag.spec.task) / HOUR
         for site in known.sites

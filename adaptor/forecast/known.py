@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from adaptor.budget.accounting.tariffs import Allocation, Tariff
+from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.pacing import Pace
 from adaptor.crafting.situation import SiteState
 from adaptor.forecast.bag_facts import BagFacts
 from adaptor.forecast.calibration import Kind
+from adaptor.model import PriceKind
 from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.runtimes.possible import RuntimeKnowledge
 
@@ -35,7 +36,7 @@ class KnownPilot(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds for which each of these ran before, when it was cut; 0: it was not."""
     tariff: Tariff | None = None
     """The prices at which it was bought; None: it is not charged to the bag."""
-    kind: Allocation = "explicit"
+    kind: PriceKind = "explicit"
 
 
 class KnownSite(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,8 @@ from typing import Protocol
 
 import msgspec
 
-from adaptor.budget.accounting.tariffs import Allocation, Tariff
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.model import PriceKind
 from adaptor.runtimes.known import KnownRuntimes
 from adaptor.runtimes.learner import RuntimeLearner
 
@@ -34,7 +35,7 @@ class PilotAhead(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of a slot for tasks, as planned."""
     tariff: Tariff | None = None
     """Tariff of its pilots; None: they are not charged to the bag."""
-    kind: Allocation = "explicit"
+    kind: PriceKind = "explicit"
     unit: float = math.inf
     """Seconds of a unit, at each end of which it may end."""
     lead: float = 0.0

@@ -7,8 +7,8 @@ import math
 import msgspec
 
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.crafting.situation import Reshape, Withdraw, Withhold
-from adaptor.decisions.actions import Action, SubmitRequest
+from adaptor.crafting.situation import Reshape, SubmitRequest, Withdraw, Withhold
+from adaptor.decisions.actions import Action
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.seen_nodes import SeenNodes

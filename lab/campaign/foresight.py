@@ -27,7 +27,7 @@ import msgspec
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Issue, PlannedAction, SiteState, Withdraw, Withhold
+from adaptor.crafting.situation import PlannedAction, SiteState, SubmitRequest, Withdraw, Withhold
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request
 from adaptor_experiments.derose.design import WORKLOADS, Heterogeneity, JobType, Settings
 from adaptor_experiments.derose.sample import Piece, cluster_at, jobs_of, pieces, terms_of
@@ -98,13 +98,13 @@ def _replay(
 def alternatives(view: SiteState, decisions: Sequence[PlannedAction]) -> Iterator[list[PlannedAction]]:
     """Decisions that could be made instead of these."""
     seen = {_told(decisions)}
-    for each in _all(view, [each for each in decisions if isinstance(each, Issue)]):
+    for each in _all(view, [each for each in decisions if isinstance(each, SubmitRequest)]):
         if _told(each) not in seen:
             seen.add(_told(each))
             yield each
 
 
-def _all(view: SiteState, issues: list[Issue]) -> Iterator[list[PlannedAction]]:
+def _all(view: SiteState, issues: list[SubmitRequest]) -> Iterator[list[PlannedAction]]:
     if not view.demands or view.queue is None:  # no task waits: the queue is not read
         return
     yield [Withhold("")]
@@ -113,7 +113,7 @@ def _all(view: SiteState, issues: list[Issue]) -> Iterator[list[PlannedAction]]:
     for issue in issues:
         yield [each for each in issues if each is not issue]
     if view.requests_left > 0:
-        yield from ([Issue(each, view.demands[0])] for each in _requests(view, view.queue))
+        yield from ([SubmitRequest(each, view.demands[0])] for each in _requests(view, view.queue))
     queued: list[PlannedAction] = [
         Withdraw(pilot.id, "", recraft=True) for pilot in view.requests if pilot.state is PilotState.QUEUED
     ]
@@ -133,7 +133,7 @@ def _requests(view: SiteState, queue: QueueState) -> Iterator[CraftedRequest]:
 
 def _told(decisions: Sequence[PlannedAction]) -> tuple[object, ...]:
     return tuple(
-        each.crafted.request if isinstance(each, Issue) else each.pilot
+        each.crafted.request if isinstance(each, SubmitRequest) else each.pilot
         for each in decisions
         if not isinstance(each, Withhold)
     )

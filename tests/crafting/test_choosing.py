@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.situation import Demand, Issue, PilotView, SiteRules, SiteState, Withhold
+from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState, SubmitRequest, Withhold
 from adaptor.model import (
     CraftedRequest,
     Limits,
@@ -76,7 +76,7 @@ def tasks(count: int, runtime: float) -> Demand:
 
 
 def issued(view: SiteState) -> list[CraftedRequest]:
-    return [each.crafted for each in plan(view) if isinstance(each, Issue)]
+    return [each.crafted for each in plan(view) if isinstance(each, SubmitRequest)]
 
 
 def withheld(view: SiteState) -> str:
@@ -233,7 +233,7 @@ def test_one_partition_is_as_none(view: SiteState) -> None:
     )
 
     def bare(decision: object) -> object:
-        if not isinstance(decision, Issue):
+        if not isinstance(decision, SubmitRequest):
             return decision
         return msgspec.structs.replace(
             decision, crafted=msgspec.structs.replace(decision.crafted, partition="")

@@ -8,11 +8,11 @@ import pytest
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import (
     Demand,
-    Issue,
     PilotView,
     PlannedAction,
     SiteRules,
     SiteState,
+    SubmitRequest,
     Withdraw,
     Withhold,
 )
@@ -24,7 +24,7 @@ from .planner_views import RULES, queued, running, site, tasks
 
 
 def requests(decisions: list[PlannedAction]) -> list[Request]:
-    return [each.crafted.request for each in decisions if isinstance(each, Issue)]
+    return [each.crafted.request for each in decisions if isinstance(each, SubmitRequest)]
 
 
 def withheld(view: SiteState) -> str:
@@ -44,7 +44,7 @@ def test_requests_are_issued_for_waiting_tasks_up_to_the_limits(heuristic: str) 
     decisions = plan(site(tasks(300), heuristic=heuristic))
     assert [request.p for request in requests(decisions)] == [8, 8, 8]
     assert all(request.tr <= 3600 for request in requests(decisions))
-    assert all(each.demand == tasks(300) for each in decisions if isinstance(each, Issue))
+    assert all(each.demand == tasks(300) for each in decisions if isinstance(each, SubmitRequest))
 
 
 def test_only_what_is_not_covered_is_asked_for() -> None:
@@ -206,28 +206,28 @@ def test_a_needless_pilot_counts_only_the_tasks_that_it_could_run() -> None:
 
 def test_every_demand_gets_its_first_request_before_another_gets_its_second() -> None:
     decisions = plan(site(tasks(300), tasks(2, cpus=4), tasks(20, cpus=2)))
-    assert [each.demand.task.processors for each in decisions if isinstance(each, Issue)] == [1, 4, 2]
+    assert [each.demand.task.processors for each in decisions if isinstance(each, SubmitRequest)] == [1, 4, 2]
 
 
 def test_a_demand_with_a_higher_priority_gets_all_that_it_can_use_first() -> None:
     urgent = msgspec.structs.replace(tasks(300, cpus=2), priority=1)
     decisions = plan(site(tasks(300), urgent))
-    assert {each.demand.task.processors for each in decisions if isinstance(each, Issue)} == {2}
+    assert {each.demand.task.processors for each in decisions if isinstance(each, SubmitRequest)} == {2}
     small = msgspec.structs.replace(tasks(1, cpus=2), priority=1)
     decisions = plan(site(tasks(300), small))
-    assert [each.demand.task.processors for each in decisions if isinstance(each, Issue)] == [2, 1, 1]
+    assert [each.demand.task.processors for each in decisions if isinstance(each, SubmitRequest)] == [2, 1, 1]
 
 
 def test_what_one_demand_leaves_goes_to_the_next() -> None:
     decisions = plan(site(tasks(1, cpus=4), tasks(300)))
-    assert [each.demand.task.processors for each in decisions if isinstance(each, Issue)] == [4, 1, 1]
+    assert [each.demand.task.processors for each in decisions if isinstance(each, SubmitRequest)] == [4, 1, 1]
 
 
 def test_the_demand_with_the_least_coverage_goes_first() -> None:
     """The one allowed request goes to the tasks that fit on no pilot."""
     pilots = (queued(1, 3, tr=630), queued(2, 3, tr=630))
     decisions = plan(site(tasks(300), tasks(2, cpus=4), pilots=pilots))
-    assert isinstance(decisions[0], Issue)
+    assert isinstance(decisions[0], SubmitRequest)
     assert decisions[0].demand.task.processors == 4
     assert decisions[1:] == [
         Withhold(
@@ -243,7 +243,7 @@ def test_requests_of_one_step_do_not_count_on_the_same_slot() -> None:
     """8 processors; each demand would like all of them at once."""
     rules = SiteRules(limits=Limits(max_pending_requests=2, max_proc=8, max_tr=600))
     decisions = plan(site(tasks(8, runtime=600), tasks(2, cpus=4, runtime=600), rules=rules, processors=8))
-    starts = [each.crafted.predicted_start for each in decisions if isinstance(each, Issue)]
+    starts = [each.crafted.predicted_start for each in decisions if isinstance(each, SubmitRequest)]
     assert starts == [1000, 1600]
 
 
@@ -251,7 +251,7 @@ def test_a_request_that_is_being_submitted_keeps_its_slot() -> None:
     rules = SiteRules(limits=Limits(max_pending_requests=2, max_proc=8, max_tr=600))
     pilot = PilotView(id=1, state=PilotState.SUBMITTING, request=Request(8, 600))
     view = site(tasks(16, runtime=600), pilots=(pilot,), rules=rules, processors=8)
-    starts = [each.crafted.predicted_start for each in plan(view) if isinstance(each, Issue)]
+    starts = [each.crafted.predicted_start for each in plan(view) if isinstance(each, SubmitRequest)]
     assert starts == [1600]
 
 
@@ -272,7 +272,7 @@ def test_a_hole_in_front_of_a_planned_job_is_taken_at_once_and_delays_nobody() -
         now=now, queue=queue, rules=rules, heuristic="adaptive", demands=(tasks(8, runtime=6 * 60),)
     )
     first = plan(view)[0]
-    assert isinstance(first, Issue)
+    assert isinstance(first, SubmitRequest)
     assert first.crafted.request == Request(4, 13 * 60)
     assert first.crafted.predicted_start == now
     assert first.crafted.tasks == 8
@@ -304,7 +304,7 @@ def test_where_requests_shrink_a_hole_is_taken_to_its_end(
     view = SiteState(
         now=now, queue=queue, rules=rules, heuristic=heuristic, demands=(tasks(80, runtime=6 * 60),)
     )
-    (first,) = (each for each in plan(view) if isinstance(each, Issue))
+    (first,) = (each for each in plan(view) if isinstance(each, SubmitRequest))
     assert first.crafted.request == request_
     assert first.crafted.predicted_start == now
     assert words in first.crafted.reason

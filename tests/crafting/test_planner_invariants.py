@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, PilotView, SiteState, Withdraw, Withhold
+from adaptor.crafting.situation import Demand, PilotView, SiteState, SubmitRequest, Withdraw, Withhold
 from adaptor.model import PendingJob, PilotState, RunningJob
 from tests.examples import examples
 
@@ -17,7 +17,7 @@ from .planner_views import views
 def check(view: SiteState) -> None:
     decisions = plan(view)
     limits = view.rules.limits
-    issued = [each for each in decisions if isinstance(each, Issue)]
+    issued = [each for each in decisions if isinstance(each, SubmitRequest)]
     assert not issued or len(issued) + len(view.requests) <= limits.max_pending_requests
     for each in issued:
         assert view.queue is not None
@@ -48,7 +48,7 @@ def test_limits_and_reasons_hold(view: SiteState) -> None:
 def test_limits_and_reasons_hold_for_sets_of_requests(view: SiteState) -> None:
     check(view)
     for _ in range(2 * view.rules.limits.max_pending_requests + 2):
-        if not any(isinstance(each, (Issue, Withdraw)) for each in plan(view)):
+        if not any(isinstance(each, (SubmitRequest, Withdraw)) for each in plan(view)):
             return
         view = acted(view)
     raise AssertionError(plan(view))
@@ -58,7 +58,7 @@ def acted(view: SiteState) -> SiteState:
     """The site after the decisions were carried out, and nothing else happened."""
     decisions = plan(view)
     gone = {each.pilot for each in decisions if isinstance(each, Withdraw)}
-    issued = [each.crafted.request for each in decisions if isinstance(each, Issue)]
+    issued = [each.crafted.request for each in decisions if isinstance(each, SubmitRequest)]
     fresh = max((pilot.id for pilot in view.requests), default=0) + 1
     new = [
         PilotView(id=fresh + index, state=PilotState.QUEUED, request=request)
@@ -87,7 +87,7 @@ def test_what_was_just_issued_is_not_withdrawn_in_the_next_step(view: SiteState)
 def test_the_number_of_steps_until_nothing_more_is_done_is_small(view: SiteState) -> None:
     """No request is issued and withdrawn for ever while nothing else changes."""
     for _ in range(2 * view.rules.limits.max_pending_requests + 2):
-        if not any(isinstance(each, (Issue, Withdraw)) for each in plan(view)):
+        if not any(isinstance(each, (SubmitRequest, Withdraw)) for each in plan(view)):
             return
         view = acted(view)
     raise AssertionError(plan(view))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, Largest, SiteRules, SiteState, Withhold
+from adaptor.crafting.situation import Demand, Largest, SiteRules, SiteState, SubmitRequest, Withhold
 from adaptor.crafting.submissions import SubmissionsLeft
 from adaptor.model import Limits, QueueState
 from adaptor.resources import TaskSize
@@ -38,7 +38,7 @@ def view(most: int | None, heuristic: str = "adaptive", cpus: int = 1) -> SiteSt
 @given(most=st.integers(0, 80), cpus=st.integers(1, 4))
 def test_all_requests_together_are_within_it(heuristic: str, most: int, cpus: int) -> None:
     decisions = plan(view(most, heuristic, cpus))
-    issued = [each for each in decisions if isinstance(each, Issue)]
+    issued = [each for each in decisions if isinstance(each, SubmitRequest)]
     assert sum(each.crafted.request.p for each in issued) <= most
     assert bool(issued) == (most >= cpus)
     assert all(WHY in each.crafted.reason for each in issued)
@@ -51,8 +51,8 @@ def test_where_nothing_may_be_asked_for_it_says_why() -> None:
 
 def test_fewer_processors_are_asked_for_longer() -> None:
     (wide, *_), (narrow, *_) = plan(view(None)), plan(view(2))
-    assert isinstance(wide, Issue)
-    assert isinstance(narrow, Issue)
+    assert isinstance(wide, SubmitRequest)
+    assert isinstance(narrow, SubmitRequest)
     assert narrow.crafted.request.tr > wide.crafted.request.tr
 
 
@@ -62,7 +62,9 @@ def test_no_request_is_longer_than_may_be_asked_for(heuristic: str, longest: int
     seen = view(most, heuristic)
     demand = msgspec.structs.replace(seen.demands[0], longest=longest)
     issued = [
-        each for each in plan(msgspec.structs.replace(seen, demands=(demand,))) if isinstance(each, Issue)
+        each
+        for each in plan(msgspec.structs.replace(seen, demands=(demand,)))
+        if isinstance(each, SubmitRequest)
     ]
     assert issued
     assert max(each.crafted.request.tr for each in issued) <= min(longest, 3600)
@@ -86,6 +88,6 @@ def test_no_request_is_larger_than_those_that_failed_allow(heuristic: str, p: in
     seen = view(None, heuristic)
     demand = msgspec.structs.replace(seen.demands[0], largest=(("", Largest(p, tr, "too large")),))
     decisions = plan(msgspec.structs.replace(seen, demands=(demand,)))
-    requests = [each.crafted.request for each in decisions if isinstance(each, Issue)]
+    requests = [each.crafted.request for each in decisions if isinstance(each, SubmitRequest)]
     assert requests
     assert all(request.p <= p and request.tr <= tr for request in requests)

@@ -8,7 +8,15 @@ from hypothesis import given
 
 from adaptor.crafting.planner import plan, within_rules
 from adaptor.crafting.reshaping import reshaped, same_request
-from adaptor.crafting.situation import Issue, PilotView, PlannedAction, Reshape, SiteState, Withdraw, Withhold
+from adaptor.crafting.situation import (
+    PilotView,
+    PlannedAction,
+    Reshape,
+    SiteState,
+    SubmitRequest,
+    Withdraw,
+    Withhold,
+)
 from adaptor.crafting.submissions import SubmissionsLeft
 from adaptor.model import CraftedRequest, Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize
@@ -96,7 +104,7 @@ def test_what_cannot_be_changed_is_withdrawn(pilot: PilotView) -> None:
 
 def test_where_the_scheduler_changes_nothing_all_is_as_before() -> None:
     view = busy(waiting(1, 4, 600), rules=RULES)
-    assert [name for name, _ in kinds(plan(view))] == ["Withdraw", "Issue"]
+    assert [name for name, _ in kinds(plan(view))] == ["Withdraw", "SubmitRequest"]
 
 
 def test_the_number_of_whole_nodes_stays() -> None:
@@ -118,9 +126,9 @@ def test_what_nothing_needs_is_withdrawn() -> None:
     assert kinds(plan(view)) == [("Withdraw", 1)]
 
 
-def asked(p: int, tr: int) -> Issue:
+def asked(p: int, tr: int) -> SubmitRequest:
     demand = msgspec.structs.replace(tasks(4), shortest=60.0)
-    return Issue(CraftedRequest(Request(p, tr), 1000.0, 4, f"asks {p} × {tr}"), demand)
+    return SubmitRequest(CraftedRequest(Request(p, tr), 1000.0, 4, f"asks {p} × {tr}"), demand)
 
 
 def test_a_planner_that_first_withdraws_is_asked_what_it_would_do_then() -> None:
@@ -140,7 +148,7 @@ def test_a_planner_that_first_withdraws_is_asked_what_it_would_do_then() -> None
     first = [Withdraw(1, "first", recraft=True)]
     found = list(reshaped(view, first, planner))
     assert seen == [(2, 3), (3,)]
-    assert kinds(found) == [("Reshape", 1), ("Reshape", 2), ("Issue", None), ("Withhold", None)]
+    assert kinds(found) == [("Reshape", 1), ("Reshape", 2), ("SubmitRequest", None), ("Withhold", None)]
     assert [each.crafted.request for each in found[:2]] == [Request(8, 600), Request(2, 1200)]
     assert found[1].crafted.reason == "was 2 × 10m: for a better one; asks 2 × 1200"
 
@@ -176,7 +184,7 @@ def test_no_pilot_is_told_two_things_and_no_limit_is_passed(view: SiteState) -> 
     named = [each.pilot for each in decisions if isinstance(each, Withdraw | Reshape)]
     assert len(named) == len(set(named))
     queued = {pilot.id: pilot for pilot in pilots if pilot.state is PilotState.QUEUED}
-    issued = sum(isinstance(each, Issue) for each in decisions)
+    issued = sum(isinstance(each, SubmitRequest) for each in decisions)
     assert sum(pilot.state.in_system for pilot in pilots) + issued <= max(
         rules.limits.max_pending_requests, sum(pilot.state.in_system for pilot in pilots)
     )

@@ -7,7 +7,7 @@ import pytest
 
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.provisioning.presets import PREFERENCES
-from adaptor.decisions.actions import SubmitRequest
+from adaptor.crafting.situation import SubmitRequest
 from adaptor.model import Limits, Preference
 from adaptor.runtimes.known import EarlierTasks
 from adaptor_experiments.a2ha.bags import IMAGE, runtimes

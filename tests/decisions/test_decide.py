@@ -12,8 +12,7 @@ from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, SiteState, Withhold
-from adaptor.decisions.actions import SubmitRequest
+from adaptor.crafting.situation import Demand, SiteState, Withhold
 from adaptor.decisions.decide import decide
 from adaptor.decisions.failures.shape_backoffs import Failures, ShapeHoldoffs
 from adaptor.decisions.memory import Memory
@@ -67,10 +66,7 @@ def distinct_views() -> st.SearchStrategy[SiteState]:
 
 @given(distinct_views())
 def test_a_site_alone_does_what_the_planner_says(view: SiteState) -> None:
-    wanted = [
-        SubmitRequest(crafted=each.crafted, demand=each.demand) if isinstance(each, Issue) else each
-        for each in plan(msgspec.structs.replace(view, demands=tuple(map(paid, view.demands))))
-    ]
+    wanted = plan(msgspec.structs.replace(view, demands=tuple(map(paid, view.demands))))
     assert list(decide(snapshot_of(view)).actions) == wanted
 
 

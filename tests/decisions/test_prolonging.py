@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.tariffs import HOUR, Tariff
-from adaptor.crafting.situation import Withdraw
-from adaptor.decisions.actions import End, Prolong, SubmitRequest
+from adaptor.crafting.situation import SubmitRequest, Withdraw
+from adaptor.decisions.actions import End, Prolong
 from adaptor.decisions.pilot_rules import on_pilots
 from adaptor.decisions.prolonging import LOOKS, due_soon, why_unpaid
 from adaptor.decisions.snapshot import Snapshot

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.budget.accounting.tariffs import PerProcessor
 from adaptor.crafting.situation import SiteRules
 from adaptor.decisions.requests import per_processor
 from adaptor.model import Limits, QueueState
-from adaptor.resources import Node, TaskSize
+from adaptor.resources import Node, PerProcessor, TaskSize
 
 RULES = SiteRules(limits=Limits(max_pending_requests=4, max_proc=256, max_tr=3600))
 NODES = tuple(Node(name=f"n{each}", processors=64, gpus=(("a100", 4),)) for each in range(2))

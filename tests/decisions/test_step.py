@@ -11,9 +11,9 @@ import pytest
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.crafting.situation import Demand, Reshape, SiteRules, Withdraw, Withhold
+from adaptor.crafting.situation import Demand, Reshape, SiteRules, SubmitRequest, Withdraw, Withhold
 from adaptor.crafting.submissions import Submissions
-from adaptor.decisions.actions import Explain, GiveUp, Prolong, SubmitRequest, Wake, WithholdNodes
+from adaptor.decisions.actions import Explain, GiveUp, Prolong, Wake, WithholdNodes
 from adaptor.decisions.decide import Decision
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Arrival, Pilot

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from adaptor.crafting.situation import Withdraw, Withhold
-from adaptor.decisions.actions import Remark, SubmitRequest
+from adaptor.crafting.situation import SubmitRequest, Withdraw, Withhold
+from adaptor.decisions.actions import Remark
 from adaptor.decisions.questions import (
     Answer,
     Cancel,

@@ -12,10 +12,9 @@ import pytest
 
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import PriceConfig, SiteConfig
-from adaptor.crafting.situation import Withhold
+from adaptor.crafting.situation import SubmitRequest, Withhold
 from adaptor.daemon.sites import terms_of
 from adaptor.daemon.treasury import costs_of
-from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.snapshot import Snapshot

@@ -10,7 +10,7 @@ import pytest
 from adaptor.crafting.futures.drawn_queue import planned
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, SiteState
+from adaptor.crafting.situation import Demand, SiteState, SubmitRequest
 from adaptor.forecast.known import KnownSite
 from adaptor.forecast.site_future import SiteFuture as Future
 from adaptor.forecast.site_future import SitesFuture
@@ -53,7 +53,7 @@ def requests(found: list[PilotAhead]) -> list[tuple[int, int]]:
 def test_the_first_requests_are_those_that_the_site_would_make(heuristic: str, queue: QueueState) -> None:
     demand = Demand(waiting=160, runtime=LEARNER.initial, shortest=LEARNER.initial, times=known_runtimes())
     view = SiteState(now=0.0, queue=queue, rules=RULES, heuristic=heuristic, demands=(demand,))
-    made = [each.crafted.request for each in plan(view) if isinstance(each, Issue)]
+    made = [each.crafted.request for each in plan(view) if isinstance(each, SubmitRequest)]
     at = site(queue, heuristic=heuristic)
     coming = future(at)
     coming.again()

@@ -6,8 +6,8 @@ import msgspec
 
 from adaptor.budget.accounting.credits import format_credits
 from adaptor.budget.accounting.statements import JointStanding
-from adaptor.budget.accounting.tariffs import Allocation, Tariff
-from adaptor.model import Request
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.model import PriceKind, Request
 from adaptor.units import format_duration, round_down
 
 
@@ -15,7 +15,7 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
     """Amount that may be reserved now for a pilot of these bags at a site."""
 
     tariff: Tariff
-    kind: Allocation
+    kind: PriceKind
     amount: int | None
     """Millionths of a credit; None: nothing limits it."""
     budget: str

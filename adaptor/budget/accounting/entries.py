@@ -6,8 +6,9 @@ import msgspec
 
 from adaptor.budget.accounting.credits import format_credits
 from adaptor.budget.accounting.periods import Calendar
-from adaptor.budget.accounting.tariffs import Allocation, Tariff
+from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import BudgetError
+from adaptor.model import PriceKind
 
 BudgetKey = tuple[int | None, str | None, Calendar | None]
 
@@ -86,7 +87,7 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
     site: str
     p: int
     tr: int
-    kind: Allocation
+    kind: PriceKind
     tariff: Tariff
     """The prices at which it was bought."""
     parts: tuple[Part, ...]

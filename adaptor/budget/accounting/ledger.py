@@ -24,9 +24,10 @@ from adaptor.budget.accounting.entries import (
     Settled,
 )
 from adaptor.budget.accounting.statements import RECENT, JointStanding, Statements, settled_pilot
-from adaptor.budget.accounting.tariffs import AS_ASKED, Allocation, PerProcessor, Tariff, held_seconds
+from adaptor.budget.accounting.tariffs import Tariff, held_seconds
 from adaptor.budget.errors import BudgetError, OverBudgetError, TooManyProcessorsError
-from adaptor.model import Request
+from adaptor.model import PriceKind, Request
+from adaptor.resources import AS_ASKED, PerProcessor
 from adaptor.units import format_duration
 
 _AnyEntry = TypeVar("_AnyEntry", bound=Entry)
@@ -130,7 +131,7 @@ class Ledger(Statements):
         return self._written(Priced(site, tariff, now))
 
     def allowance(
-        self, site: str, kind: Allocation, shares: Shares, now: float, per: PerProcessor = AS_ASKED
+        self, site: str, kind: PriceKind, shares: Shares, now: float, per: PerProcessor = AS_ASKED
     ) -> Allowance:
         """The most that a pilot that these bags share may cost.
 
@@ -159,7 +160,7 @@ class Ledger(Statements):
         pilot: int,
         site: str,
         request: Request,
-        kind: Allocation,
+        kind: PriceKind,
         shares: Shares,
         now: float,
         per: PerProcessor = AS_ASKED,

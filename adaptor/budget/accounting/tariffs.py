@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import msgspec
 
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.errors import BudgetError
-
-Allocation = Literal["explicit", "donated"]
-"""Explicit: formal requests. Donated: preemptible time on idle nodes (De Rose §3, §4)."""
+from adaptor.model import PriceKind
+from adaptor.resources import PerProcessor
 
 HOUR = 3600  # seconds; the longest charging unit, and the time for which prices are given
-
-
-class PerProcessor(msgspec.Struct, frozen=True):
-    """Resources that a pilot holds, and pays for, with each processor that it asks for."""
-
-    gpus: float = 0.0
-    held: float = 1.0
-    """Processors, at most: the scheduler may round what it gives up, to whole cores for instance."""
-
-
-AS_ASKED = PerProcessor()
 
 
 class Tariff(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +67,7 @@ class Tariff(msgspec.Struct, frozen=True, kw_only=True):
         """Tariff of time that is paid for in parts: workers end with it, so there is no grace."""
         return msgspec.structs.replace(self, grace=0)
 
-    def price(self, kind: Allocation) -> int:
+    def price(self, kind: PriceKind) -> int:
         """Millionths of a credit per processor-hour that is asked for, with all that goes with it."""
         named = self.price_explicit if kind == "explicit" else self.price_donated
         with_gpus = named * (self.rounding + self.gpus * self.price_gpu / self.price_explicit)
@@ -90,7 +77,7 @@ class Tariff(msgspec.Struct, frozen=True, kw_only=True):
         """The time that is billed: begun units count whole."""
         return begun_units(seconds, self.charging_unit) * self.charging_unit
 
-    def charge(self, kind: Allocation, processors: int, seconds: float) -> int:
+    def charge(self, kind: PriceKind, processors: int, seconds: float) -> int:
         """Millionths of a credit for `processors`, rounded up to a whole one.
 
         It never falls when processors or seconds grow, so a pilot that ends early costs at most what was
@@ -98,20 +85,20 @@ class Tariff(msgspec.Struct, frozen=True, kw_only=True):
         """
         return self.charge_of_area(kind, processors * self.charged_seconds(seconds))
 
-    def charge_of_area(self, kind: Allocation, area: int) -> int:
+    def charge_of_area(self, kind: PriceKind, area: int) -> int:
         """Millionths of a credit for these processor-seconds, rounded up to a whole one."""
         return -(-area * self.price(kind) // HOUR)
 
-    def reservation(self, kind: Allocation, processors: int, tr: int) -> int:
+    def reservation(self, kind: PriceKind, processors: int, tr: int) -> int:
         """The most that a request `(p, tr)` can cost, in millionths of a credit."""
         return self.charge(kind, processors, tr + self.grace)
 
-    def affordable_processors(self, kind: Allocation, amount: int, tr: int) -> int:
+    def affordable_processors(self, kind: PriceKind, amount: int, tr: int) -> int:
         """The most processors whose reservation for tr seconds is within the amount."""
         each = self.charged_seconds(tr + self.grace) * self.price(kind)
         return max(0, amount * HOUR // each)
 
-    def affordable_seconds(self, kind: Allocation, amount: int, processors: int) -> int:
+    def affordable_seconds(self, kind: PriceKind, amount: int, processors: int) -> int:
         """The longest tr for which the processors can be reserved within the amount; 0 where none."""
         units = amount * HOUR // (processors * self.charging_unit * self.price(kind))
         return max(0, units * self.charging_unit - self.grace)

@@ -13,8 +13,7 @@ from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.provisioning.menu import Line, menu
-from adaptor.crafting.situation import Demand, Withhold
-from adaptor.decisions.actions import SubmitRequest
+from adaptor.crafting.situation import Demand, SubmitRequest, Withhold
 from adaptor.decisions.decide import decide
 from adaptor.decisions.first_estimates import estimate_by_budgets
 from adaptor.decisions.forecasting.known_bag import known_bag

@@ -13,8 +13,8 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.heuristics import HEURISTICS
-from adaptor.crafting.situation import Reshape, SiteRules, Withdraw
-from adaptor.decisions.actions import End, SubmitRequest
+from adaptor.crafting.situation import Reshape, SiteRules, SubmitRequest, Withdraw
+from adaptor.decisions.actions import End
 from adaptor.decisions.site_settings import DonationSettings, SiteSettings
 from adaptor.donation.situation import DonationRules
 from adaptor.model import Limits

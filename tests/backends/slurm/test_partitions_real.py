@@ -12,7 +12,7 @@ import pytest
 from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, SiteState
+from adaptor.crafting.situation import Demand, SiteState, SubmitRequest
 from adaptor.daemon.sites import limits_of, make_backend
 from adaptor.model import Limits, QueueState
 from adaptor.reports import JobState
@@ -111,7 +111,7 @@ def test_each_request_goes_to_the_partition_that_has_its_hole(
     assert len(readings) == 1, "for both partitions"
     assert {name: each.processors for name, each in queue.partitions.items()} == {"express": 8, "long": 12}
     seen = view(backend, site, queue, heuristic, tasks(4, 60.0, bag=1), tasks(2, 1200.0, bag=2))
-    issued = [each for each in plan(seen) if isinstance(each, Issue)]
+    issued = [each for each in plan(seen) if isinstance(each, SubmitRequest)]
     found = {each.demand.bag: each.crafted for each in issued}
     assert len(issued) == len(found) == 2
     assert (found[1].partition, found[1].request.p) == ("express", 4)

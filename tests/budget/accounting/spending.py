@@ -14,8 +14,8 @@ from adaptor.budget.accounting.credits import MILLION
 from adaptor.budget.accounting.entries import Budget, Budgeted, Entry, Reserved, Settled
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.periods import Calendar
-from adaptor.budget.accounting.tariffs import Allocation, Tariff
-from adaptor.model import Request
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.model import PriceKind, Request
 
 SITE = "site"
 _DAY = 86_400.0
@@ -82,7 +82,7 @@ class Spending:
     def _ask(self) -> None:
         bag = self._draw.choice([bag for bag, tasks in self._tasks.items() if tasks] or [1])
         shares = {bag: 1.0} if self._draw.random() < 0.6 else {1: self._draw.random(), 2: self._draw.random()}
-        kind: Allocation = self._draw.choice(("explicit", "donated"))
+        kind: PriceKind = self._draw.choice(("explicit", "donated"))
         allowance = self._ledger.allowance(SITE, kind, shares, self._now)
         wanted = Request(self._draw.randint(1, 64), self._draw.randint(60, 20_000))
         request = afford(allowance, wanted, Request(1, 60)).request

@@ -13,9 +13,10 @@ from adaptor.budget.accounting.entries import Budget, Budgeted, Part
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.statements import Standing
-from adaptor.budget.accounting.tariffs import PerProcessor, Tariff
+from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import BudgetError, OverBudgetError
 from adaptor.model import Request
+from adaptor.resources import PerProcessor
 
 HOUR = 3600
 NOON = 1_763_726_400.0

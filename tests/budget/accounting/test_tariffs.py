@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.accounting.credits import MILLION, format_credits, in_credits, millionths
-from adaptor.budget.accounting.tariffs import PerProcessor, Tariff, held_seconds
+from adaptor.budget.accounting.tariffs import Tariff, held_seconds
 from adaptor.budget.errors import BudgetError
 from adaptor.errors import UsageError
+from adaptor.resources import PerProcessor
 
 
 def tariff(**given_values):

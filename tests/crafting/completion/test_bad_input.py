@@ -13,11 +13,11 @@ from adaptor.crafting.completion.search import AT_ONCE, BESIDE
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import (
     Demand,
-    Issue,
     PilotView,
     Reshape,
     SiteRules,
     SiteState,
+    SubmitRequest,
     Withdraw,
     Withhold,
 )
@@ -109,12 +109,12 @@ def bad_sites(draw: st.DrawFn) -> SiteState:
     )
 
 
-def decided(view: SiteState) -> list[Issue | Withdraw | Reshape | Withhold]:
+def decided(view: SiteState) -> list[SubmitRequest | Withdraw | Reshape | Withhold]:
     """The decisions, which are within all rules of the site."""
     decisions, limits, demand = plan(view), view.rules.limits, view.demands[0]
     assert decisions, "tasks wait: something is done, or said"
-    made = [decision for decision in decisions if isinstance(decision, (Issue, Reshape))]
-    issued = [decision for decision in made if isinstance(decision, Issue)]
+    made = [decision for decision in decisions if isinstance(decision, (SubmitRequest, Reshape))]
+    issued = [decision for decision in made if isinstance(decision, SubmitRequest)]
     assert len(issued) <= min(view.requests_left, AT_ONCE + BESIDE)
     for decision in made:
         crafted = decision.crafted
@@ -172,7 +172,7 @@ def test_a_scheduler_that_breaks_its_plan_every_minute(seed: int) -> None:
                     before, request=decision.crafted.request, reshaped=now,
                     predicted_start=decision.crafted.predicted_start,
                 )  # fmt: skip
-            elif isinstance(decision, Issue):
+            elif isinstance(decision, SubmitRequest):
                 number += 1
                 pilots[number] = PilotView(
                     id=number, job=f"ours{number}", state=PilotState.QUEUED, submitted=now,

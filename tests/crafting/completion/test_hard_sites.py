@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from adaptor.crafting.availability import availability
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, PilotView, SiteRules, SiteState, Withdraw, Withhold
+from adaptor.crafting.situation import (
+    Demand,
+    PilotView,
+    SiteRules,
+    SiteState,
+    SubmitRequest,
+    Withdraw,
+    Withhold,
+)
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.runtimes.known import EarlierTasks, KnownRuntimes
 from tests.crafting.planner_views import views
@@ -42,8 +50,8 @@ def machine(*running: RunningJob, pending: tuple[PendingJob, ...] = ()) -> Queue
     return QueueState(now=0.0, processors=64, running=running, pending=pending)
 
 
-def issued(view: SiteState) -> list[Issue]:
-    return [each for each in plan(view) if isinstance(each, Issue)]
+def issued(view: SiteState) -> list[SubmitRequest]:
+    return [each for each in plan(view) if isinstance(each, SubmitRequest)]
 
 
 def within_limits(view: SiteState) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from adaptor.crafting.availability import availability
 from adaptor.crafting.fits import chunk_of
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, PilotView, SiteRules, SiteState, Withdraw
+from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState, SubmitRequest, Withdraw
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import Need, Node, Part, TaskSize
 from tests.crafting.nodes.node_queues import node_queues
@@ -41,8 +41,8 @@ def view(
     )
 
 
-def issued(seen: SiteState) -> list[Issue]:
-    return [each for each in plan(seen) if isinstance(each, Issue)]
+def issued(seen: SiteState) -> list[SubmitRequest]:
+    return [each for each in plan(seen) if isinstance(each, SubmitRequest)]
 
 
 def half_taken(until: float = 1800.0) -> QueueState:

@@ -9,7 +9,15 @@ from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.reasons import end_about
 from adaptor.crafting.serving import pilots_by_demand
-from adaptor.crafting.situation import Demand, Issue, PilotView, SiteRules, SiteState, Withdraw, Withhold
+from adaptor.crafting.situation import (
+    Demand,
+    PilotView,
+    SiteRules,
+    SiteState,
+    SubmitRequest,
+    Withdraw,
+    Withhold,
+)
 from adaptor.crafting.submissions import SubmissionsLeft
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize
@@ -46,7 +54,7 @@ def queued(id: int, p: int, tr: int, submitted: float = -1000.0) -> PilotView:
 
 
 def test_a_free_machine_is_used_at_once() -> None:
-    issued = [each for each in plan(view()) if isinstance(each, Issue)]
+    issued = [each for each in plan(view()) if isinstance(each, SubmitRequest)]
     assert issued[0].crafted.predicted_start == 0.0
     assert issued[0].crafted.request.p == 64
     assert "now: done about" in issued[0].crafted.reason
@@ -54,7 +62,9 @@ def test_a_free_machine_is_used_at_once() -> None:
 
 def test_what_is_free_now_is_taken_beside_a_wide_request_later() -> None:
     half = RunningJob("1", 48, 7200.0)
-    issued = [each.crafted for each in plan(view(running=(half,), waiting=1000)) if isinstance(each, Issue)]
+    issued = [
+        each.crafted for each in plan(view(running=(half,), waiting=1000)) if isinstance(each, SubmitRequest)
+    ]
     assert issued[0].predicted_start == 0.0
     assert issued[0].request.p == 16
     assert any(each.predicted_start == 7200.0 and each.request.p >= 48 for each in issued)
@@ -83,14 +93,14 @@ def test_a_bag_that_is_refilled_gets_processors_for_what_is_to_come() -> None:
     assert isinstance(withheld, Withhold)
     refilled = bounded(seen.demands[0], coming=360)
     (issued,) = plan(msgspec.structs.replace(seen, demands=(refilled,)))
-    assert isinstance(issued, Issue)
+    assert isinstance(issued, SubmitRequest)
     assert issued.crafted.request.p == 12
     assert "360 more tasks expected" in issued.crafted.reason
 
 
 def test_unknown_tasks_are_tried_with_requests_of_several_lengths() -> None:
     issued = plan(view(times=known_runtimes(), runtime=60.0, running=(RunningJob("1", 60, 3000.0),)))
-    lengths = {each.crafted.request.tr for each in issued if isinstance(each, Issue)}
+    lengths = {each.crafted.request.tr for each in issued if isinstance(each, SubmitRequest)}
     assert len(lengths) > 1
 
 
@@ -102,14 +112,14 @@ def test_a_request_is_no_longer_than_tasks_with_a_time_out_can_take(
     limited = known_runtimes(told=told, ended_after=300.0)
     rules = msgspec.structs.replace(RULES, pad=30.0)
     (issued,) = plan(view(waiting=waiting, times=limited, runtime=300.0, rules=rules))
-    assert isinstance(issued, Issue)
+    assert isinstance(issued, SubmitRequest)
     assert issued.crafted.request == Request(min(64, waiting), tr)
 
 
 def unknown_reasons() -> list[str]:
     """Of all that is planned where nothing is known of the runtimes, and for a request given up there."""
     fresh = view(times=known_runtimes(), runtime=60.0, running=(RunningJob("1", 60, 3000.0),))
-    issued = [each.crafted.reason for each in plan(fresh) if isinstance(each, Issue)]
+    issued = [each.crafted.reason for each in plan(fresh) if isinstance(each, SubmitRequest)]
     waits = msgspec.structs.replace(freed(), demands=(Demand(waiting=10, runtime=60.0, shortest=60.0),))
     return [*issued, *(each.reason for each in plan(waits) if isinstance(each, Withdraw))]
 
@@ -129,7 +139,7 @@ def test_an_end_that_may_be_anything_is_not_said(last: float, said: str) -> None
 @pytest.mark.parametrize("known", [{"told": 600.0}, {"finished": 3, "mean": 600.0, "longest": 900.0}])
 def test_an_end_is_named_once_a_runtime_is_known(known: dict[str, float]) -> None:
     times = known_runtimes(**known)
-    issued = [each for each in plan(view(times=times)) if isinstance(each, Issue)]
+    issued = [each for each in plan(view(times=times)) if isinstance(each, SubmitRequest)]
     assert issued
     assert all("done about" in each.crafted.reason for each in issued)
 
@@ -214,7 +224,7 @@ def test_a_request_that_was_just_made_and_has_missed_its_hole_may_make_room() ->
 def test_a_request_holds_a_task_that_was_cut_and_needs_more_than_the_others_took() -> None:
     """Else its worker leaves at once, and the same request is made again, for ever."""
     seen = view(waiting=1, runtime=1200.0, running=(RunningJob("1", 64, 3600.0),))
-    (issued,) = [each for each in plan(seen) if isinstance(each, Issue)]
+    (issued,) = [each for each in plan(seen) if isinstance(each, SubmitRequest)]
     assert issued.crafted.request.tr >= 1200 + RULES.pad
 
 
@@ -264,17 +274,17 @@ def test_hosts_are_bought_for_as_long_as_the_aims_say() -> None:
     issued = plan(msgspec.structs.replace(seen, demands=(bought,)))
     assert issued
     for each in issued:
-        assert isinstance(each, Issue)
+        assert isinstance(each, SubmitRequest)
         assert each.crafted.request.tr >= 7200
         assert "; 8 hosts keep the deadline" in each.crafted.reason
-    assert sum(each.crafted.request.p for each in issued if isinstance(each, Issue)) <= 8
+    assert sum(each.crafted.request.p for each in issued if isinstance(each, SubmitRequest)) <= 8
 
 
 def test_tasks_that_run_alone_get_a_request_each() -> None:
     """A wide one would stand empty but for one slot."""
     seen = view(waiting=5)
     issued = plan(msgspec.structs.replace(seen, demands=(bounded(seen.demands[0], alone=True),)))
-    assert [each.crafted.request.p for each in issued if isinstance(each, Issue)] == [1, 1, 1]
+    assert [each.crafted.request.p for each in issued if isinstance(each, SubmitRequest)] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("most", [1, 7, 20])
@@ -283,7 +293,9 @@ def test_no_more_processors_than_a_bound_leaves(most: int) -> None:
     seen = view(running=(RunningJob("1", 48, 7200.0),))
     demand = bounded(seen.demands[0], most=most, why_most="the quote says so")
     issued = [
-        each for each in plan(msgspec.structs.replace(seen, demands=(demand,))) if isinstance(each, Issue)
+        each
+        for each in plan(msgspec.structs.replace(seen, demands=(demand,)))
+        if isinstance(each, SubmitRequest)
     ]
     assert 0 < sum(each.crafted.request.p for each in issued) <= most
     assert all("; the quote says so" in each.crafted.reason for each in issued)
@@ -305,13 +317,13 @@ def test_a_place_is_given_up_for_no_more_processors_than_a_bound_leaves() -> Non
     assert isinstance(withdrawn, Withdraw)
     assert withdrawn.reason.startswith("64 × ")
     gone = msgspec.structs.replace(seen, demands=(bounded(demand, most=65),), requests=())
-    assert sum(each.crafted.request.p for each in plan(gone) if isinstance(each, Issue)) <= 65
+    assert sum(each.crafted.request.p for each in plan(gone) if isinstance(each, SubmitRequest)) <= 65
 
 
 def test_work_after_a_deadline_is_not_asked_for() -> None:
     seen = view(waiting=10_000)
     issued = plan(msgspec.structs.replace(seen, demands=(bounded(seen.demands[0], longest=5400),)))
-    lengths = [each.crafted.request.tr for each in issued if isinstance(each, Issue)]
+    lengths = [each.crafted.request.tr for each in issued if isinstance(each, SubmitRequest)]
     assert lengths
     assert max(lengths) <= 5400
 
@@ -328,7 +340,7 @@ def side_by_side(*pilots: PilotView) -> SiteState:
 
 def test_tasks_of_several_sizes_get_requests_of_their_own_beside_each_other() -> None:
     seen = side_by_side()
-    issued = [each for each in plan(seen) if isinstance(each, Issue)]
+    issued = [each for each in plan(seen) if isinstance(each, SubmitRequest)]
     assert {each.demand.task for each in issued} == {each.task for each in seen.demands}
     assert not any("adaptive" in each.crafted.reason for each in issued)
     free = Profile(0.0, 64)
@@ -362,7 +374,7 @@ def test_a_bag_foretold_to_be_short_asks_for_nothing_hours_away() -> None:
     planned = PendingJob("theirs", 64, 3600, 600.0)
     seen = view(pending=(planned,), waiting=500, runtime=10.0, times=known_runtimes(told=10.0))
     (issue,) = plan(seen)
-    assert isinstance(issue, Issue)
+    assert isinstance(issue, SubmitRequest)
     assert issue.crafted.predicted_start == 0.0
     assert "1970" not in issue.crafted.reason
 
@@ -375,7 +387,7 @@ def test_a_pilot_of_a_bag_without_waiting_tasks_is_withdrawn_as_others_wait() ->
 
 def test_no_more_requests_than_the_hour_allows() -> None:
     seen = msgspec.structs.replace(view(times=known_runtimes(), runtime=60.0), submissions=SubmissionsLeft(1))
-    assert len([each for each in plan(seen) if isinstance(each, Issue)]) == 1
+    assert len([each for each in plan(seen) if isinstance(each, SubmitRequest)]) == 1
     (withheld,) = plan(msgspec.structs.replace(seen, submissions=SubmissionsLeft(0, 60.0)))
     assert isinstance(withheld, Withhold)
     assert "max_submissions" in withheld.reason
@@ -402,9 +414,9 @@ def test_no_second_request_waits_for_the_first_where_no_other_job_can_come_betwe
     )
     rules = msgspec.structs.replace(RULES, ours_alone=alone)
     (answer,) = plan(view(pilot, waiting=400, times=known_runtimes(), running=(running,), rules=rules))
-    assert isinstance(answer, Withhold if alone else Issue)
+    assert isinstance(answer, Withhold if alone else SubmitRequest)
     first, *more = plan(view(waiting=400, times=known_runtimes(), running=(running,), rules=rules))
-    assert isinstance(first, Issue), "the only request keeps its place among those of other bags"
+    assert isinstance(first, SubmitRequest), "the only request keeps its place among those of other bags"
     assert bool(more) is not alone
 
 

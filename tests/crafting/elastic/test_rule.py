@@ -14,11 +14,11 @@ from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import (
     Demand,
     Funds,
-    Issue,
     PilotView,
     Reshape,
     SiteRules,
     SiteState,
+    SubmitRequest,
     Threat,
     Withdraw,
     Withhold,
@@ -89,7 +89,7 @@ def asked(seen: SiteState) -> Counter[tuple[int, int, bool]]:
     return Counter(
         (each.crafted.request.p, each.crafted.request.tr, each.crafted.predicted_start == 0.0)
         for each in plan(seen)
-        if isinstance(each, Issue)
+        if isinstance(each, SubmitRequest)
     )
 
 
@@ -202,7 +202,7 @@ def test_queued_pilots_make_no_room_where_the_scheduler_lets_nothing_start() -> 
     assert not [
         each
         for each in plan(msgspec.structs.replace(seen, demands=(demand,)))
-        if isinstance(each, Withdraw | Issue)
+        if isinstance(each, Withdraw | SubmitRequest)
     ]
 
 
@@ -223,7 +223,7 @@ def test_pilots_for_holes_stay_until_the_scheduler_starts_them() -> None:
     seen = view(
         *older, *(queued(id, tr=tr) for id in range(101, 107)), running=busy, pending=later, times=KNOWN
     )
-    assert not [each for each in plan(seen) if isinstance(each, Issue | Withdraw)]
+    assert not [each for each in plan(seen) if isinstance(each, SubmitRequest | Withdraw)]
 
 
 def test_pilots_that_are_about_to_start_go_where_running_ones_have_a_slot_for_each_task() -> None:
@@ -315,7 +315,7 @@ def threatened(*ours: PilotView, tasks: int, running: tuple[RunningJob, ...] = (
 def test_running_tasks_that_may_be_cut_get_pilots_long_enough_for_a_copy() -> None:
     short = (RunningJob("free soon", 62, 4000.0),)
     found = asked(threatened(tasks=2, running=short))
-    made = [each for each in plan(threatened(tasks=2, running=short)) if isinstance(each, Issue)]
+    made = [each for each in plan(threatened(tasks=2, running=short)) if isinstance(each, SubmitRequest)]
     assert all("for tasks that their pilots may cut" in each.crafted.reason for each in made)
     assert sum(found.values()) == 2
     assert all(tr >= 5000 and now for _, tr, now in found), "two processors are free"
@@ -396,7 +396,7 @@ def test_requests_of_every_heuristic_keep_within_what_running_jobs_may_take(heur
     seen = msgspec.structs.replace(
         with_work_left(view(waiting=100, rules=SiteRules(limits=limits)), 1000), heuristic=heuristic
     )
-    made = [each.crafted.request.area for each in plan(seen) if isinstance(each, Issue)]
+    made = [each.crafted.request.area for each in plan(seen) if isinstance(each, SubmitRequest)]
     assert made
     assert sum(made) <= 60_000
 
@@ -408,14 +408,14 @@ def test_without_money_one_pilot_is_asked_for_so_that_it_is_said_what_is_missing
 def test_what_a_budget_pays_for_at_first_need_not_be_a_whole_walltime() -> None:
     """The other half is for those that turn out to need more."""
     seen = view(waiting=64, processors=64, funds=Funds(work=64 * 1000.0, in_parts=True))
-    found = [each.crafted for each in plan(seen) if isinstance(each, Issue)]
+    found = [each.crafted for each in plan(seen) if isinstance(each, SubmitRequest)]
     assert {(each.request.tr, each.paid) for each in found} == {(36_000, 500)}
     assert len(found) == 64
 
 
 def test_pilots_that_the_budget_pays_for_wholly_are_not_paid_in_parts() -> None:
     seen = view(waiting=4, processors=64, funds=Funds(work=1e9, in_parts=True))
-    assert {each.crafted.paid for each in plan(seen) if isinstance(each, Issue)} == {None}
+    assert {each.crafted.paid for each in plan(seen) if isinstance(each, SubmitRequest)} == {None}
 
 
 @st.composite
@@ -486,7 +486,7 @@ def test_all_rules_of_the_site_hold_and_no_running_pilot_ends(seen: SiteState) -
     decided = plan(seen)
     demand, limits = seen.demands[0], seen.rules.limits
     assert decided or not demand.waiting, "tasks wait: something is done, or said"
-    issued = [each.crafted for each in decided if isinstance(each, Issue)]
+    issued = [each.crafted for each in decided if isinstance(each, SubmitRequest)]
     assert len(issued) <= limits.max_pilots - len(seen.requests)
     assert sum(each.tasks > 0 for each in issued) == len(issued)
     for each in issued:

@@ -12,7 +12,15 @@ from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.situation import Demand, Issue, PilotView, SiteRules, SiteState, TaskGroup, Withdraw
+from adaptor.crafting.situation import (
+    Demand,
+    PilotView,
+    SiteRules,
+    SiteState,
+    SubmitRequest,
+    TaskGroup,
+    Withdraw,
+)
 from adaptor.model import CraftedRequest, Limits, PendingJob, PilotState, QueueState, RunningJob
 from adaptor.runtimes.known import KnownRuntimes
 from tests.runtimes.known import known_runtimes
@@ -160,7 +168,7 @@ class World:
             view = site.view(self.now, group.at[site.name])
             parts = divide({each.name: self._standing(each, group) for each in self.sites}, (group,))
             for decision in plan(view, by_demand(parts[site.name], site.name, (group,), view.demands)):
-                if isinstance(decision, Issue):
+                if isinstance(decision, SubmitRequest):
                     self.asked += decision.crafted.tasks
                     site.submit(self.now * 100 + len(site.pilots), decision.crafted, self.now)
                 elif isinstance(decision, Withdraw):

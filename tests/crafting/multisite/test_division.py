@@ -18,10 +18,10 @@ from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import (
     Demand,
-    Issue,
     PilotView,
     PlannedAction,
     SiteState,
+    SubmitRequest,
     TaskGroup,
     Withdraw,
     Withhold,
@@ -222,7 +222,7 @@ def test_the_planner_carries_the_part_out() -> None:
     for name, each in (("near", near), ("far", far)):
         view = msgspec.structs.replace(each.view, demands=(groups[0].at[name],))
         issued = plan(view, by_demand(parts[name], name, groups, view.demands))
-        asked[name] = sum(each.crafted.tasks for each in issued if isinstance(each, Issue))
+        asked[name] = sum(each.crafted.tasks for each in issued if isinstance(each, SubmitRequest))
     assert asked == {"near": 272, "far": 128}
 
 
@@ -295,7 +295,7 @@ def test_one_site_alone_asks_for_what_it_would_ask_for_without_a_division(view: 
 
 
 def requests(decisions: list[PlannedAction]) -> list[Request]:
-    return [each.crafted.request for each in decisions if isinstance(each, Issue)]
+    return [each.crafted.request for each in decisions if isinstance(each, SubmitRequest)]
 
 
 def withdrawn(decisions: list[PlannedAction]) -> list[int]:

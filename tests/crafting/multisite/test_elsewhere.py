@@ -15,7 +15,7 @@ from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.planner import plan
 from adaptor.crafting.queues import places_of
 from adaptor.crafting.serving import SOONER
-from adaptor.crafting.situation import Issue, TaskGroup
+from adaptor.crafting.situation import SubmitRequest, TaskGroup
 from adaptor.model import PendingJob
 from tests.crafting.planner_views import queued, running
 from tests.examples import examples
@@ -80,7 +80,7 @@ def test_a_site_plans_for_all_tasks_beside_the_others_pilots_and_says_so() -> No
         demand = group.at["near"]
         part = by_demand(parts["near"], "near", [group], [demand])
         decisions = plan(msgspec.structs.replace(sites["near"].view, demands=(demand,)), part)
-        assert any(isinstance(decision, Issue) for decision in decisions) is asks
+        assert any(isinstance(decision, SubmitRequest) for decision in decisions) is asks
         there = len(far.view.requests)
         assert part.reason == f"plans for 16 waiting tasks besides the pilots of other sites ({there} at far)"
 
@@ -92,7 +92,7 @@ def test_tasks_that_are_divided_by_cost_are_not_planned_by_all_sites() -> None:
     part = by_demand(divide(sites, [group], {7: target})["near"], "near", [group], [demand])
     assert part.elsewhere == [None]
     decisions = plan(msgspec.structs.replace(sites["near"].view, demands=(demand,)), part)
-    assert not any(isinstance(decision, Issue) for decision in decisions)
+    assert not any(isinstance(decision, SubmitRequest) for decision in decisions)
 
 
 def test_nor_are_they_before_the_costs_are_compared_or_when_pilots_of_one_site_cover_them() -> None:

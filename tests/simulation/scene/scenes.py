@@ -15,13 +15,12 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.entries import Budget
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import Duration, SiteConfig
-from adaptor.crafting.situation import Withdraw
+from adaptor.crafting.situation import SubmitRequest, Withdraw
 from adaptor.daemon import step as daemon_step
 from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import settings_of, terms_of
 from adaptor.daemon.treasury import costs_of
-from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.pilots import Arrival

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.crafting.situation import Withhold
-from adaptor.decisions.actions import KeepForecast, SubmitRequest
+from adaptor.crafting.situation import SubmitRequest, Withhold
+from adaptor.decisions.actions import KeepForecast
 from adaptor.units import HourlyRate
 from tests.simulation.scene.scenes import (
     Played,

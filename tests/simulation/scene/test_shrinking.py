@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.config.schema import Duration, SiteConfig
-from adaptor.crafting.situation import SiteRules
-from adaptor.decisions.actions import SubmitRequest
+from adaptor.crafting.situation import SiteRules, SubmitRequest
 from adaptor.decisions.site_settings import SiteSettings
 from adaptor.model import Limits, Request
 from adaptor.reports import JobReport, JobState
