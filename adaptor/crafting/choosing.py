@@ -37,9 +37,11 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """The most requests to craft."""
     pilots: tuple[PilotView, ...] = ()
     """Pilots in the system that serve the demand."""
-    elsewhere: Elsewhere | None = {}
-    """Work of other sites for the same tasks; None: the tasks were divided by cost or time, and those that
-    remain are this site's part."""
+    replans: bool = True
+    """Whether to plan for all waiting tasks besides `elsewhere`; else those that remain are this site's part,
+    as they were divided by cost or time."""
+    elsewhere: Elsewhere = {}
+    """Work of other sites for the same tasks."""
 
 
 class Made(msgspec.Struct, frozen=True):

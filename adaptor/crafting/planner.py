@@ -133,7 +133,7 @@ def _planned(view: SiteState, part: SitePart | None) -> list[PlannedAction]:
     replanned = [
         index
         for index in range(len(view.demands) if HEURISTICS[view.heuristic].replans else 0)
-        if part is None or part.elsewhere[index] is not None
+        if part is None or part.replans[index]
     ]
     wanting = [
         demand.waiting > 0 or (narrow and part is None and demand.wants_pilots) for demand in view.demands
@@ -180,13 +180,14 @@ def _requests(
     serving = pilots_by_demand(view, served)
     allowed = view.requests_left
     for index, peers in turns(view.demands, uncovered, served):
-        demand = view.demands[index]
+        demand, replans = view.demands[index], part is None or part.replans[index]
         wanted = Wanted(
             demand=demand,
             remaining=uncovered[index],
             allowed=math.ceil(allowed / peers),
             pilots=tuple(serving[index]),
-            elsewhere=part.elsewhere[index] if part else {},
+            replans=replans,
+            elsewhere=part.elsewhere[index] if part and replans else {},
         )
         made = planned(view, places, wanted)
         decisions += [*made.withdrawn, *made.reshaped]

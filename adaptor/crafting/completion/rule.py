@@ -43,7 +43,7 @@ def by_completion(view: SiteState, places: list[Place], wanted: Wanted) -> Made:
     part of this one: that division counts on requests as long as the estimated runtime says.
     """
     demand = wanted.demand
-    if wanted.elsewhere is None:
+    if not wanted.replans:
         return _SHARED(view, places, wanted)
     if demand.most == 0:
         return Made([], places, demand.why_most)

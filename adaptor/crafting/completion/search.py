@@ -83,7 +83,7 @@ class Search:
         )
         """Rules of the usable place with the longest requests."""
         self.pilots = wanted.pilots
-        self._elsewhere = list((wanted.elsewhere or {}).values())
+        self._elsewhere = list(wanted.elsewhere.values())
         self.tasks = self.demand.running + self.demand.waiting  # present tasks; a request is no wider
         self.one_at_a_time = view.rules.limits.in_system == 1
         self.believed = beliefs(self.demand.times, view.now, self.demand.running, self.rules)

@@ -62,16 +62,14 @@ class Look:
         running = [pilot for pilot in wanted.pilots if pilot.state is PilotState.RUNNING]
         self._running = sum(slots[pilot.id] for pilot in running)
         idle = max(0, self._running - demand.running)
-        starting = sum(
-            int(each.slots) for each in (wanted.elsewhere or {}).values() if not (each.start or each.age)
-        )
+        starting = sum(int(each.slots) for each in wanted.elsewhere.values() if not (each.start or each.age))
         self._covered = sum(slots[pilot.id] for pilot in self._queued)
         if demand.waiting:
             risk = at_risk(view, demand, running)
             self._todo = max(0, demand.waiting + demand.coming + risk - idle - starting)
         else:  # slots that are idle now lack the time
             self._todo = max(0, demand.threat.tasks - starting)
-        if wanted.elsewhere is None:
+        if not wanted.replans:
             self._todo = min(self._todo, wanted.remaining + self._covered)
         self._coming: set[int] = set()
         self._profiles: dict[str, Profile] = {}

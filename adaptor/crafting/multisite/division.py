@@ -119,7 +119,8 @@ def divide(
             needless=covered.needless,
             late={id: why for id, why in work.late(name).items() if id not in covered.needless},
             reason=work.reason(name, levels),
-            elsewhere=work.elsewhere(name),
+            replans=(replans := work.replans(name)),
+            elsewhere=elsewhere(sites, groups, name) if any(replans) else [{}] * len(groups),
         )
         for name in sites
     }
@@ -128,13 +129,14 @@ def divide(
 def by_demand(part: SitePart, site: str, groups: Sequence[TaskGroup], demands: Sequence[Demand]) -> SitePart:
     """The part with its tasks summed up by the site's own demands instead of by group."""
     place = {demand.shape: index for index, demand in enumerate(demands)}
-    uncovered, beside = [0] * len(demands), list[Elsewhere | None]([{}] * len(demands))
-    for group, tasks, there in zip(groups, part.uncovered, part.elsewhere, strict=True):
+    uncovered, replans = [0] * len(demands), [True] * len(demands)
+    beside: list[Elsewhere] = [{}] * len(demands)
+    for group, tasks, again, there in zip(groups, part.uncovered, part.replans, part.elsewhere, strict=True):
         if site in group.at and (index := place.get(group.at[site].shape)) is not None:
             uncovered[index] += tasks
-            known = beside[index]  # a pilot counts once
-            beside[index] = None if known is None or there is None else {**known, **there}
-    return msgspec.structs.replace(part, uncovered=uncovered, elsewhere=beside)
+            replans[index] &= again
+            beside[index] = {**beside[index], **there}  # a pilot counts once
+    return msgspec.structs.replace(part, uncovered=uncovered, replans=replans, elsewhere=beside)
 
 
 class _Work:
@@ -202,12 +204,9 @@ class _Work:
             self._first[name] = min(self._first.get(name, math.inf), capacities[name].first)
         return msgspec.structs.replace(found, shares=shares)
 
-    def elsewhere(self, name: str) -> list[Elsewhere | None]:
-        """Work of the other sites by group; None: the group is divided."""
-        if not self._replans(name):
-            return [None] * len(self._groups)
-        found = elsewhere(self._sites, self._groups, name)
-        return [None if compared else there for there, compared in zip(found, self._compared, strict=True)]
+    def replans(self, name: str) -> list[bool]:
+        """By group: whether the site plans for all of its waiting tasks."""
+        return [self._replans(name) and not compared for compared in self._compared]
 
     def _replans(self, name: str) -> bool:
         return HEURISTICS[self._sites[name].view.heuristic].replans

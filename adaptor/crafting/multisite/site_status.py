@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -147,5 +147,8 @@ class SitePart(msgspec.Struct, frozen=True, kw_only=True):
     """Queued pilots of the site to withdraw because they are late, by id, with the reason."""
     reason: str
     """Why the site gets these tasks, in one sentence with the numbers."""
-    elsewhere: list[Elsewhere | None]
-    """Work of other sites by group; None: the group was divided by cost or time."""
+    replans: list[bool]
+    """By group: whether the site plans for all waiting tasks besides the work of other sites; else it gets
+    what is uncovered here, as the group was divided by cost or time."""
+    elsewhere: Sequence[Elsewhere]
+    """Work of other sites by group, where the site replans."""
