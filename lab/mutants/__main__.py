@@ -1,9 +1,9 @@
 """`python -m lab.mutants [--room NAME]...`: how many mutants of each room its tests kill.
 
-Needs coverage.py (`.venv/bin/pip install coverage`). A mutant is a copy of the tree with one small change; it
-meets the tests of its room that reach the changed line. Which test reaches what is kept in the folder
-`--kept` until the room changes. `--unneeded` lists tests without which the same branches are reached and the
-same mutants killed: read them before you delete one, for a branch is no claim.
+A mutant is a copy of the tree with one small change; it meets the tests of its room that reach the changed
+line. Which test reaches what is kept in the folder `--kept` until the room changes. `--unneeded` lists tests
+without which the same branches are reached and the same mutants killed: read them before you delete one, for
+a branch is no claim.
 """
 
 from __future__ import annotations

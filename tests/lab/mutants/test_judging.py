@@ -33,7 +33,6 @@ def test_the_first():
 
 @pytest.fixture
 def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Room:
-    pytest.importorskip("coverage")
     for folder, file, text in (
         ("adaptor/small", "numbers.py", SOURCE),
         ("tests/small", "test_numbers.py", TESTS),
@@ -55,6 +54,7 @@ def test_what_survives_and_what_is_unneeded(
 ) -> None:
     tree = Tree(tmp_path_factory.mktemp("tree"))
     reach = reach_of(room, tree, tmp_path)
+    reach.seconds = dict.fromkeys(reach.seconds, 0.0)  # the machine may be busy
     chosen = sample(room, 100, 1)
     assert sample(room, 3, 1) == sample(room, 3, 1)
     judged = list(verdicts(room, tree, reach, chosen))
