@@ -31,6 +31,8 @@ _ATOMS = 100  # runtimes of a case, at most
 _LOOKED_AT = 24  # finished and running tasks that the tail is drawn from, of each at most
 _SPREADS = {0.05: 0.5, 0.1: 1.0, 0.2: 1.5, 0.35: 2.0, 0.5: 2.0, 0.7: 1.5, 0.85: 1.2, 1.0: 1.0, 1.4: 0.5}
 """Possible deviations of the logarithms of runtimes, with how likely each is at first."""
+_ALIKE = {0.01: 0.3, 0.02: 0.4}
+"""Deviations that finished tasks may show besides: without them one that outlasts alike ones is about to end."""
 _STEPS = 14
 """Means of logarithms that are considered where the guess lies, and as many where what is known lies."""
 _OTHERS = 0.15  # first probability that some tasks are of another kind, which takes longer
@@ -299,10 +301,14 @@ def _likely_tails(
         least = min(atom[0] for atom in (*done, *begun)) - 0.5
         most = max(atom[0] for atom in (*done, *begun)) + 1.5
         middles += [least + (most - least) * (step + 0.5) / _STEPS for step in range(_STEPS)]
+    spreads = _SPREADS
+    if done:
+        spreads = _ALIKE | _SPREADS
+        middles.append(sum(value * weight for value, weight in done) / sum(weight for _, weight in done))
     scored = []
     for middle in middles:
         # The guess fades as results come: it is of no use to weigh it against many.
-        for spread, chance in _SPREADS.items():
+        for spread, chance in spreads.items():
             off = (middle + spread * spread / 2 - guess) / known.surety
             score = math.log(chance) - 0.5 * off * off / (1 + count / 4)
             for value, weight in done:

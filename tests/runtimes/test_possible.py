@@ -33,6 +33,21 @@ def test_the_longest_of_log_normal_tasks_is_not_taken_for_much_longer_than_it_is
     assert 0.4 * true < found[30] < 2.0 * true
 
 
+@pytest.mark.parametrize("ran", [5.3, 6.0])
+def test_a_task_that_outlasts_alike_ones_a_little_may_go_on_for_long(ran: float) -> None:
+    """Of 20 tasks of 5 s one runs on; it was forecast to end within a second."""
+    normal = NormalDist(5.0, 0.05)
+    found = rests_of_the_longest(ran, [normal.inv_cdf((each + 0.5) / 19) for each in range(19)], 1)
+    assert found[3] < 1
+    assert found[-4] > 50
+
+
+def test_an_alike_task_of_their_age_is_about_to_end() -> None:
+    normal = NormalDist(5.0, 0.05)
+    found = rests_of_the_longest(5.0, [normal.inv_cdf((each + 0.5) / 19) for each in range(19)], 1)
+    assert found[-4] < 0.2
+
+
 def test_without_results_runtimes_are_as_guessed() -> None:
     cases = RuntimeCases(RuntimeKnowledge(guess=100.0, surety=0.2, tasks=50), random.Random(1))
     assert 80 < mean(cases.next().mean for _ in range(60)) < 130
