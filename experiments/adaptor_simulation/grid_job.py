@@ -69,18 +69,9 @@ class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def compiled(self) -> bool:
-        """Whether the compiled kernel knows all that is asked for; else the scheduling core is used.
-
-        On donated nodes times are whole seconds in it, and so must be what estimates are made from.
-        """
-        if not self.workers.compiled or self.task != TaskSize() or self.replicas:
-            return False
-        if self.donation is None:
-            return True
-        rules = self.donation
-        ended_by_us = rules.max_nodes is not None or rules.reserve_nodes or rules.hours
-        whole_seconds = self.assumed.is_integer() and self.possible.is_integer()
-        return whole_seconds and not ended_by_us and not self.traits.even_odds
+        """Whether the compiled kernel knows all that is asked for; else the scheduling core is used."""
+        plain = self.workers.compiled and self.task == TaskSize() and not self.replicas
+        return plain and self.donation is None
 
     @property
     def assumed(self) -> float:

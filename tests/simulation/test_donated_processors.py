@@ -145,7 +145,30 @@ def test_workers_that_are_not_instant_are_refused():
         run_grid_job(cluster_with([]), np.array([1]), donating(terms, DonationRules(), "mixed"))
 
 
-# --- rules that the kernel does not know -------------------------------------------------------------
+def test_a_held_task_is_released_whose_request_starts_late():
+    """505 s where held tasks wait for their requests whenever those start."""
+    rows = [
+        (226, 3, 143, 92),
+        (124, 3, 145, 55),
+        (35, 6, 262, 154),
+        (297, 3, 162, 76),
+        (358, 6, 196, 52),
+        (310, 5, 97, 88),
+        (81, 6, 181, 3),
+        (63, 5, 254, 127),
+        (167, 1, 218, 165),
+    ]
+    result = one([91, 186, 140, 101], rows, "mixed", useful_time=0.0, fit=0.1, patience=1)
+    assert (result.turnaround, result.donated.work) == (459, 186)
+
+
+def test_a_task_cut_though_it_had_all_the_time_there_is_is_given_up():
+    """As in the daemon (`RuntimeLearner.hopeless`): 195 of 200 s were not enough."""
+    result = one([198], [(0, 8, 5, 5), (200, 8, 10, 10)], useful_time=0.0)
+    assert (result.failed, result.turnaround) == (1, 200)
+
+
+# --- rules that say which nodes may be used ----------------------------------------------------------
 
 HOURS = (Hours(600.0, 1200.0),)
 
@@ -186,7 +209,7 @@ def test_max_nodes_reserve_and_hours_hold_at_every_instant(rows, runtimes, rules
     assert result.donated.work <= sum(runtimes)
 
 
-def test_rules_that_the_kernels_do_not_know_are_the_cores():
+def test_nodes_beyond_the_rules_are_not_used():
     assert one([10] * 6, max_nodes=2).turnaround == 30
     assert one([10] * 6, reserve_nodes=6).turnaround == 30
     assert one([10] * 8, hours=HOURS, useful_time=0.0).turnaround == 610

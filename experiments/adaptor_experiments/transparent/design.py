@@ -24,8 +24,6 @@ from adaptor_simulation.jobs import Jobs
 from adaptor_simulation.kernels import Array
 from adaptor_simulation.places import Places
 from adaptor_simulation.slowdown import Slowdowns
-from adaptor_simulation.tasks.kernel_tasks import tasks_of
-from adaptor_simulation.tasks.protocol import MakeTasks
 from adaptor_simulation.what_if import LocalJobs
 
 Strategy = Literal["transparent", "all-idle", "static", "adaptive", "mixed"]
@@ -164,11 +162,8 @@ class Outcome(Slowdowns, frozen=True, kw_only=True):
     """Seconds by which all started later, less those by which they started earlier."""
 
 
-def run_piece(piece: Piece, make: MakeTasks = tasks_of) -> list[Outcome]:
+def run_piece(piece: Piece) -> list[Outcome]:
     """Every bag by every strategy.
-
-    Args:
-        make: how the bags on donated processors are simulated.
 
     Raises:
         TraceError: the trace cannot be read or leaves no job.
@@ -184,7 +179,7 @@ def run_piece(piece: Piece, make: MakeTasks = tasks_of) -> list[Outcome]:
         runtimes = kind.runtimes(piece.settings.seed, piece.sample)
         for strategy in STRATEGIES:
             cluster = base.fork()
-            result = _run(piece, cluster, seen, runtimes, strategy, make)
+            result = _run(piece, cluster, seen, runtimes, strategy)
             outcomes.append(
                 Outcome(
                     trace=piece.workload.key,
@@ -216,9 +211,7 @@ def watched(cluster: Cluster, at: int) -> Watched:
     return Watched(places, seen)
 
 
-def _run(
-    piece: Piece, cluster: Cluster, seen: Watched, runtimes: Array, strategy: Strategy, make: MakeTasks
-) -> GridResult:
+def _run(piece: Piece, cluster: Cluster, seen: Watched, runtimes: Array, strategy: Strategy) -> GridResult:
     settings = piece.settings
     if strategy == "static" or strategy == "adaptive":
         return run_grid_job(cluster, runtimes, settings.terms(cluster.processors, strategy))
@@ -227,7 +220,7 @@ def _run(
         donation=settings.rules(strategy),
         allocation="mixed" if strategy == "mixed" else "transparent",
     )
-    return run_grid_job(cluster, runtimes, terms, make, watched=seen.fork(cluster))
+    return run_grid_job(cluster, runtimes, terms, watched=seen.fork(cluster))
 
 
 def _figures(result: GridResult) -> dict[str, int]:

@@ -8,8 +8,6 @@ from typing import TypeVar
 
 from adaptor.crafting.situation import Demand
 from adaptor.scheduling.broker import Broker
-from adaptor.scheduling.demand import BagDonationDemand
-from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor_simulation.cluster import Cluster
 from adaptor_simulation.grid_job import GridTerms
 from adaptor_simulation.kernels import Array
@@ -30,7 +28,6 @@ class BothTasks:
         self._broker = BrokerTasks(runtimes, terms, cluster)
         self.board = self
         self.calls = 0
-        self._donates = terms.donation is not None
 
     def __getattr__(self, name: str) -> object:
         """Calls to both: the other questions of a step to a broker."""
@@ -60,24 +57,10 @@ class BothTasks:
         self._board(lambda board: board.groups())
         for ask in (Broker.has_work_for, Broker.has_waiting, Broker.shapes):
             self._board(lambda board, name=ask.__name__: getattr(board, name)(SITE))
-        if self._donates:
-            self.donation_demands(SITE)
         return answer
 
     def demands(self, site: str, now: float | None = None) -> tuple[Demand, ...]:
         return self._board(lambda board: board.demands(site, now))
-
-    def donation_demands(self, site: str) -> tuple[BagDonationDemand, ...]:
-        return self._board(lambda board: board.donation_demands(site))
-
-    def use_node(self, pilot: int, node: DonatedNode) -> None:
-        self._board(lambda board: board.use_node(pilot, node))
-
-    def learn_hazard(self, site, hazard) -> None:
-        self._board(lambda board: board.learn_hazard(site, hazard))
-
-    def expect_requests(self, site, starts) -> None:
-        self._board(lambda board: board.expect_requests(site, starts))
 
     def add_pilot(self, pilot, processors, started, deadline) -> None:
         self._act(lambda tasks: tasks.add_pilot(pilot, processors, started, deadline))
