@@ -7,10 +7,10 @@ import itertools
 import lzma
 import math
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from adaptor_simulation.files import TraceError
 from adaptor_simulation.traces.swf import (
@@ -22,7 +22,6 @@ from adaptor_simulation.traces.swf import (
     Trace,
     parse_header,
 )
-from adaptor_simulation.traces.swf_kernel import LONG, ODD, ROWS, parse_rows
 
 _LARGEST = 1e15
 """Beyond it a whole number may not be exact, and no field has such values; NaN is not below it either."""
@@ -34,7 +33,7 @@ _LIMITS = {
     Field.REQUESTED_TIME: ("requested time", MOST_SECONDS, " s"),
 }
 """Limits of the fields that are calculated with: name, the most that makes sense, unit."""
-_BLANKS = bytes(range(33))  # as in the inner loop
+_AS_BLANKS = bytes(max(byte, ord(" ")) for byte in range(256))  # control characters part fields too
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 
 
@@ -60,67 +59,43 @@ def read_trace(path: Path, *, lenient: bool = False) -> Trace:
 
 def parse_trace(content: bytes, name: str, *, lenient: bool = False) -> Trace:
     """A trace from its bytes; as `read_trace`, `name` stands in messages."""
-    content = content if content.endswith(b"\n") else content + b"\n"
-    most = content.count(b"\n")
-    table = np.empty((most, FIELDS), np.float64)
-    odd = np.empty((most, 4), np.int64)
-    counts = np.zeros(3, np.int64)
-    parse_rows(np.frombuffer(content, np.uint8), table, odd, counts)
-    damaged = []
-    for row, line, begin, end in odd[: counts[ODD]].tolist():
-        fields = content[begin:end].decode("latin-1").split()
-        numbers = _numbers(fields)
-        if numbers is not None:
-            table[row] = numbers
-        elif lenient:
-            damaged.append(row)
-        else:
-            raise TraceError(f"{name}:{line}: {_complaint(fields)}; --lenient skips such lines")
-    rows = int(counts[ROWS])
-    damaged += _beyond_all_measure(content, table[:rows], damaged, name, lenient=lenient)
-    if rows and rows == len(damaged):
+    lines = content.split(b"\n")
+    rows = [
+        (number, text)
+        for number, line in enumerate(lines, 1)
+        if (text := line.translate(_AS_BLANKS).strip()) and not text.startswith(b";")
+    ]
+    table, long = np.full((len(rows), FIELDS), np.nan), np.zeros(len(rows), np.bool_)
+    for row, (_, text) in enumerate(rows):
+        fields = text.split()
+        try:
+            table[row] = [float(fields[place]) for place in range(FIELDS)]
+        except (IndexError, ValueError):
+            continue
+        long[row] = len(fields) > FIELDS
+
+    def refuse(row: int, why: str) -> None:
+        if not lenient:
+            raise TraceError(f"{name}:{rows[row][0]}: {why}; --lenient skips such lines")
+
+    damaged = ~(np.abs(table) < _LARGEST).all(axis=1)
+    for row in np.flatnonzero(damaged).tolist():
+        refuse(row, _complaint([field.decode("latin-1") for field in rows[row][1].split()]))
+    skipped = damaged.copy()
+    for field, (what, most, unit) in _LIMITS.items():
+        for row in np.flatnonzero(~damaged & (table[:, field] > most)).tolist():
+            value = f"{table[row, field]:.15g}; {most:,}{unit} is the most that makes sense"
+            refuse(row, f"field {field + 1} ({what}) is too large: {value}")
+            skipped[row] = True
+    if len(rows) and skipped.all():
         raise TraceError(f"{name}: no line has the {FIELDS} numbers of a job: this is not a trace in SWF")
-    table = np.delete(table[:rows], damaged, axis=0)
     return Trace(
         name=name,
-        header=_header(content),
-        table=table,
-        skipped=len(damaged),
-        long_lines=int(counts[LONG]),
+        header=_header(lines),
+        table=table[~skipped],
+        skipped=int(skipped.sum()),
+        long_lines=int((long & ~damaged).sum()),
     )
-
-
-def _beyond_all_measure(
-    content: bytes, table: npt.NDArray[np.float64], damaged: list[int], name: str, *, lenient: bool
-) -> list[int]:
-    """The rows, except those that are known to be damaged, with a number that no trace can have.
-
-    Raises:
-        TraceError: there is one, and it is not to be skipped.
-    """
-    known = np.isin(np.arange(len(table)), damaged)
-    found: set[int] = set()
-    for field, (what, most, unit) in _LIMITS.items():
-        rows = np.flatnonzero((table[:, field] > most) & ~known).tolist()
-        if rows and not lenient:
-            raise TraceError(
-                f"{name}:{_line_number(content, rows[0])}: field {field + 1} ({what}) is too large:"
-                f" {table[rows[0], field]:.15g}; {most:,}{unit} is the most that makes sense;"
-                " --lenient skips such lines"
-            )
-        found.update(rows)
-    return sorted(found)
-
-
-def _line_number(content: bytes, row: int) -> int:
-    """From 1, of a row of the table."""
-    lines = (number for number, line in enumerate(content.split(b"\n"), start=1) if _is_data(line))
-    return next(itertools.islice(lines, row, None))
-
-
-def _is_data(line: bytes) -> bool:
-    text = line.strip(_BLANKS)
-    return bool(text) and not text.startswith(b";")
 
 
 def _uncompressed(content: bytes) -> bytes:
@@ -129,12 +104,6 @@ def _uncompressed(content: bytes) -> bytes:
     if content.startswith(_XZ):
         return lzma.decompress(content)
     return content
-
-
-def _numbers(fields: list[str]) -> list[float] | None:
-    """Numbers that the fast loop does not know: exponents, and numbers of many digits."""
-    numbers = [_number(field) for field in fields[:FIELDS]]
-    return numbers if len(numbers) == FIELDS and all(abs(number) < _LARGEST for number in numbers) else None
 
 
 def _number(field: str) -> float:
@@ -155,15 +124,7 @@ def _complaint(fields: list[str]) -> str:
     return f"{FIELDS} numbers expected, {len(fields)} found"
 
 
-def _header(content: bytes) -> Header:
+def _header(lines: Sequence[bytes]) -> Header:
     """From the comment lines in front of the first job."""
-    lines = []
-    begin = 0
-    while begin < len(content):
-        end = content.index(b"\n", begin)
-        line = content[begin:end].decode("latin-1").strip()
-        if line and not line.startswith(";"):
-            break
-        lines.append(line)
-        begin = end + 1
-    return parse_header(lines)
+    texts = (line.decode("latin-1").strip() for line in lines)
+    return parse_header([*itertools.takewhile(lambda text: not text or text.startswith(";"), texts)])
