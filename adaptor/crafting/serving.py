@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from itertools import chain
 
-from adaptor.crafting.completion.beliefs import MANY, beliefs, few_beside
+from adaptor.crafting.completion.beliefs import beliefs
 from adaptor.crafting.coverage import has_slot, holds, time_left
 from adaptor.crafting.situation import Demand, Member, PilotView, SiteRules, SiteState
 from adaptor.model import PilotState
@@ -62,8 +62,7 @@ def may_outlast(seconds: float, times: KnownRuntimes, now: float, running: int, 
     found, age = beliefs(times, now, running, rules), times.age(now)
     if times.finished and age <= times.longest and all(belief.alike for belief in found):
         return False
-    few = times.finished < MANY and few_beside(times, running)
-    return few or max(belief.longest for belief in found) - age > seconds
+    return times.outnumbered_by(running) or max(belief.longest for belief in found) - age > seconds
 
 
 def pilots_by_demand(view: SiteState, served: Collection[int]) -> dict[int, list[PilotView]]:

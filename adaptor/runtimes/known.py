@@ -13,12 +13,14 @@ import msgspec
 
 PRIOR = 2  # finished tasks that the assumption of an exponential distribution counts for
 ENOUGH = 8  # finished tasks that say what another one takes
+MANY = 64  # finished tasks that speak for the others, however many still run
 HINTED_TASKS = ENOUGH  # finished tasks for which a mean by the user or by earlier bags counts
 _HINTED = 0.5
 """The coefficient of variation that is assumed of runtimes whose mean is known, before enough have finished.
 
 With that of exponential ones (1) equal tasks take half as long again; with 0.5 heavy tails leave a few over.
 """
+SAID_WITHIN = 2.0  # factor within which the mean that a user says is expected (one standard deviation)
 
 
 class EarlierTasks(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +98,11 @@ class KnownRuntimes(msgspec.Struct, kw_only=True):
         return self.told or (self.earlier.mean if self.earlier else None)
 
     @property
+    def hint_within(self) -> float:
+        """The factor within which the mean is expected by the hint (one standard deviation)."""
+        return SAID_WITHIN if self.told or self.earlier is None else self.earlier.factor
+
+    @property
     def known(self) -> bool:
         """Whether a task has finished, or its user or earlier bags say what one takes."""
         return self.finished > 0 or self.told is not None or self.earlier is not None
@@ -104,6 +111,10 @@ class KnownRuntimes(msgspec.Struct, kw_only=True):
         """Tasks that have yet to finish to outweigh others, of which only a least runtime is known; none: 0
         or less."""
         return ENOUGH * max(1, others) - self.finished
+
+    def outnumbered_by(self, others: int) -> bool:
+        """Whether fewer than a third have finished, too few to speak for others that may take longer."""
+        return self.finished < MANY and 2 * self.finished < others
 
     @property
     def mean(self) -> float:

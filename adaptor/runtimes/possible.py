@@ -32,7 +32,7 @@ _LOOKED_AT = 24  # finished and running tasks that the tail is drawn from, of ea
 _SPREADS = {0.05: 0.5, 0.1: 1.0, 0.2: 1.5, 0.35: 2.0, 0.5: 2.0, 0.7: 1.5, 0.85: 1.2, 1.0: 1.0, 1.4: 0.5}
 """Possible deviations of the logarithms of runtimes, with how likely each is at first."""
 _ALIKE = {0.01: 0.3, 0.02: 0.4}
-"""Deviations that finished tasks may show besides: without them one that outlasts alike ones is about to end."""
+"""Deviations that finished tasks may also show: without them one that outlasts alike ones is about to end."""
 _STEPS = 14
 """Means of logarithms that are considered where the guess lies, and as many where what is known lies."""
 _OTHERS = 0.15  # first probability that some tasks are of another kind, which takes longer

@@ -16,10 +16,10 @@ from statistics import NormalDist
 
 import msgspec
 
+from adaptor.runtimes.known import ENOUGH
 from adaptor.runtimes.tail import beyond
 
 LEAST = 1e-3  # seconds: no task is shorter
-_FEWEST = 8  # finished tasks from which on a trend can be seen
 _PRIOR = 0.1
 """Assumed share of files whose order goes with the runtimes, before any task has finished."""
 _UNSURE = 0.3  # deviation of the logarithm of how much steeper or flatter a trend goes on
@@ -88,7 +88,7 @@ class Trends(msgspec.Struct, frozen=True):
 
 def trends(places: Sequence[int], runtimes: Sequence[float], tasks: int) -> Trends:
     """Possible trends by linear regression; the chance of one by the Bayesian information criterion."""
-    if len(places) < _FEWEST or len(places) != len(runtimes) or tasks < 2:
+    if len(places) < ENOUGH or len(places) != len(runtimes) or tasks < 2:
         return Trends()
     points = sorted(zip(places, (math.log(max(LEAST, runtime)) for runtime in runtimes), strict=True))
     fits = _fits(points, tasks)
@@ -120,7 +120,7 @@ def _chance(fit: _Fit, count: int) -> float:
 
 
 def _fits(points: Sequence[tuple[int, float]], tasks: int) -> list[_Fit]:
-    found = [_fit(points, tasks, steep) for steep in (False, True)] if len(points) >= _FEWEST else []
+    found = [_fit(points, tasks, steep) for steep in (False, True)] if len(points) >= ENOUGH else []
     return [each for each in found if each is not None]
 
 

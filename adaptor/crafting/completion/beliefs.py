@@ -11,11 +11,6 @@ from adaptor.crafting.situation import SiteRules
 from adaptor.runtimes.known import KnownRuntimes
 
 ALIKE = 1.02  # runtimes within this factor are alike
-MANY = 64  # finished tasks that speak for the others, however many still run
-_SHARE = 1 / 3
-"""Share of the started tasks that must have finished before their runtimes speak for the others."""
-_LEAST_FACTOR = 2.0
-"""The factor within which a predicted mean is expected at best: one standard deviation of its logarithm."""
 _UNIFORM = 0.07
 """The share of the weight that stays equal for all runtimes: as many bags of a kind have a mean that is off
 that of the earlier ones by a factor of ten (`lab/campaign/earlier_bags.py`, three traces)."""
@@ -58,7 +53,7 @@ def beliefs(times: KnownRuntimes, now: float, running: int, rules: SiteRules) ->
     outlasted, possible = times.outlasted(now), min(rules.longest_task, times.ended_after)
     others = (running, times.age(now)), (times.cut, times.cut_after)
     longer = sum(count for count, ran in others if ran * ALIKE > times.mean)
-    if times.finished and (times.finished >= MANY or not few_beside(times, longer)):
+    if times.finished and not times.outnumbered_by(longer):
         return [_learned(times, others, longer, outlasted, possible)]
     return _ladder(times, max(_FIRST * usual_share(rules), 1.0), outlasted, possible)
 
@@ -66,11 +61,6 @@ def beliefs(times: KnownRuntimes, now: float, running: int, rules: SiteRules) ->
 def usual_share(rules: SiteRules) -> float:
     """The factor for times found with `USUAL`: where requests last an hour the queue moves in minutes."""
     return min(1.0, rules.limits.max_tr / USUAL)
-
-
-def few_beside(times: KnownRuntimes, others: int) -> bool:
-    """Whether too few have finished to speak for this number of others."""
-    return times.finished < _SHARE * (times.finished + others)
 
 
 def _learned(
@@ -92,9 +82,7 @@ def _learned(
 def _ladder(times: KnownRuntimes, first: float, outlasted: float, possible: float) -> list[Belief]:
     """Rungs of runtimes; those near the user's word, or else near earlier bags of the same kind, weigh
     most."""
-    expected, factor = times.told, _LEAST_FACTOR
-    if not expected and times.earlier is not None:
-        expected, factor = times.earlier.mean, max(factor, times.earlier.factor)
+    expected = times.hint
     if not expected:
         middle, step, below = first, 2.0, 0
     else:
@@ -103,7 +91,7 @@ def _ladder(times: KnownRuntimes, first: float, outlasted: float, possible: floa
     above = math.floor(math.log(max(1.0, possible / middle), step) + 1e-9)
     rungs = [middle * step**place for place in range(-below, above + 1)]
     rungs = [rung for rung in rungs if outlasted < rung <= possible] or [possible]
-    near = [math.exp(-((math.log(rung / middle) / math.log(factor)) ** 2) / 2) for rung in rungs]
+    near = [math.exp(-((math.log(rung / middle) / math.log(times.hint_within)) ** 2) / 2) for rung in rungs]
     uniform, total = _UNIFORM, sum(near)
     if not expected or total < _OUT_OF_REACH:  # the tasks have outlasted it by far
         uniform, total = 1.0, math.inf

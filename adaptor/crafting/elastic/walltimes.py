@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from adaptor.crafting.situation import Demand
+from adaptor.runtimes.known import ENOUGH
 
 LADDER = (120.0, 900.0, 3600.0, 14_400.0)
 """Walltimes of the first queued pilots while nothing is known of the runtimes: short ones start in holes that
@@ -19,7 +20,6 @@ PATIENCE = 4.0
 finished, the less likely is one that takes far longer than the longest of them."""
 EVEN = 1.25  # the same where all tasks have taken as long as their mean
 ALIKE = 0.25  # of the mean, the most by which the longest of tasks that are alike is longer than it
-FEW = 8  # finished tasks by which that is as good as not known
 SURE = 1.1  # times the longest runtime seen that must be left for one more task
 MOST_ROUNDS = 10  # tasks that each slot of a queued pilot is to run one after another, at most
 
@@ -63,7 +63,7 @@ def needed(demand: Demand, now: float) -> Needed:
     hole = max(demand.shortest, SURE * top * (1 + 1 / times.finished))
     spread = min(1.0, max(0.0, top / times.mean - 1)) if times.mean else 1.0
     even = EVEN + (PATIENCE - EVEN) * spread
-    patience = (times.finished * even + FEW * PATIENCE) / (times.finished + FEW)
+    patience = (times.finished * even + ENOUGH * PATIENCE) / (times.finished + ENOUGH)
     queued = max(hole, patience * top * doubt)
     return Needed(
         top=top,
@@ -72,7 +72,7 @@ def needed(demand: Demand, now: float) -> Needed:
         queued=queued,
         own=max(queued, demand.runtime),
         cut=times.cut,
-        alike=times.finished >= FEW and spread <= ALIKE,
+        alike=times.finished >= ENOUGH and spread <= ALIKE,
     )
 
 

@@ -31,8 +31,7 @@ from adaptor.reports import Hold
 from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.runtimes.possible import RuntimeKnowledge
 
-_SAID, _UNKNOWN = 0.5, 1.5
-"""Deviations of the logarithm of what users say that a task takes, and of what is assumed of it."""
+_UNKNOWN = 1.5  # deviation of the logarithm of what is assumed that a task takes
 _USUAL = 0.25
 """Prior mean runtime as a fraction of the first estimate, which is chosen so that most tasks fit."""
 _LONGEST = 1e9  # seconds of a pilot that has no end
@@ -93,14 +92,10 @@ def _charges(pilots: Iterable[Pilot], ledger: Statements, now: float) -> int:
 
 def _guess(bag: BagFacts, sites: Sequence[KnownSite]) -> tuple[float, float]:
     """Guessed runtime of a task before any has finished (seconds), and the deviation of its logarithm."""
+    known = [bag.known_at(site.view.name) for site in sites]
+    hints = [(each.hint, math.log(each.hint_within)) for each in known if each.hint is not None]
     assumed = min((bag.learned[site.view.name].estimate for site in sites), default=1.0)
-    if sites and bag.spec.time is not None:
-        return assumed, _SAID
-    earlier = [bag.earlier[site.view.name] for site in sites if site.view.name in bag.earlier]
-    if earlier:
-        quickest = min(earlier, key=lambda tasks: tasks.mean)
-        return quickest.mean, math.log(quickest.factor)
-    return _USUAL * assumed, _UNKNOWN
+    return min(hints, default=(_USUAL * assumed, _UNKNOWN))
 
 
 def _learner(bag: BagFacts, site: str) -> RuntimeLearner:

@@ -27,7 +27,7 @@ EARLIER = EarlierTasks(kind="fit.py", tasks=12, mean=300.0, factor=3.0, low=200.
         ({}, None, 15.0, 1.5),
         ({"here": EARLIER}, None, 300.0, math.log(3.0)),
         ({"elsewhere": EARLIER}, None, 15.0, 1.5),
-        ({"here": EARLIER}, 100.0, 100.0, 0.5),
+        ({"here": EARLIER}, 100.0, 100.0, math.log(2.0)),
     ],
 )
 def test_the_first_guess(
