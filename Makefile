@@ -13,12 +13,13 @@ BESIDE := ./experiments ./plugins/donation-agents ./plugins/gridengine ./plugins
 RULES  := runtimes forecast crafting scheduling donation budget decisions config bagfile
 QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/test_local_bag.py
 
-CONTRACT := tests/backends/test_contract.py
+# One after another, on one OpenPBS, which takes half a minute to start.
+SCHEDULERS := tests/backends/test_contract.py $(wildcard tests/backends/pbs/test_*_live.py tests/e2e/test_openpbs_*.py)
 
 # Files one by one, in the order of tests/conftest.py: what a file makes for all of its tests is made once.
 FILES  := --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo quick test contract tests compiled nightly search releases campaign lint bench derose golden snakemake clients slurm pbs gridengine install dev dist pex reference docs hooks clean
+.PHONY: help demo quick test schedulers tests compiled nightly search releases campaign lint bench derose golden snakemake clients slurm pbs gridengine install dev dist pex reference docs hooks clean
 
 help:
 	@echo "make demo    render a picture in 100 parts on this machine: the whole way of a bag"
@@ -75,14 +76,14 @@ quick: dev lint
 
 test: dev
 	./tests/clusters/install-slurm
-	$(MAKE) --no-print-directory -j 3 lint contract tests
+	$(MAKE) --no-print-directory -j 3 lint schedulers tests
 
-# What each scheduler owes the daemon. One job after the other, for minutes: it waits while the others compute.
-contract: dev
-	$(BIN)/python -m pytest -m 'not nightly' $(CONTRACT)
+# What each scheduler owes the daemon. It takes minutes and waits in most of them, while the others compute.
+schedulers: dev
+	$(BIN)/python -m pytest -m 'not nightly' $(SCHEDULERS)
 
 tests: compiled
-	$(BIN)/python -m pytest -m 'not nightly and not compiles' -n 6 $(FILES) --ignore $(CONTRACT) --durations=10
+	$(BIN)/python -m pytest -m 'not nightly and not compiles' -n 8 $(FILES) $(SCHEDULERS:%=--ignore=%) --durations=10
 
 # What compiles the kernels for all, and leaves the tests themselves compiled; mypy has another processor.
 compiled: dev
