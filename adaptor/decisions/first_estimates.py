@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping
 
 from adaptor.budget.accounting.statements import Statements
+from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.fits import most_slots, width
 from adaptor.crafting.situation import SiteRules
 from adaptor.decisions.requests import per_processor
 from adaptor.model import QueueState
+from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.units import round_up
 
@@ -39,20 +41,30 @@ def estimate_by_budgets(
         rules: of all sites.
         queues: of all sites, as last seen; None: not seen yet.
     """
-    here, queue = rules[name], queues[name]
     for number in broker.state.alone:
         bag, balance = broker.state.bags.get(number), ledger.budget_of(number)
         if bag is None or balance is None or not bag.spec.allows(name):
             continue
         if broker.state.learner(number, name).knows:
             continue
-        task, total, pad = bag.task, max(1, bag.total), here.pad
-        tariff = ledger.tariff(name).of_pilots(per_processor(here, queue, task))
-        wide, amount = width(queue, task), balance.budget.amount
-        slots = sum(most_slots(rules[each], queues[each], task) for each in rules if bag.spec.allows(each))
-        least = least_time(here)
-        shortest = round_up(least + pad, here.time_resolution)
-        most = tariff.affordable_seconds("explicit", amount, wide) // shortest
-        hosts = max(1, min(total, slots, most))  # even one too many: reasons name its cost
-        paid = tariff.affordable_seconds("explicit", amount, hosts * wide)
-        broker.state.afford(number, name, max(least, (paid - pad) / math.ceil(total / hosts)))
+        there = {each: rules[each] for each in rules if bag.spec.allows(each)}
+        slots = sum(most_slots(site, queues[each], bag.task) for each, site in there.items())
+        # The same at all sites: a site is not slower because it costs less.
+        paid = min(
+            _paid_for(bag, balance.budget.amount, slots, site, queues[each], ledger.tariff(each))
+            for each, site in there.items()
+        )
+        broker.state.afford(number, name, paid)
+
+
+def _paid_for(
+    bag: Bag, amount: int, slots: int, site: SiteRules, queue: QueueState | None, tariff: Tariff
+) -> float:
+    """Seconds for each task of a bag at a site, where all its sites together have this number of slots."""
+    wide, least, total = width(queue, bag.task), least_time(site), max(1, bag.total)
+    tariff = tariff.of_pilots(per_processor(site, queue, bag.task))
+    shortest = round_up(least + site.pad, site.time_resolution)
+    most = tariff.affordable_seconds("explicit", amount, wide) // shortest
+    hosts = max(1, min(total, slots, most))  # even one too many: reasons name its cost
+    paid = tariff.affordable_seconds("explicit", amount, hosts * wide)
+    return max(least, (paid - site.pad) / math.ceil(total / hosts))

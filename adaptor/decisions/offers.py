@@ -103,7 +103,7 @@ def _pays_anywhere(snapshot: Snapshot, bag: BagFacts, sites: Sequence[SiteFacts]
         explicit_offer(snapshot.ledger, site, bag.spec.task, task_time(bag, site.name, snapshot.now))
         for site in sites
     ]
-    tasks = bag.waiting + bag.known.running
+    tasks = bag.not_started + bag.known.running
     slots = min(tasks, sum(most_slots(site, bag.spec.task) for site in sites))
     starts = (slots * offer.cost(max(offer.startup, offer.charging_unit)) for offer in offers)
     work = (tasks * offer.cost_per_task for offer in offers)
@@ -149,12 +149,14 @@ def aim_of(ledger: Statements, bag: BagFacts) -> Aim:
 
 
 def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:
-    """Formal requests in the system count with their whole tr, donated nodes with what they have run: their
-    time to come is offered."""
+    """Formal requests in the system count with all that is paid for, donated nodes with what they have run:
+    their time to come is offered."""
     ledger = snapshot.ledger
     committed = 0
     for pilot in ledger.open_pilots_of(bag.id):
-        seconds = pilot.tr if pilot.kind == "explicit" else min(pilot.tr, max(0.0, snapshot.now - pilot.at))
+        seconds: float = min(pilot.tr, pilot.lasts)
+        if pilot.kind == "donated":
+            seconds = min(seconds, max(0.0, snapshot.now - pilot.at))
         committed += pilot.tariff.charge(pilot.kind, pilot.p, seconds)
     return Progress(
         now=snapshot.now,

@@ -19,7 +19,7 @@ from adaptor.decisions.actions import Wake
 from adaptor.decisions.donation import beside_held_nodes
 from adaptor.decisions.held_off import why_held_off, why_not_for
 from adaptor.decisions.memory import KnownProfile, Memory, MemoryDraft
-from adaptor.decisions.shares import targets
+from adaptor.decisions.shares import parts_money, targets
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.forecast.bag_facts import BagFacts
 from adaptor.model import PilotState
@@ -79,7 +79,7 @@ def part_of(
     Args:
         bags: of each group, the one whose tasks are divided by cost and time; None: there is none.
     """
-    by_cost = (bag.id for bag in bags if bag is not None)
+    by_cost = (bag.id for bag in bags if bag is not None and not parts_money(snapshot, bag))
     parts = divide(statuses, snapshot.groups, targets(memory, by_cost))
     return by_demand(parts[snapshot.site], snapshot.site, snapshot.groups, demands)
 

@@ -8,6 +8,7 @@ import msgspec
 
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.task_shares import INTERVAL, CostSplit, split_tasks
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.capacity import TargetShares
 from adaptor.decisions.memory import AnsweredShares, Memory, ShareQuestion, donated_nodes
 from adaptor.decisions.requests import most_slots, sites_of
@@ -41,21 +42,34 @@ def shares_of(memory: Memory, bag: int) -> CostSplit | None:
     return None if answer is None else answer.split
 
 
+def parts_money(snapshot: Snapshot, bag: BagFacts) -> bool:
+    """Whether a bag's budget is parted among its sites, and not its tasks: it has no other aim, and each site
+    plans with the pilots of all sites in view."""
+    sites = sites_of(bag, snapshot.sites)
+    return not bag.spec.aims and all(HEURISTICS[site.heuristic].replans for site in sites)
+
+
 def part_of_money(snapshot: Snapshot, memory: Memory, bag: BagFacts) -> float:
     """The part of the site of a step in what is left of a bag's budget, as the division by cost says.
 
-    Without one, by what its slots cost; where few of all slots are enough for the waiting tasks, any site may
-    run them all.
+    Without one, what its slots cost says which part of the unspent money is the site's; its pilots in the
+    system have had some of it. Where few of all slots are enough for the waiting tasks, any site may run them
+    all.
     """
     if (shares := shares_of(memory, bag.id)) is not None:
         return shares.part(snapshot.site)
     sites = sites_of(bag, snapshot.sites)
     if len(sites) == 1:
         return 1.0
+    ledger = snapshot.ledger
     slots = {site.name: most_slots(site, bag.spec.task) for site in sites}
-    worth = {name: count * snapshot.ledger.tariff(name).price("explicit") for name, count in slots.items()}
+    worth = {name: count * ledger.tariff(name).price("explicit") for name, count in slots.items()}
     enough = max(1.0, sum(slots.values()) / max(1, bag.waiting))
-    return min(1.0, enough * worth[snapshot.site] / max(1, sum(worth.values())))
+    part = min(1.0, enough * worth[snapshot.site] / max(1, sum(worth.values())))
+    if (balance := ledger.budget_of(bag.id)) is None or balance.left <= 0:
+        return part
+    here = sum(pilot.amount for pilot in ledger.open_pilots_of(bag.id) if pilot.site == snapshot.site)
+    return min(1.0, max(0.0, part * (balance.left + balance.reserved) - here) / balance.left)
 
 
 def why_not_donated(memory: Memory, bag: int | None, site: str) -> str:

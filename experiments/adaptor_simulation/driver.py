@@ -106,8 +106,9 @@ class SimulatedDriver:
             self.sites[site].keep(called.heard(now, called.node, Arrival(called.request.p)))
 
     def attempt_started(self, started: AttemptStart) -> None:
-        cpus = self.broker.state.bags[started.key.bag].spec.cpus  # it may be forgotten when the attempt ends
-        self._held[started.key] = started.pilot, cpus
+        bag = self.broker.state.bags.get(started.key.bag)
+        if bag is not None:  # else a replica that ended in the second of its start, with its bag
+            self._held[started.key] = started.pilot, bag.spec.cpus  # the bag may be forgotten at its end
         for memory in self.sites.values():
             if (pilot := memory.pilots.get(started.pilot)) is not None and not pilot.worked:
                 memory.change(pilot, worked=True)
