@@ -14,7 +14,7 @@ import msgspec
 
 from adaptor.batch_script import BatchScript
 from adaptor.guard_rails import EarlySignal, MostFails, TimeLimit
-from adaptor.model import Allocation, Preference
+from adaptor.model import Allocation, Preference, PriceKind
 from adaptor.option_kinds import (
     BAG_NAME,
     CANARY,
@@ -397,6 +397,11 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         """True if processors are requested in steps, as tasks finish; a fast bag gets what is free at
         once."""
         return self.aims and self.prefer != "fast"
+
+    @property
+    def price_kind(self) -> PriceKind:
+        """Kind of price of its pilots; a mixed bag pays less for those on donated nodes."""
+        return "donated" if self.allocation == "transparent" else "explicit"
 
     def with_order(self, *, budget: bool) -> BagSpec:
         """The bag with its usual order, if its user names none.

@@ -15,7 +15,7 @@ from adaptor.decisions.first_estimates import least_time
 from adaptor.decisions.requests import per_processor, smallest
 from adaptor.defaults import HOW_TO_ADD
 from adaptor.errors import UsageError
-from adaptor.model import PriceKind, QueueState, Request
+from adaptor.model import QueueState, Request
 from adaptor.resources import TaskSize
 from adaptor.runtimes.known import EarlierTasks
 from adaptor.scheduling.bag import assumed_at
@@ -141,8 +141,8 @@ def _first_requests(
     spec: BagSpec, sites: Rules, assumed: Mapping[str, float], ledger: Statements
 ) -> Iterable[tuple[int, str, Request]]:
     """Least cost of the first request of a bag by site. `assumed`: seconds that a task is assumed to need."""
-    kind: PriceKind = "donated" if spec.allocation == "transparent" else "explicit"
     for name, rules in sites.items():
         demand = Demand(task=spec.task, runtime=assumed[name], shortest=assumed[name])
         request = smallest(RequestShape.for_demand(rules, None, demand), demand)
-        yield _tariff(ledger, name, rules, spec).reservation(kind, request.p, request.tr), name, request
+        tariff = _tariff(ledger, name, rules, spec)
+        yield tariff.reservation(spec.price_kind, request.p, request.tr), name, request

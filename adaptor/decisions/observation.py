@@ -41,8 +41,9 @@ def take_snapshot(
         scores: by kind of forecast: errors of earlier ones, the oldest first.
         foresees: whether all bags are forecast, else only those for whom `bags_ahead` needs it.
     """
-    state = broker.state
+    state, bags = broker.state, bags_facts(broker)
     made = {bag: forecast for bag, forecast in memory.forecasts.items() if bag in state.bags}
+    ahead = bags_ahead(state, made, now, None if foresees else forecast_kept)
     some_donate = any(known.donation is not None for known in sites.values())
     return Snapshot(
         site=site,
@@ -52,12 +53,12 @@ def take_snapshot(
         demands=demands_of(broker, site, now),
         groups=broker.groups() if len(sites) > 1 or sites[site].donation is not None else (),
         donation_demands=broker.donation_demands(site) if some_donate else (),
-        bags=bags_facts(broker),
+        bags=bags,
         ledger=ledger.frozen(),
         memory=memory if made == memory.forecasts else msgspec.structs.replace(memory, forecasts=made),
         scores=scores,
         forecast_kept=frozenset(forecast_kept & state.bags.keys()),
-        ahead=bags_ahead(state, made, now, None if foresees else forecast_kept),
+        ahead=tuple(bags.get(bag.id) or facts_of(state, bag) for bag in ahead),
         work=broker.has_work_for(site),
     )
 

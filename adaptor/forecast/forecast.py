@@ -23,7 +23,7 @@ from adaptor.forecast.calibration import Raw, calibrated, kind_of_end
 from adaptor.forecast.estimate import estimate
 from adaptor.forecast.known import KnownBag, KnownSite
 from adaptor.forecast.site_future import SiteFuture, SitesFuture
-from adaptor.model import Estimate, PriceKind, QueueState
+from adaptor.model import Estimate, QueueState
 from adaptor.runtimes.possible import RuntimeCases, Runtimes
 
 DRAWS = 60
@@ -185,9 +185,9 @@ def _charged(site: KnownSite, now: float) -> int:
 
 def _rate(known: KnownBag) -> float:
     """Credits for a second of a slot where it is cheapest; 0: the bag does not pay."""
-    kind: PriceKind = "donated" if known.bag.spec.allocation == "transparent" else "explicit"
+    spec = known.bag.spec
     prices = [
-        in_credits(site.tariff.price(kind)) * width(site.view.queue, known.bag.spec.task) / HOUR
+        in_credits(site.tariff.price(spec.price_kind)) * width(site.view.queue, spec.task) / HOUR
         for site in known.sites
         if site.tariff is not None
     ]

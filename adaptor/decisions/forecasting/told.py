@@ -17,7 +17,6 @@ from adaptor.forecast.forecast import Forecast, forecast, worth_telling
 from adaptor.forecast.record import FirstForecast
 from adaptor.model import TaskState
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.facts import facts_of
 from adaptor.scheduling.state import SchedulingState
 
 INTERVAL = 10.0  # seconds after which a bag is forecast again
@@ -28,7 +27,7 @@ OLD = 300.0  # seconds after which a forecast is too old to be shown
 
 def bags_ahead(
     state: SchedulingState, made: Mapping[int, MadeForecast], now: float, kept: Set[int] | None = None
-) -> tuple[BagFacts, ...]:
+) -> list[Bag]:
     """The unfinished bags that are to be forecast now: the oldest forecasts first.
 
     Args:
@@ -49,7 +48,7 @@ def bags_ahead(
         )
     ]
     due.sort(key=lambda bag: made[bag.id].at if bag.id in made else -math.inf)
-    return tuple(facts_of(state, bag) for bag in due[:MOST])
+    return due[:MOST]
 
 
 def _tells_cost(bag: Bag) -> bool:

@@ -20,7 +20,7 @@ from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.situation import SiteRules
 from adaptor.decisions.aims import why_paused
 from adaptor.decisions.decide import Decision, decide
-from adaptor.decisions.forecasting.told import bags_ahead, forecast_of
+from adaptor.decisions.forecasting.told import forecast_of
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.site_settings import DonationSettings, SiteSettings
 from adaptor.decisions.snapshot import Snapshot
@@ -31,6 +31,7 @@ from adaptor.model import Limits, Preference, TaskState
 from adaptor.runtimes.known import EarlierTasks
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
+from adaptor.scheduling.facts import facts_of
 from adaptor_simulation.driver import SimulatedDriver
 from adaptor_simulation.jobs import Jobs
 from adaptor_simulation.scene.site import ScenePlace, SimulatedSite
@@ -174,7 +175,6 @@ class Submitted:
     def _told(self) -> Told:
         """By the very function that `adaptor status` shows the result of."""
         now, state = float(self.world.now), self.driver.broker.state
-        (bag,) = bags_ahead(state, {}, now)
         (first, before), (last, after) = self._seen[0], self._seen[-1]
         rate = (after - before) / (last - first) if last > first else 0.0
         left = self.bag.count(TaskState.WAITING) + self.bag.count(TaskState.LEASED)
@@ -187,7 +187,7 @@ class Submitted:
         ]
         return Told(
             at=now,
-            forecast=forecast_of(self.driver.snapshot(self.site.name, now), bag),
+            forecast=forecast_of(self.driver.snapshot(self.site.name, now), facts_of(state, self.bag)),
             pace=now + left / rate if rate > 0 else math.nan,
             planned=max(ends, default=math.nan),
         )
