@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from multiprocessing import connection
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -54,9 +57,18 @@ def in_processes(run: Callable[[Some], Result], pieces: Sequence[Some], processe
 
 
 def _prepare() -> None:
-    """An interrupt at the terminal reaches all processes; the first one alone ends the others."""
+    """An interrupt at the terminal reaches all processes; the first one alone ends the others, even if it is
+    killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     gc.freeze()  # the libraries stay: looking through them each time would take a twentieth of the time
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    connection.wait([parent.sentinel])
+    os._exit(1)  # its results would be lost
 
 
 def all_rows(run: Callable[[Some], Iterable[Result]], pieces: Sequence[Some], processes: int) -> list[Result]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -12,6 +14,7 @@ import pytest
 
 from adaptor_experiments import resumable
 from adaptor_simulation.files import ReplayError
+from tests.living import is_gone, until
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -66,6 +69,32 @@ def test_what_is_finished_is_not_run_again(tmp_path: Path, processes: int) -> No
 def test_a_process_that_is_killed_is_not_waited_for(run) -> None:
     with pytest.raises(ReplayError, match=r"^a process was killed"):
         list(run(is_killed_at_three, PIECES, 2))
+
+
+_ENDLESS = """
+import os, sys, time
+from pathlib import Path
+from adaptor_experiments import resumable
+
+def endless(piece):
+    Path(sys.argv[1], str(os.getpid())).touch()
+    time.sleep(3600)
+
+if __name__ == "__main__":
+    list(resumable.in_processes(endless, [1, 2], 2))
+"""
+
+
+def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
+    (tmp_path / "pids").mkdir()
+    (tmp_path / "endless.py").write_text(_ENDLESS)
+    with subprocess.Popen([sys.executable, tmp_path / "endless.py", tmp_path / "pids"]) as parent:
+        try:
+            until(lambda: len([*(tmp_path / "pids").iterdir()]) == 2, "both run")
+        finally:
+            parent.kill()
+    for path in (tmp_path / "pids").iterdir():
+        assert is_gone(int(path.name))
 
 
 def test_what_is_no_number_is_kept(tmp_path: Path) -> None:
