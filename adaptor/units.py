@@ -224,6 +224,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def verb(number: int, plural: str) -> str:
+    """The verb of a number of things: `1` and `wait` give `waits`, as `are` gives `is`."""
+    return plural if number != 1 else "is" if plural == "are" else f"{plural}s"
+
+
 def round_up(seconds: float, resolution: int) -> int:
     """The next multiple of the scheduler's time resolution (Slurm counts whole minutes)."""
     return math.ceil(seconds / resolution) * resolution

@@ -20,6 +20,7 @@ from adaptor.units import (
     parse_size,
     round_down,
     round_up,
+    verb,
 )
 
 whole_seconds = st.integers(0, 10**8)
@@ -181,3 +182,11 @@ def test_rounding_meets_the_resolution_and_stays_near(seconds: float, resolution
     assert up % resolution == down % resolution == 0
     assert down <= seconds <= up
     assert up - down in (0, resolution)
+
+
+@pytest.mark.parametrize(
+    ("number", "plural", "told"),
+    [(0, "wait", "wait"), (1, "wait", "waits"), (2, "wait", "wait"), (1, "are", "is"), (3, "are", "are")],
+)
+def test_a_verb_agrees_with_the_number_of_its_subject(number: int, plural: str, told: str) -> None:
+    assert verb(number, plural) == told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
@@ -10,7 +11,7 @@ from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.queues import queue_in
 from adaptor.crafting.situation import CraftingSituation, Demand, PilotView, SiteState
 from adaptor.model import Limits, PilotState, Request
-from adaptor.units import counted, format_clock, format_duration, format_instant
+from adaptor.units import counted, format_clock, format_duration, format_instant, verb
 
 _CERTAIN = 1.05  # ends that differ by less than this factor are said as one
 _VAGUE = 100  # ends that differ by more than this factor are not said
@@ -43,8 +44,9 @@ def nothing_left(view: SiteState, uncovered: int) -> str:
     if view.places_left:
         return hour_used_up(view, uncovered)
     return (
-        f"{limit_used_up(view)}: {uncovered} of {counted(_waiting(view), 'waiting task')} wait until a pilot "
-        f"ends; raise {view.rules.limits.in_system_key} if the site allows more"
+        f"{limit_used_up(view)}: {uncovered} of {counted(_waiting(view), 'waiting task')} "
+        f"{verb(uncovered, 'wait')} until a pilot ends; raise {view.rules.limits.in_system_key} if the site"
+        " allows more"
     )
 
 
@@ -64,7 +66,7 @@ def hour_used_up(view: SiteState, uncovered: int) -> str:
     """The bound on submissions in an hour, from when they go on, and what the user can do."""
     return (
         f"max_submissions is {view.rules.max_submissions} an hour and used up: {uncovered} of "
-        f"{counted(_waiting(view), 'waiting task')} wait for a request until "
+        f"{counted(_waiting(view), 'waiting task')} {verb(uncovered, 'wait')} for a request until "
         f"{format_clock(view.submissions.again)}; raise max_submissions if the site allows more"
     )
 
@@ -172,8 +174,10 @@ def asked(now: float, request: Request, wait: float, where: str) -> str:
 
 
 def planned(requests: Sequence[str], end: str) -> str:
-    """`2 × 1h now + 6 × 3h at 14:10:00: done about 16:05:00`; `end` is empty where none can be named."""
-    what = " + ".join(requests) or "what is there"
+    """`2 × 1h now + 3 pilots of 6 × 3h at 14:10:00: done about 16:05:00`; `end` is empty where none can be
+    named."""
+    alike = [each if count == 1 else f"{count} pilots of {each}" for each, count in Counter(requests).items()]
+    what = " + ".join(alike) or "what is there"
     return f"{what}: done about {end}" if end else f"{what}: no end is known before tasks have ended"
 
 

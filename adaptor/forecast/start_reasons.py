@@ -9,7 +9,7 @@ from adaptor.crafting.futures.drawn_queue import is_job
 from adaptor.crafting.nodes.schedule import why_by_processors
 from adaptor.forecast.start import Before, StartForecast, StartRequest, processors_for
 from adaptor.model import QueueState
-from adaptor.units import counted, format_clock, format_duration, format_instant
+from adaptor.units import counted, format_clock, format_duration, format_instant, verb
 
 _A_DAY = 20 * 3600.0
 FEW = 20  # jobs that were seen to end, below which little is known of how long jobs run
@@ -41,11 +41,12 @@ def reason(
 def _parts(before: Before, planned: float, request: StartRequest | None, now: float) -> Iterator[str]:
     if before.hole is not None and request is not None:
         then = f", when {_named(before.then)} is to start" if before.then else ""
-        free = f"{counted(request.processors, 'processor')} are free until {_clock(before.hole, now)}{then}"
-        yield f"{free}, and that is too short"
+        count = request.processors
+        free = f"{counted(count, 'processor')} {verb(count, 'are')} free"
+        yield f"{free} until {_clock(before.hole, now)}{then}, and that is too short"
     if before.waiting:
-        wait = "waits comes" if before.waiting == 1 else "wait come"
-        yield f"{counted(before.waiting, 'job')} that {wait} first"
+        count = before.waiting
+        yield f"{counted(count, 'job')} that {verb(count, 'wait')} {verb(count, 'come')} first"
     if before.job:
         holds = f"{_named(before.job)} ({counted(before.processors, 'processor')})"
         if before.runs:

@@ -19,7 +19,7 @@ from adaptor.crafting.queues import Place
 from adaptor.crafting.reasons import none_left, nothing_possible, shown, work_held
 from adaptor.crafting.situation import Demand, Funds, PilotView, Reshape, SiteState, Withdraw
 from adaptor.model import CraftedRequest, PilotState
-from adaptor.units import counted, format_duration, round_down, round_up
+from adaptor.units import counted, format_duration, round_down, round_up, verb
 
 CLASSES = 8  # lengths of pilots for the holes of one look: each is a submission
 PART = 2  # divisor of the pilots for holes if a pilot for each processor is too many
@@ -98,7 +98,9 @@ class Look:
         if self._left <= 0:
             return none_left(self._view.rules.limits, self._todo)
         if self._covered >= self._todo:
-            return f"{counted(len(self._queued), 'queued pilot')} wait for the {tasks}, and no hole fits one"
+            queued = len(self._queued)
+            pilots = f"{counted(queued, 'queued pilot')} {verb(queued, 'wait')} to start"
+            return f"{pilots}, enough for the {tasks}, and no hole fits one"
         for place in self._places:
             if not self._paid(place, 1)[0] and self._funds.endless:
                 reasons.setdefault(place.name, work_held(self._view, place.name))
@@ -123,7 +125,7 @@ class Look:
             if self._slots[pilot.id] <= surplus:
                 surplus -= self._slots[pilot.id]
                 self._withdraw(
-                    pilot, f"other pilots are queued for the {counted(self._todo, 'task')} that may need one"
+                    pilot, f"other pilots are queued for the {counted(self._todo, 'task')} that may need them"
                 )
 
     def _withdraw(self, pilot: PilotView, reason: str, *, recraft: bool = False) -> None:

@@ -167,7 +167,7 @@ def test_a_hole_that_queued_pilots_fit_gets_no_other_one() -> None:
     pending = tuple(PendingJob(each.queued_as, 1, 3600.0) for each in ours)
     (withheld,) = plan(view(*ours, pending=pending, times=KNOWN))
     assert isinstance(withheld, Withhold)
-    assert "100 queued pilots wait for the 100 tasks" in withheld.reason
+    assert "100 queued pilots wait to start, enough for the 100 tasks" in withheld.reason
 
 
 def test_a_hole_too_short_for_what_waits_gets_a_pilot_of_its_own() -> None:
