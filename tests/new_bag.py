@@ -23,10 +23,10 @@ class NewBag(msgspec.Struct, frozen=True):
 def questions(new: NewBag, part: int = 1_000_000) -> Generator[api.Question[Any], Any, api.Submitted]:
     """Yields each question, and gets its answer; returns the last one. `part`: tasks in one message."""
     key, bag = new.key or secrets.token_hex(8), new.bag
-    if known := (yield api.Open(key, bag.spec, bag.budget, owner=new.owner)):
+    if known := (yield api.Open(key, bag.spec, bag.budget, owner=new.owner, file=bag.file)):
         return api.Submitted(known)
     for begin in range(0, len(bag.tasks), part):
-        yield api.Add(0, key, begin, bag.tasks[begin : begin + part])
+        yield api.Add(0, key, begin, bag.tasks[begin : begin + part], bag.file)
     answer: api.Submitted = yield api.Publish(key, new.open, new.resume)
     return answer
 

@@ -24,6 +24,9 @@ class BagInput(msgspec.Struct, frozen=True, kw_only=True):
         float | None, Option("credits that the bag may cost at most", CREDITS, section="Cost")
     ] = None
     tasks: list[TaskInput]
+    file: str = ""  # name of the file of its tasks, for messages; empty: they are of none
+    lines: dict[str, int] = {}
+    """Lines of the file that set options, by field of BagSpec or BagInput."""
 
 
 class Open(Question[int], frozen=True):
@@ -44,6 +47,7 @@ class Open(Question[int], frozen=True):
     (`outputs.names.numbers_of_others`)."""
     owner: Annotated[str, msgspec.Meta(max_length=64)] = ""
     """The key with a grant whose bag it is; the daemon says it, whatever the client does. Empty: none."""
+    file: str = ""  # as in BagInput
 
 
 class TakenOver(msgspec.Struct, frozen=True):

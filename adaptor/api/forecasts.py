@@ -12,6 +12,7 @@ from adaptor.budget.provisioning.menu import Line
 from adaptor.forecast.asked import AskedRequest
 from adaptor.forecast.starts_seen import KeptStarts
 from adaptor.model import Estimate
+from adaptor.resources import OwnNeeds
 
 
 class ForecastView(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +66,8 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     known: bool = False  # whether earlier bags tell enough for a quote without a sample
     earlier: list[str] = []  # facts from earlier bags of the same kinds, a sentence each
     problems: dict[str, str]  # by site: why its queue could not be read
+    refused: int = 0  # tasks that nothing can ever run; the forecast leaves them out
+    reasons: dict[int, str] = {}  # of the first of them, by their place in the bag
 
 
 class GetPlan(Question[PlanView], frozen=True):
@@ -76,6 +79,8 @@ class GetPlan(Question[PlanView], frozen=True):
     spec: BagSpec
     tasks: int
     budget: float | None = None
+    needs: dict[int, OwnNeeds] = msgspec.field(default_factory=dict)
+    """Needs of tasks that differ from those of the bag, by their place in it."""
 
 
 JobStanding = Literal["waits", "held", "running", "ended", "unknown"]

@@ -33,7 +33,8 @@ class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
     reason: str  # why it was issued
     end_reason: str  # why it was withdrawn, refused, or ended, where that is known
     used: Seconds  # processor-seconds of attempts that were recorded as a result
-    wasted: Seconds  # processor-seconds that it held without that
+    running: Seconds = 0.0  # processor-seconds of attempts that run now, as far as a daemon knows them
+    wasted: Seconds  # processor-seconds that it held without these
     workers: int  # workers connected now
     note: str  # news for the user, for instance that no worker has reached the daemon
     expected: Time | None = None

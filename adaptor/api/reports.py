@@ -23,6 +23,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     used: float  # by attempts of this bag that were recorded as a result
     used_by_others: float = 0.0  # the same of other bags in these pilots
     others: list[int] = []  # ids of those bags; the journal may have forgotten more
+    running: float = 0.0  # by attempts of any bag that run now
     wasted: float
     turnaround: float | None  # from submission to the last result; None while the bag runs
     first_result: float | None  # from submission to the first result

@@ -25,7 +25,13 @@ class TaskInput(msgspec.Struct, frozen=True, array_like=True):
     call: bytes | None = None
     """A pickled call in place of the command, which is then its name for people (`protocol.calls`)."""
     needs: OwnNeeds | None = None  # needs in place of those of its bag; None: none
-    line: int = 0  # the line of its file, if that does not follow from its number; 0: it does
+    line: int = 0  # the line of its file, if something may be wrong with this task alone; 0: not told
+
+    def shown(self, number: int, file: str = "") -> str:
+        """The task as its user finds it: `tasks.jsonl:3`, or by its number in the bag."""
+        if not self.line:
+            return f"task {number}"
+        return f"{file}:{self.line}" if file else f"line {self.line}"
 
 
 ClientKey = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -58,6 +64,7 @@ class Add(Question[Added], frozen=True):
     key: ClientKey
     first: TaskNumber  # tasks that this client has added by this key before
     tasks: list[TaskInput]
+    file: str = ""  # name of the file in which they are written, for messages; empty: none
 
 
 class JobView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

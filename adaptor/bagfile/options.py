@@ -5,8 +5,9 @@ All of them are read from the declarations in `BagSpec` and `BagInput`.
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -57,7 +58,24 @@ def _implied_kind(hint: Any) -> Kind:
 
 OPTIONS: tuple[Option, ...] = (*options_of(BagSpec), *options_of(BagInput))
 _BY_KEY = {key: option for option in OPTIONS for key in (option.key, option.field)}
+_BY_FIELD = {option.field: option for option in OPTIONS}
 KEYS = frozenset(_BY_KEY)  # names that `parse_option` knows
+
+
+def field_of(key: str) -> str:
+    """The field that a known key means."""
+    return _BY_KEY[key].field
+
+
+def named_in(message: str, fields: Iterable[str]) -> list[str]:
+    """The fields whose options a message names, as `--cpus` if it writes options so."""
+    keys = {field: _BY_FIELD[field].key for field in fields}
+    written = [field for field, key in keys.items() if _has(message, f"--{key}")]
+    return written or [field for field, key in keys.items() if _has(message, key) or _has(message, field)]
+
+
+def _has(message: str, word: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", message, re.IGNORECASE) is not None
 
 
 def parse_option(key: str, text: str, now: float) -> tuple[str, Any]:

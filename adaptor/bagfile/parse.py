@@ -19,6 +19,7 @@ from adaptor.api import TaskInput
 from adaptor.bag_spec import AtLeast1
 from adaptor.bagfile.comments import directive_in_list
 from adaptor.bagfile.options import add_options
+from adaptor.bagfile.other_kinds import is_json_lines, other_file, other_line
 from adaptor.bagfile.own_options import OwnOptions, explained
 from adaptor.errors import BagFileError
 from adaptor.option_kinds import plain_text
@@ -107,7 +108,7 @@ def _task(line: _Line, number: int) -> TaskInput:
         after=line.after,
         after_any=line.after_any,
         needs=None if needs == OwnNeeds() else needs,
-        line=0 if needs == OwnNeeds() else number,
+        line=number if needs != OwnNeeds() or line.id is not None or line.after or line.after_any else 0,
     )
 
 
@@ -120,6 +121,8 @@ class BagFile(msgspec.Struct, frozen=True):
     tasks: list[TaskInput]
     options: dict[str, Any] = {}
     """Values by field of `BagSpec` or `BagInput`."""
+    lines: dict[str, int] = {}
+    """Number of the line that sets an option, by the same fields."""
 
 
 def source_name(path: str) -> str:
@@ -128,7 +131,8 @@ def source_name(path: str) -> str:
 
 
 def parse_bag(data: bytes, path: str, now: float, json_lines: bool = False, *, more: bool = False) -> BagFile:
-    """The bag that a file holds; `.jsonl` and `.ndjson` are JSON Lines in any case.
+    """The bag that a file holds; `.jsonl` and `.ndjson` are JSON Lines in any case, and what begins with a
+    JSON object.
 
     Args:
         now: epoch seconds, for options that take a time from now.
@@ -139,7 +143,7 @@ def parse_bag(data: bytes, path: str, now: float, json_lines: bool = False, *, m
     """
     source = source_name(path)
     text = decode(data, source)
-    if json_lines or path.endswith((".jsonl", ".ndjson")):
+    if json_lines or path.endswith((".jsonl", ".ndjson")) or is_json_lines(text):
         bag = BagFile(parse_json_lines(text, source, more=more))
     else:
         bag = parse_shell_lines(text, source, now)
@@ -187,43 +191,49 @@ def parse_shell_lines(text: str, source: str, now: float) -> BagFile:
     """One task per line; blank lines and `#` comments are skipped, `#ADAPTOR key=value …` sets options.
 
     Raises:
-        BagFileError: a bad `#ADAPTOR` line or part of a script, with its number.
+        BagFileError: a bad `#ADAPTOR` line, part of a script or of another kind of file, with its number.
     """
     tasks: list[TaskInput] = []
     options: dict[str, Any] = {}
+    lines: dict[str, int] = {}
+    if why := other_file(text):
+        raise BagFileError(f"{source}: {why}")
     for number, raw in enumerate(text.split("\n"), start=1):
         line = raw.strip()
         if not line:
             continue
-        if "\r" in line:
-            raise BagFileError(
-                f"{source}:{number}: holds a carriage return, the line end of old Macs; convert the file:"
-                " tr '\\r' '\\n'"
-            )
-        if (why := directive_in_list(line, _AS_SCRIPT)) is not None:
-            shown = line.split()[0] if line.startswith("#") else shortened(line)
-            raise BagFileError(f"{source}:{number}: {shown} {why}")
-        if not line.startswith("#"):
-            if (why := script_part(line)) is not None:
-                raise BagFileError(
-                    f"{source}:{number}: {shortened(line)} {why}, while each line of a list is a task of its"
-                    f" own; join what belongs to one task by &&, or {_AS_SCRIPT}"
-                )
-            try:
+        if why := _no_task(line):
+            raise BagFileError(f"{source}:{number}: {why}")
+        try:
+            if not line.startswith("#"):
                 tasks.append(TaskInput(plain_text(line)))
-            except ValueError as error:
-                raise BagFileError(f"{source}:{number}: {error}") from None
-            continue
-        directive = _DIRECTIVE.match(line)
-        if directive:
-            try:
+            elif directive := _DIRECTIVE.match(line):
                 add_options(options, directive["options"] or "", now)
-            except ValueError as error:
-                raise BagFileError(f"{source}:{number}: {error}") from None
-    return BagFile(tasks, options)
+                lines.update(dict.fromkeys(options.keys() - lines.keys(), number))
+        except ValueError as error:
+            raise BagFileError(f"{source}:{number}: {error}") from None
+    return BagFile(tasks, options, lines)
 
 
 _AS_SCRIPT = "begin the file with '#!/bin/bash' to submit it as one script"
+
+
+def _no_task(line: str) -> str:
+    """Why a line, which is stripped, is neither a task nor a comment; empty: it may be one."""
+    if "\r" in line:
+        return "holds a carriage return, the line end of old Macs; convert the file: tr '\\r' '\\n'"
+    if (why := directive_in_list(line, _AS_SCRIPT)) is not None:
+        return f"{line.split()[0] if line.startswith('#') else shortened(line)} {why}"
+    if line.startswith("#"):
+        return ""
+    if why := other_line(line):
+        return f"{shortened(line)} {why}"
+    if (why := script_part(line)) is not None:
+        return (
+            f"{shortened(line)} {why}, while each line of a list is a task of its own; join what belongs to"
+            f" one task by &&, or {_AS_SCRIPT}"
+        )
+    return ""
 
 
 _BEGINS = re.compile(r"(?:for|while|until|select|if|case)\s")

@@ -18,7 +18,7 @@ from adaptor.units import format_instant
 
 
 @click.command()
-@selector_argument("[SEL]", default="recent")
+@selector_argument("[BAGS]", default="recent")
 @click.option(
     "--settle", "site", metavar="SITE", help="Charge the pilots of a site that left the configuration now."
 )
@@ -28,7 +28,7 @@ from adaptor.units import format_instant
 def credits(selector: str, site: str | None, ended: str | None, config: str | None, as_json: bool) -> None:
     """Show credits: used, reserved and left, per site and per bag.
 
-    SEL selects bags (default: unfinished ones and the newest 20).
+    BAGS selects bags (default: unfinished ones and the newest 20).
 
     A credit is a processor-hour unless the configuration sets another price. `wasted` is the part of
     `used` that paid for idle slots, killed attempts and losing replicas.

@@ -321,8 +321,12 @@ def restart_daemon(config: str | None, *, drop_sites: bool = False) -> bool:
         last = Path(daemon.config_file)
         config = None if goes_on_with(last, config_path()) else str(last)
     load_config(config_path(config))  # before the daemon ends
-    stopped = stop_daemon(pilots=False) is not None
-    ensure_daemon(config, daemon is not None and daemon.until_idle, drop_sites=drop_sites)
+    try:
+        stopped = stop_daemon(pilots=False) is not None
+        ensure_daemon(config, daemon is not None and daemon.until_idle, drop_sites=drop_sites)
+    except KeyboardInterrupt:
+        click.echo("adaptor: no daemon may be running now; pilots go on: adaptor daemon start", err=True)
+        raise
     return stopped
 
 

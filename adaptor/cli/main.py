@@ -111,7 +111,10 @@ def program(ctx: click.Context, config: str | None) -> None:
 
 
 def main() -> None:
-    """Ends the process with the command's exit code. What a terminal's encoding lacks is shown as `?`."""
+    """Ends the process with the command's exit code. What a terminal's encoding lacks is shown as `?`, and a
+    closed standard input is an empty one."""
+    if sys.stdin is None:
+        sys.stdin = io.TextIOWrapper(io.BytesIO())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -129,10 +129,10 @@ class Client:
             NoDaemonError, NoAnswerError: no daemon answers.
         """
         key, spec = key or new_key(), self._with_bundle(bag.spec)
-        question = api.Open(key, spec, bag.budget, numbers_of_others(spec.output))
+        question = api.Open(key, spec, bag.budget, numbers_of_others(spec.output), file=bag.file)
         if known := self.ask(question, SUBMIT_TIMEOUT):
             return api.Submitted(known)
-        for _ in self._added(0, key, bag.tasks, SUBMIT_TIMEOUT):
+        for _ in self._added(0, key, bag.tasks, bag.file, SUBMIT_TIMEOUT):
             pass
         return self.ask(api.Publish(key, open, resume), SUBMIT_TIMEOUT)
 
@@ -150,18 +150,21 @@ class Client:
         answers = self.appending(bag, tasks)
         return [answer.first + number for answer in answers for number in range(answer.tasks)]
 
-    def appending(self, bag: int, tasks: Sequence[TaskInput]) -> Iterator[api.Added]:
-        """Append tasks as `append` does, some at a time: what the daemon says of each part of them."""
-        return self._added(bag, new_key(), tasks)
+    def appending(self, bag: int, tasks: Sequence[TaskInput], file: str = "") -> Iterator[api.Added]:
+        """Append tasks as `append` does, some at a time: what the daemon says of each part of them.
+
+        `file`: in which they are written, for messages.
+        """
+        return self._added(bag, new_key(), tasks, file)
 
     def _added(
-        self, bag: int, key: str, tasks: Sequence[TaskInput], timeout: float = ANSWER_TIMEOUT
+        self, bag: int, key: str, tasks: Sequence[TaskInput], file: str, timeout: float = ANSWER_TIMEOUT
     ) -> Iterator[api.Added]:
         # Tasks that name each other are sent together.
         at_once = len(tasks) if any(task.after or task.after_any for task in tasks) else BATCH
         for begin in range(0, len(tasks), at_once or 1):
             some = list(tasks[begin : begin + at_once])
-            yield self.ask(api.Add(bag, key, begin, some), timeout)
+            yield self.ask(api.Add(bag, key, begin, some, file), timeout)
 
     def close_bag(self, bag: int) -> None:
         """Append no more: the bag ends with its last task. Nothing happens to a bag that is closed already.

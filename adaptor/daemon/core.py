@@ -48,10 +48,11 @@ _OF_THE_TASK = frozenset({Ending.EXITED, Ending.SIGNALLED, Ending.NOT_STARTED, E
 class Background(set["asyncio.Task[None]"]):
     """Work that was started and has not ended. The loop holds its tasks weakly, so they are held here."""
 
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self.add(task)
         task.add_done_callback(self.discard)
+        return task
 
 
 class Core:
@@ -74,6 +75,7 @@ class Core:
         self.terms = terms
         self.earlier = Earlier(journal, terms)
         self._acknowledging = Background()
+        self.looking = Background()  # at queues that no step has read yet
         self._read_journal()
         self.sites: dict[str, SiteMemory] = {}
         """All sites, by name: they share the broker, so each decides with an eye on the others."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.accounting.credits import format_credits, in_credits, millionths, rounded_up
+from adaptor.budget.accounting.entries import bag_name, bag_pauses, larger_budget
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.provisioning.a2ha import goes_on
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
@@ -39,6 +40,7 @@ from adaptor.decisions.requests import (
     host_terms,
     known_shortest,
     most_slots,
+    paid_in_parts,
     pilot_start,
     purse_of,
     shape_of,
@@ -111,7 +113,7 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     limited = msgspec.structs.replace(
         _for_whole_units(snapshot, bag, demand, paced),
         most=shape_of(site, demand).processors_for(hosts),
-        why_most=f"bag {bag.id} ({_wanted(bag)}): {paced.advice.reason}",
+        why_most=f"{bag_name(bag.id)} ({_wanted(bag)}): {paced.advice.reason}",
     )
     draft.keep_pace(bag.id, paced.pace)
     return Aimed(_within_money(snapshot, memory, bag, limited, course))
@@ -152,7 +154,7 @@ def _funds(snapshot: Snapshot, memory: Memory, bag: BagFacts, purse: Purse) -> F
         work=part_of_money(snapshot, memory, bag) * purse.left * each,
         unit=tariff.charging_unit,
         grace=tariff.grace,
-        in_parts=bag.spec.signal is None,  # their signal would come too early
+        in_parts=paid_in_parts(bag.spec, narrow=True),
     )
 
 
@@ -322,9 +324,9 @@ def _needs(bag: BagFacts, ahead: Forecast, cost: Estimate, budget: int, soonest:
     end = format_instant(soonest)
     enough = rounded_up(millionths(max(cost.high, 1e-6), "a cost"))
     return (
-        f"bag {bag.id} is paused: neither its budget nor its deadline can be kept: it will cost {least} to "
+        f"{bag_pauses(bag.id)}: neither its budget nor its deadline can be kept: it will cost {least} to "
         f"{most} credits, and the budget is {format_credits(budget)}; it takes until {end} at the least, "
-        f"on {slots} slots, which is {late} late: adaptor change {bag.id} --budget {enough} lets it go on"
+        f"on {slots} slots, which is {late} late: {larger_budget(bag.id, enough)} lets it go on"
     )
 
 

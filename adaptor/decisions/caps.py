@@ -6,6 +6,7 @@ import msgspec
 
 from adaptor.budget.accounting.allowance import Afforded, Allowance, afford
 from adaptor.budget.accounting.credits import format_credits, rounded_up
+from adaptor.budget.accounting.entries import bag_name, bag_pauses, larger_budget
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.provisioning.within_budget import useful_seconds
 from adaptor.crafting.fits import RequestShape
@@ -152,12 +153,10 @@ def too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Dema
         return reason
     credits = ledger.of_bag(demand.bag)
     if found.crowded:
-        return f"bag {demand.bag} waits until other pilots end: {found.reason}"
+        return f"{bag_name(demand.bag)} waits until other pilots end: {found.reason}"
     if credits.reserved:
-        return f"bag {demand.bag} waits until its pilots end and give credits back: {reason}"
-    if allowance.budget != f"bag {demand.bag}":
-        return f"bag {demand.bag} is paused: {reason}"
-    return (
-        f"bag {demand.bag} is paused: {reason}: adaptor change {demand.bag} --budget "
-        f"{rounded_up(credits.used + rest)}"
-    )
+        return f"{bag_name(demand.bag)} waits until its pilots end and give credits back: {reason}"
+    paused = f"{bag_pauses(demand.bag)}: {reason}"
+    if allowance.budget != bag_name(demand.bag):
+        return paused
+    return f"{paused}: {larger_budget(demand.bag, rounded_up(credits.used + rest))}"

@@ -12,7 +12,7 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.fits import RequestShape, each_kind, why_no_node_holds
 from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.decisions.first_estimates import least_time
-from adaptor.decisions.requests import per_processor, smallest
+from adaptor.decisions.requests import paid_in_parts, per_processor, smallest
 from adaptor.defaults import HOW_TO_ADD
 from adaptor.errors import UsageError
 from adaptor.model import QueueState, Request
@@ -108,12 +108,15 @@ def check_holds_a_request(
     terms: Mapping[str, SiteTerms],
     ledger: Statements,
     earlier: Mapping[str, EarlierTasks],
+    narrow: Collection[str] = (),
 ) -> None:
     """Raises UsageError: the amount (millionths of a credit) is less than the smallest request may cost.
 
     While nothing is known of its tasks, they are taken to need as little as `estimate_by_budgets` allows.
 
-    `earlier`: by site, what is known of earlier bags of the same kinds.
+    Args:
+        earlier: by site, what is known of earlier bags of the same kinds.
+        narrow: the sites whose requests are narrow.
     """
     assumed = {
         name: min(
@@ -122,27 +125,29 @@ def check_holds_a_request(
         )
         for name, rules in sites.items()
     }
-    needed, site, request = min(_first_requests(spec, sites, assumed, ledger))
+    needed, site, request = min(_first_requests(spec, sites, assumed, ledger, narrow))
     if amount < needed:
         known_as = "its --time" if spec.time is not None else "initial_tr"
         if site in earlier and spec.time is None:
             known_as = f"what earlier tasks of {earlier[site].kind} took"
         elif spec.time is None and assumed[site] < terms[site].initial_tr:
             known_as = f"at least {format_duration(assumed[site])}"
+        late = "" if paid_in_parts(spec, narrow=site in narrow) else "the end of a pilot may be late, "
         raise UsageError(
             f"a budget of {format_credits(amount)} credits holds no request: the smallest, {request.p} × "
             f"{format_duration(request.tr)} at {site}, may cost {format_credits(needed)} (a task is taken to "
-            f"need {known_as} before any has finished, the end of a pilot may be late, and begun charging "
-            "units count whole)"
+            f"need {known_as} before any has finished, {late}and begun charging units count whole)"
         )
 
 
 def _first_requests(
-    spec: BagSpec, sites: Rules, assumed: Mapping[str, float], ledger: Statements
+    spec: BagSpec, sites: Rules, assumed: Mapping[str, float], ledger: Statements, narrow: Collection[str]
 ) -> Iterable[tuple[int, str, Request]]:
     """Least cost of the first request of a bag by site. `assumed`: seconds that a task is assumed to need."""
     for name, rules in sites.items():
         demand = Demand(task=spec.task, runtime=assumed[name], shortest=assumed[name])
         request = smallest(RequestShape.for_demand(rules, None, demand), demand)
         tariff = _tariff(ledger, name, rules, spec)
+        if spec.price_kind == "explicit" and paid_in_parts(spec, narrow=name in narrow):
+            tariff = tariff.of_parts
         yield tariff.reservation(spec.price_kind, request.p, request.tr), name, request

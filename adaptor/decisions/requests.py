@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.accounting.tariffs import HOUR, Tariff
 from adaptor.budget.provisioning.hosts import HostTerms
@@ -27,6 +28,12 @@ from adaptor.units import round_up
 def billed(rules: SiteRules, request: Request) -> Request:
     """The request as the scheduler takes it, with tr in its resolution."""
     return request.lasting(round_up(request.tr, rules.time_resolution))
+
+
+def paid_in_parts(spec: BagSpec, *, narrow: bool) -> bool:
+    """Whether the budget of a bag pays for its formal requests in parts, while they run; `narrow`: whether
+    the requests of the site are. With a signal they are paid for whole: it would come too early."""
+    return narrow and not spec.paced and spec.signal is None
 
 
 def shape_of(site: SiteFacts, demand: Demand, partition: str = "") -> RequestShape:

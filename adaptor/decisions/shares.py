@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from adaptor.budget.accounting.entries import bag_name
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.task_shares import INTERVAL, CostSplit, split_tasks
 from adaptor.crafting.heuristics import HEURISTICS
@@ -32,7 +33,7 @@ def answered(memory: Memory, questions: Sequence[ShareQuestion]) -> Memory:
         try:
             shares[each.bag] = AnsweredShares(each, split_tasks(each.aim, each.progress, each.offers))
         except BudgetError as error:  # the other bags have their answers
-            problem = f"the sites for bag {each.bag} cannot be compared by cost and time: {error}"
+            problem = f"the sites for {bag_name(each.bag)} cannot be compared by cost and time: {error}"
     return msgspec.structs.replace(memory, shares=shares, shares_problem=problem)
 
 

@@ -239,7 +239,7 @@ def measured(db: sqlite3.Connection, bag: int, totals: Totals) -> MeasuredView:
         cpu=cpu,
         memory=memory or 0,
         first_tr=float(first[0]) if first else None,
-        paid=totals.paid,
+        paid=totals.paid - totals.running,
         used=totals.used + totals.used_by_others,
     )
 

@@ -83,6 +83,7 @@ def add(
     tasks: Sequence[TaskInput],
     now: float,
     *,
+    file: str = "",
     rows: TaskRows | None = None,
     alone: bool = False,
     gated: bool = False,
@@ -93,6 +94,7 @@ def add(
         bag: 0: the one that was opened with this key, and is not published.
         key: the client's.
         first: how many tasks came by this key before.
+        file: in which they are written, for messages.
         rows: of these tasks, if they are the first of the bag and were prepared.
         alone: the bag takes tasks only by the key that has opened it.
         gated: they are blocked, because the bag runs after others.
@@ -123,7 +125,7 @@ def add(
     if first != sent:
         raise UsageError(f"bag {bag} has {sent} tasks by this key, so the next one has not number {first}")
     if rows is None or total:
-        rows = task_rows(tasks, total, lambda ids: numbers_of(db, bag, ids))
+        rows = task_rows(tasks, total, lambda ids: numbers_of(db, bag, ids), file)
     done = insert_tasks(db, bag, rows, gated=gated)
     db.execute(
         "UPDATE unpublished SET at = ?, linked = linked + ? WHERE bag = ?", (now, len(done.links), bag)

@@ -33,17 +33,23 @@ class TaskRows(msgspec.Struct, frozen=True):
     links: dict[int, Links]  # by task, the parents of those that have any
 
 
-def task_rows(tasks: Sequence[TaskInput], first: int = 0, known: Known = lambda _: {}) -> TaskRows:
+def task_rows(
+    tasks: Sequence[TaskInput], first: int = 0, known: Known = lambda _: {}, file: str = ""
+) -> TaskRows:
     """Rows of new tasks; those of a new bag can be prepared in any thread.
 
-    `first`: the number of the first task; `known`: numbers of earlier tasks by their ids.
+    Args:
+        first: the number of the first task.
+        known: numbers of earlier tasks by their ids.
+        file: in which they are written, for messages.
 
     Raises UsageError: a task names a parent that cannot be, or an id that is taken.
     """
     try:
         tasks = resolved(tasks, first, known)
     except LinkError as error:
-        raise UsageError(f"task {first + error.index}: {error}") from None
+        told = tasks[error.index].shown(first + error.index, file)
+        raise UsageError(f"{told}: {error}") from None
     rows = [
         (
             number,

@@ -18,9 +18,10 @@ REQUESTS_OF = (
 _NAMES = "EXISTS (SELECT 1 FROM decision_bag WHERE decision_bag.decision = decision.id{})"
 _CONCERNS = (
     f"CASE WHEN {_NAMES.format('')} THEN {_NAMES.format(' AND bag = ?')}"  # noqa: S608
-    " WHEN pilot IS NULL THEN kind != 'key'"
+    " WHEN pilot IS NULL THEN kind != 'key' AND time <= ?"
     f" ELSE EXISTS (SELECT 1 FROM pilot WHERE id = decision.pilot AND {REQUESTS_OF}) END"
 )
+"""Lines about a bag or its pilots, whenever they were written, and those about a whole site in its time."""
 _MOST_NAMED = 5  # bags of one line
 
 
@@ -68,8 +69,8 @@ def decisions(db: sqlite3.Connection, question: api.GetWhy, bag: BagView | None)
     if question.pilot is not None:
         where, arguments = f"{where} AND pilot = ?", (*arguments, question.pilot)
     elif bag is not None:
-        where += f" AND time BETWEEN ? AND ? AND {_CONCERNS}"
-        arguments += (bag.submitted, _until(bag), bag.id, *of_bag(bag))
+        where += f" AND time >= ? AND {_CONCERNS}"
+        arguments += (bag.submitted, bag.id, _until(bag), *of_bag(bag))
         if bag.sites:
             where += f" AND site IN ('', {','.join('?' * len(bag.sites))})"
             arguments += tuple(bag.sites)

@@ -159,7 +159,7 @@ def _report(reading: QueryContext, question: api.GetReport | api.GetAdvice) -> a
         " AND pilot IN (SELECT pilot FROM attempt WHERE bag = ?1) ORDER BY bag",
         (bag.id,),
     )
-    wasted = sum(request.wasted for request in requests)
+    wasted, running = (sum(getattr(request, use) for request in requests) for use in ("wasted", "running"))
     forecast = first_forecast(db, ledger, bag.id)
     return BagReport(
         bag=bag,
@@ -167,13 +167,16 @@ def _report(reading: QueryContext, question: api.GetReport | api.GetAdvice) -> a
         totals=Totals(
             requests=sum(not request.node for request in requests),
             donations=sum(bool(request.node) for request in requests),
-            paid=used + used_by_others + wasted,
+            paid=used + used_by_others + running + wasted,
             used=used,
             used_by_others=used_by_others,
             others=[other for (other,) in others] if used_by_others else [],
+            running=running,
             wasted=wasted,
             gpu_paid=sum(
-                gpus_of_pilot(db, request.id) * (request.used + request.wasted) / request.holds
+                gpus_of_pilot(db, request.id)
+                * (request.used + request.running + request.wasted)
+                / request.holds
                 for request in requests
             ),
             turnaround=bag.ended - bag.submitted if bag.ended is not None else None,
@@ -195,4 +198,8 @@ def _starts(reading: QueryContext, _question: api.GetSeenStarts) -> list[api.Sit
 def _why(reading: QueryContext, question: api.GetWhy) -> api.Why:
     found = [] if question.bag is None else bags(reading.db, str(question.bag))
     told = decisions(reading.db, question, found[0] if found else None)
+    if question.pilot is not None and not told.lines:
+        there = reading.db.execute("SELECT 1 FROM pilot WHERE id = ?", (question.pilot,)).fetchone()
+        if there is None:
+            raise UsageError(f"there is no pilot {question.pilot}; adaptor status --pilots --all lists them")
     return msgspec.structs.replace(told, offset=utc_offset(reading.now))

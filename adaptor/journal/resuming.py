@@ -24,12 +24,12 @@ _TAKEN = (TaskState.DONE.value, TaskState.WAITING.value, TaskState.LEASED.value)
 
 
 def left_to_run(
-    db: sqlite3.Connection, spec: BagSpec, tasks: Sequence[TaskInput]
+    db: sqlite3.Connection, spec: BagSpec, tasks: Sequence[TaskInput], file: str = ""
 ) -> tuple[list[TaskInput], list[TakenOver]]:
     """The tasks of a new bag that no earlier bag has done or still has to run, and what each of those has.
 
     A task that stands in the new bag more often than earlier is left as often as it is new. The numbers in
-    `after` and `after_any` become those among the tasks that are left.
+    `after` and `after_any` become those among the tasks that are left. `file`: in which they are written.
 
     Raises UsageError: a task runs after one that is left out.
     """
@@ -54,27 +54,29 @@ def left_to_run(
         if done or to_run:
             taken.append(TakenOver(bag=bag, done=done, to_run=to_run))
         left = rest
-    return _renumbered(tasks, left) if taken else list(tasks), taken
+    return _renumbered(tasks, left, file) if taken else list(tasks), taken
 
 
-def _renumbered(tasks: Sequence[TaskInput], left: Sequence[int]) -> list[TaskInput]:
+def _renumbered(tasks: Sequence[TaskInput], left: Sequence[int], file: str) -> list[TaskInput]:
     numbers = {number: place for place, number in enumerate(left)}
 
-    def parents(kind: str, task: TaskInput, place: int) -> tuple[int | str, ...]:
+    def parents(kind: str, number: int) -> tuple[int | str, ...]:
+        task = tasks[number]
         found: tuple[int | str, ...] = getattr(task, kind)
         for parent in found:
             if isinstance(parent, int) and parent not in numbers:
                 name = shortened(tasks[parent].id or str(parent))
-                raise UsageError(f"task {place}: {kind}: an earlier bag has task {name}: leave --resume out")
+                told = f"{task.shown(number, file)}: {kind}"
+                raise UsageError(f"{told}: an earlier bag has task {name}: leave --resume out")
         return tuple(numbers[parent] if isinstance(parent, int) else parent for parent in found)
 
     return [
         msgspec.structs.replace(
             tasks[number],
-            after=parents("after", tasks[number], place),
-            after_any=parents("after_any", tasks[number], place),
+            after=parents("after", number),
+            after_any=parents("after_any", number),
         )
-        for place, number in enumerate(left)
+        for number in left
     ]
 
 

@@ -311,12 +311,14 @@ def pilots(
     for held in held_by_attempts(db, results, (*(outcome.value for outcome in USEFUL), *arguments)):
         used[held.pilot] += held.seconds
 
+    unseen = {"running": 0.0, "workers": 0, "note": ""}  # what only a daemon knows
+
     def sums(row: dict[str, Any]) -> dict[str, Any]:
         came_to = used.get(row["id"], 0.0) + row["past_used"]
         wasted = max(0.0, _held(row, now) - came_to)
         due = row["predicted_start"] if row["started"] is None and row["ended"] is None else None
         expected = due if due is not None and due > now else None
-        return {"used": came_to, "wasted": wasted, "workers": 0, "note": "", "expected": expected}
+        return {**unseen, "used": came_to, "wasted": wasted, "expected": expected}
 
     records = database.select(
         db,
@@ -326,7 +328,7 @@ def pilots(
         named={"node": "donated_node"},
         also=("freed", "freed_at_sum", "past_used"),
         made=sums,
-        of_made=("used", "wasted", "workers", "note", "expected"),
+        of_made=("used", "wasted", "expected", *unseen),
     )
     return [live.pilot(record) for record in records]
 

@@ -64,6 +64,11 @@ class HeldLeases(dict[AttemptKey, HeldLease]):
         held += extra is not None
         return held if 0 in limits else min(held, max(limits, default=0))
 
+    def running_seconds(self, now: float) -> float:
+        """Processor-seconds of the attempts that run here, since their starts."""
+        started = [(held.cpus, held.started) for held in self.values() if held.started is not None]
+        return sum(cpus * max(0.0, now - start) for cpus, start in started)
+
     def __setitem__(self, key: AttemptKey, held: HeldLease) -> None:
         if key in self:
             del self[key]

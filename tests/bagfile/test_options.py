@@ -11,7 +11,7 @@ import pytest
 
 from adaptor import api
 from adaptor.bag_spec import AtLeast1, BagSpec, Option
-from adaptor.bagfile.options import OPTIONS, options_of, parse_option
+from adaptor.bagfile.options import OPTIONS, named_in, options_of, parse_option
 from adaptor.cli.bags.submit import submit
 from adaptor.guard_rails import EarlySignal, MostFails, TimeLimit
 from adaptor.resources import TaskGpus
@@ -179,3 +179,18 @@ def test_a_bag_gets_no_name_that_commands_read_in_another_way(name: str) -> None
         parse_option("name", name, 0.0)
     assert parse_option("name", f"bag-{name.strip()}", 0.0) == ("name", f"bag-{name.strip()}")
     assert parse_option("kind", name, 0.0) == ("kind", name)
+
+
+@pytest.mark.parametrize(
+    ("message", "named"),
+    [
+        ("no node can run these tasks: here: each needs 99 processors; ask for fewer cpus", ["cpus"]),
+        ("such a node has 3.9G; ask for less memory", ["memory"]),
+        ("each needs 1 GPU on one node, and the site has no GPUs", ["gpus"]),
+        ("--timeout 1m would end tasks that take the 2m of --time: write longer cpus", ["time", "timeout"]),
+        ("a task takes its --timeout-x", []),
+        ("there is no bag 7", []),
+    ],
+)
+def test_the_options_that_a_message_names(message: str, named: list[str]) -> None:
+    assert sorted(named_in(message, ("cpus", "memory", "gpus", "time", "timeout"))) == named

@@ -23,7 +23,7 @@ from tests.cli.invoking import Cli, Serve
         (["statsu"], "did you mean 'status'?"),
         (["status", "--jsn"], "--jsn"),
         (["status", "7-3"], "'7-3' selects no bags"),
-        (["cancel"], "SEL"),
+        (["cancel"], "BAGS"),
         (["watch", "--timeout", "soon"], "'soon' is not a duration"),
         (["results", "--task", "3-1"], "runs backwards; write 1-3"),
         (["results", "--task", "one"], "'one' is not a number or a range"),

@@ -34,6 +34,12 @@ def test_closed_streams_are_no_error(tmp_path: Path, closed: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_a_closed_standard_input_is_an_empty_one(tmp_path: Path) -> None:
+    done = run(tmp_path, f"{COMMAND} submit - <&-")
+    assert done.returncode == 2
+    assert done.stderr == b"adaptor: standard input: contains no task; write one shell line per task\n"
+
+
 def test_a_folder_that_is_no_utf_8_is_refused_with_a_way_out(tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"\xff")
     folder.mkdir()

@@ -122,8 +122,20 @@ def test_why_of_a_bag_has_the_lines_about_it_and_about_the_whole_site(world: Wor
     assert [request.id for request in ask(world, api.GetReport(second)).requests] == [shared]
 
 
+def test_why_of_a_bag_has_what_is_said_of_it_just_after_its_end(world: World) -> None:
+    bag = world.submit(1)
+    world.finish(world.join("w"))
+    end = world.now
+    world.journal.explain(end, "site", "withheld", "the scheduler does not answer")
+    world.journal.explain(end + 1, "site", "problem", "gave 1 task up", bags=[bag])
+    world.journal.explain(end + 1, "site", "ended", "completed", pilot=1)
+    world.journal.explain(end + 1, "site", "withheld", "all of the site, later")
+    told = ask(world, api.GetWhy(bag=bag)).lines
+    assert [line.text for line in told] == ["the scheduler does not answer", "gave 1 task up", "completed"]
+
+
 @pytest.mark.parametrize(
-    "question", [api.GetBags("9"), api.GetTasks(9), api.GetReport(9), api.GetBags("x-y")]
+    "question", [api.GetBags("9"), api.GetWhy(pilot=9), api.GetTasks(9), api.GetReport(9), api.GetBags("x-y")]
 )
 def test_what_is_not_there_is_told(world: World, question: api.Question[Any]) -> None:
     with pytest.raises(UsageError):

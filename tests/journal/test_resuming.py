@@ -48,7 +48,7 @@ def test_tasks_that_are_left_run_after_the_same_tasks_as_before(world: World) ->
     left, _ = left_to_run(db, spec(), tasks)
     assert [(task.command, task.after, task.after_any) for task in left[2:]] == [("last", (0,), (1,))]
     with pytest.raises(
-        UsageError, match=r"task 1: after: an earlier bag has task 'first': leave --resume out"
+        UsageError, match=r"task 2: after: an earlier bag has task 'first': leave --resume out"
     ):
         left_to_run(db, spec(), [TaskInput("task 0", id="first"), TaskInput("a"), TaskInput("b", after=(0,))])
 

@@ -53,6 +53,8 @@ class ScriptOptions(msgspec.Struct, kw_only=True):
     """Options of a bag as people write them, by key."""
     writers: dict[str, GivenOption] = {}
     """Options of the script from which these come, by the same keys."""
+    lines: dict[str, int] = {}
+    """Numbers of the lines that set options of the bag, by key or field."""
     variables: dict[str, str] = {}
     """Variables of all elements."""
     wishes: list[SiteWish] = []
@@ -170,12 +172,25 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
                 try:
                     if each.name not in self.followed:
                         raise Unsupported(self.why_not.get(each.name, "not supported"))
+                    before = _by_option(asked)
                     self.followed[each.name](asked, each)
+                    changed = (key for key, value in _by_option(asked).items() if value != before.get(key))
+                    asked.lines |= dict.fromkeys(changed, each.line)
                 except Unsupported as error:
                     asked.obstacles.append(refuse(each, str(error), ignore=error.ignore or each.name))
                 except ValueError as error:
                     asked.obstacles.append(refuse(each, str(error)))
         return asked
+
+
+def _by_option(asked: ScriptOptions) -> dict[str, object]:
+    """All that options of the bag are made of, by key or field."""
+    return {
+        **asked.options,
+        **asked.written,
+        "cpus": (asked.processes, asked.cpus, asked.mpiprocs, asked.cpus_per_gpu),
+        "memory": (asked.options.get("memory"), asked.memory_per_cpu, asked.memory_per_gpu),
+    }
 
 
 class Unsupported(ValueError):

@@ -9,7 +9,7 @@ import msgspec
 
 from adaptor.api import TaskInput
 from adaptor.bagfile.comments import almost_ours, tool_of
-from adaptor.bagfile.options import KEYS, add_options, parse_option
+from adaptor.bagfile.options import KEYS, add_options, field_of, parse_option
 from adaptor.bagfile.scripts import patterns
 from adaptor.bagfile.scripts.asked import Command, Remark, ScriptOptions, refuse, sites_for, usual_dialect
 from adaptor.bagfile.scripts.body import read_body
@@ -70,6 +70,8 @@ class ScriptBag(msgspec.Struct, frozen=True):
     tasks: list[TaskInput]
     options: dict[str, Any]
     """Options by field of `BagSpec`."""
+    lines: dict[str, int]
+    """Numbers of the lines that set options, by field."""
     environment: dict[str, str]
     """Variables of all tasks."""
     cwd: str
@@ -190,7 +192,9 @@ def _own_options(asked: ScriptOptions, text: str, now: float) -> dict[str, Any]:
         if rest.strip() == SHIM_OFF:
             continue
         try:
+            before = set(options)
             add_options(options, rest, now)
+            asked.lines |= dict.fromkeys(options.keys() - before, line)
         except ValueError as error:
             asked.obstacles.append(OptionError(line, str(error)))
     return options
@@ -267,7 +271,8 @@ class _Maker(msgspec.Struct, frozen=True):
             processes=self.asked.mpiprocs or 1,
         )
         options["output"] = patterns.constant_folder(output)
-        return ScriptBag(self._tasks(), options, environment, self._cwd(), sites, self.asked.remarks)
+        lines = {field_of(key): line for key, line in self.asked.lines.items() if key in KEYS}
+        return ScriptBag(self._tasks(), options, lines, environment, self._cwd(), sites, self.asked.remarks)
 
     def _cwd(self) -> str:
         """PBS and Grid Engine start a job in the home folder."""

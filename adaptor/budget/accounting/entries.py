@@ -38,8 +38,26 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         if self.bag is not None:
-            return f"bag {self.bag}"
+            return bag_name(self.bag)
         return f"site {self.site}" + (f", per {self.calendar.span}" if self.calendar else "")
+
+
+NOT_SUBMITTED = 1 << 40  # number of a bag that is only planned: no real one is so high
+
+
+def bag_name(bag: int) -> str:
+    """`bag 7`; `the bag` for one that is only planned."""
+    return "the bag" if bag == NOT_SUBMITTED else f"bag {bag}"
+
+
+def bag_pauses(bag: int) -> str:
+    """`bag 7 is paused`; `the bag would pause` for one that is only planned."""
+    return f"{bag_name(bag)} {'would pause' if bag == NOT_SUBMITTED else 'is paused'}"
+
+
+def larger_budget(bag: int, credits: str) -> str:
+    """The command for a larger budget, or the option for a bag that is only planned."""
+    return f"--budget {credits}" if bag == NOT_SUBMITTED else f"adaptor change {bag} --budget {credits}"
 
 
 class JointLimit(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,8 +22,9 @@ from adaptor.budget.accounting.entries import (
     Recounted,
     Reserved,
     Settled,
+    bag_name,
 )
-from adaptor.budget.accounting.statements import RECENT, JointStanding, Statements, settled_pilot
+from adaptor.budget.accounting.statements import RECENT, Balance, JointStanding, Statements, settled_pilot
 from adaptor.budget.accounting.tariffs import Tariff, held_seconds
 from adaptor.budget.errors import BudgetError, OverBudgetError, TooManyProcessorsError
 from adaptor.model import PriceKind, Request
@@ -142,7 +143,7 @@ class Ledger(Statements):
         """
         joint = [known for bag in shares if (known := self.joint_of(bag)) is not None]
         rooms = [
-            *self._site_rooms(site, now),
+            *((balance.left, _with_reserved(balance)) for balance in self.budgets_at(site, now)),
             *self._bag_rooms(shares),
             *((known.left, known.limit.name) for known in joint),
         ]
@@ -339,7 +340,7 @@ class Ledger(Statements):
             balance = self.budget_of(bag)
             if balance is not None and share:
                 room = balance.own if share == 1 else max(0, int((balance.own - 1) / share))
-                rooms.append((room, f"bag {bag}"))
+                rooms.append((room, bag_name(bag)))
         return rooms
 
     def _check_rooms(self, site: str, parts: Iterable[Part], request: Request, now: float) -> None:
@@ -349,7 +350,7 @@ class Ledger(Statements):
         for part in parts:
             balance = self.budget_of(part.bag)
             if balance is not None:
-                _check(part.amount, balance.own, f"bag {part.bag}", request)
+                _check(part.amount, balance.own, bag_name(part.bag), request)
         self._check_joint(parts, request)
 
     def _check_joint(self, parts: Iterable[Part], request: Request) -> None:
@@ -377,6 +378,12 @@ def _parts(amount: int, shares: Shares) -> tuple[Part, ...]:
     return tuple(
         Part(bag, part) for bag, part in zip(shares, split(amount, list(shares.values())), strict=True)
     )
+
+
+def _with_reserved(balance: Balance) -> str:
+    """Name of a budget, and what of it comes back if pilots end early."""
+    held = f", {format_credits(balance.reserved)} reserved for pilots" if balance.reserved else ""
+    return f"{balance.budget.name}{held}"
 
 
 def _check(needed: int, left: int, name: str, request: Request) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import getpass
 import os
+import shlex
+import shutil
 import socket
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +18,18 @@ import click
 import msgspec
 
 from adaptor.api import BagInput, GetPlan, TaskInput
-from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Option
-from adaptor.bagfile.options import OPTIONS
+from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
+from adaptor.bagfile.options import named_in
 from adaptor.bagfile.parse import BagFile, parse_bag, read_data, source_name
 from adaptor.bagfile.scripts.getopt import is_script
-from adaptor.bagfile.template import SOURCES, expand, read_axes, read_sources
-from adaptor.cli.option_sections import SectionedCommand, sectioned
+from adaptor.bagfile.template import expand, read_axes, read_sources
 from adaptor.cli.printing import printable
 from adaptor.client.environment import captured, current_umask
 from adaptor.errors import UsageError
 from adaptor.kinds.recognising import kinds_of
 from adaptor.notify.channels import MARK
-from adaptor.option_kinds import NUMBERS, plain_text
+from adaptor.option_kinds import plain_text
+from adaptor.units import shortened
 
 
 class TaskSource(msgspec.Struct, frozen=True):
@@ -68,18 +71,50 @@ def make_bag(source: TaskSource, options: Mapping[str, Any], environment: dict[s
     for name, value in of_scripts.items():
         if value:
             raise UsageError(f"{name}: for a batch script only, which begins with '#!'")
-    return bag_of(*_tasks(source, data), options, environment)
+    bag, default_name = _tasks(source, data)
+    file = "" if data is None else _as_text(source_name(source.file or "-"))
+    return bag_of(bag, default_name, options, environment, file)
 
 
 def bag_of(
-    bag: BagFile, default_name: str, options: Mapping[str, Any], environment: dict[str, str]
+    bag: BagFile,
+    default_name: str,
+    options: Mapping[str, Any],
+    environment: dict[str, str],
+    file: str = "",
 ) -> BagInput:
-    """The bag of these tasks, with all paths absolute; `options`: by field; they go before those of the file.
-    Raises UsageError."""
+    """The bag of these tasks, with all paths absolute.
+
+    Args:
+        options: by field; they go before those of the file.
+        file: its name, for messages; empty: the tasks are of none.
+
+    Raises UsageError.
+    """
     given = {"name": default_name, "output": DEFAULT_OUTPUT, **bag.options, **options}
-    cwd = _folder(_here(), given.get("cwd"))
-    given |= {"cwd": cwd, "output": _output(cwd, given["output"]), "environment": environment}
-    return _bag_input(given, [_placed(task, cwd) for task in bag.tasks])
+    lines = _set_there(bag.lines, options)
+    with naming_lines(file, lines):
+        cwd = _folder(_here(), given.get("cwd"))
+        given |= {"cwd": cwd, "output": _output(cwd, given["output"]), "environment": environment}
+        given |= {"file": file, "lines": lines}
+        return _bag_input(given, [_placed(task, cwd) for task in bag.tasks])
+
+
+def _set_there(lines: Mapping[str, int], options: Mapping[str, Any]) -> dict[str, int]:
+    """Lines of a file that set options which those of the command line leave."""
+    return {field: line for field, line in lines.items() if field not in options}
+
+
+@contextlib.contextmanager
+def naming_lines(file: str, lines: Mapping[str, int]) -> Iterator[None]:
+    """Begins an error with the lines of a file that set the options which it names, by field."""
+    try:
+        yield
+    except UsageError as error:
+        if type(error) is not UsageError or not (named := named_in(str(error), lines)):
+            raise
+        numbers = ",".join(map(str, sorted({lines[field] for field in named})))
+        raise UsageError(f"{file}:{numbers}: {error}") from error
 
 
 def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
@@ -99,8 +134,8 @@ def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
     return BagInput(spec=spec, tasks=tasks, **given)
 
 
-def more_tasks(source: TaskSource) -> list[TaskInput]:
-    """Tasks for a bag that is there already, with all paths absolute.
+def more_tasks(source: TaskSource) -> tuple[list[TaskInput], str]:
+    """Tasks for a bag that is there already, with all paths absolute, and the name of their file, if any.
 
     Raises UsageError: no source or two of them, bad tasks, options of a bag.
     """
@@ -113,7 +148,8 @@ def more_tasks(source: TaskSource) -> list[TaskInput]:
             f"{source.file}: #ADAPTOR sets options of a bag, and this bag has its own since adaptor submit"
         )
     here = _here()
-    return [_placed(task, here) for task in bag.tasks]
+    file = "" if data is None else _as_text(source_name(source.file or "-"))
+    return [_placed(task, here) for task in bag.tasks], file
 
 
 def _script(
@@ -145,9 +181,11 @@ def _script(
         click.echo(f"adaptor: {shown}:{remark.line}: {printable(remark.text)}", err=True)
     given = {**bag.options, "cwd": _folder(folder, bag.cwd), "sites": bag.sites}
     given["environment"] = bag.environment
-    if given["script"].output != os.devnull:
-        _output(given["cwd"], given["output"])
-    return _bag_input(given, bag.tasks)
+    given |= {"file": _as_text(shown), "lines": _set_there(bag.lines, options)}
+    with naming_lines(given["file"], given["lines"]):
+        if given["script"].output != os.devnull:
+            _output(given["cwd"], given["output"])
+        return _bag_input(given, bag.tasks)
 
 
 def _data(source: TaskSource) -> bytes | None:
@@ -155,13 +193,17 @@ def _data(source: TaskSource) -> bytes | None:
     elsewhere = (source.template, source.csv, source.command, source.values or None)
     if source.file is None or any(each is not None for each in elsewhere):
         return None
+    words = [source.file, *source.arguments]
+    if not Path(source.file).exists() and (len(source.file.split()) > 1 or shutil.which(source.file)):
+        raise UsageError(f"{source.file}: no such file; if it is a command, write: {_behind(words)}")
     return read_data(source.file)
 
 
 def plan_of(bag: BagInput) -> GetPlan:
     """The question for its plan: the environment of the tasks is of no use to it, and need not travel."""
     spec = msgspec.structs.replace(bag.spec, environment={}, kinds=kinds_of(bag.spec, bag.tasks))
-    return GetPlan(spec, len(bag.tasks), bag.budget)
+    needs = {place: task.needs for place, task in enumerate(bag.tasks) if task.needs is not None}
+    return GetPlan(spec, len(bag.tasks), bag.budget, needs)
 
 
 def _tasks(source: TaskSource, data: bytes | None) -> tuple[BagFile, str]:
@@ -207,10 +249,21 @@ NO_TASKS = "no tasks; give a FILE, - for standard input, --template, or -- COMMA
 def _command(words: Sequence[str]) -> list[str]:
     if not words or not words[0]:
         raise UsageError("--: no command; write: adaptor submit -- ./prog a b")
+    if len(words) == 1 and len(words[0].split()) > 1 and shutil.which(words[0]) is None:
+        raise UsageError(
+            f"--: {shortened(words[0])} is one word, so it would be the name of a program; write the words of"
+            f" a command without quotes around them, and a shell line so: {_behind(words)}"
+        )
     try:
         return [plain_text(word) for word in words]
     except ValueError as error:
         raise UsageError(f"--: {error}") from None
+
+
+def _behind(words: Sequence[str]) -> str:
+    """A command as it is written behind `--`; a single word with spaces is a shell line."""
+    line = len(words) == 1 and len(words[0].split()) > 1
+    return f"-- {shlex.join(['bash', '-c', words[0]] if line else words)}"
 
 
 def _as_text(name: str) -> str:
@@ -248,9 +301,16 @@ def _output(cwd: str, path: str) -> str:
     if not os.path.isdir(place):  # noqa: PTH112
         raise UsageError(f"--output: {shown}: {place} is not a folder")
     # A site over ssh may have folders of which not even the first part is here.
-    there = place == "/" and path != DEFAULT_OUTPUT
-    if not there and not os.access(place, os.W_OK | os.X_OK, effective_ids=True):
-        raise UsageError(f"--output: {shown}: you cannot write to {place}; name another folder")
+    if place == "/" and path != DEFAULT_OUTPUT:
+        return output
+    try:
+        with tempfile.TemporaryFile(dir=place) as probe:
+            probe.write(b"0")
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UsageError(
+            f"--output: {shown}: you cannot write to {place} ({why}); name another folder"
+        ) from None
     return output
 
 
@@ -270,175 +330,3 @@ def inherited(no_env: bool) -> dict[str, str]:
             f"adaptor: left out of the environment, not UTF-8: {printable(', '.join(foreign))}", err=True
         )
     return kept
-
-
-def bag_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds them all; the command gets one parameter `bag: BagInput` in their place."""
-
-    @functools.wraps(command)
-    def with_bag(
-        arguments: tuple[str, ...], array: str | None, ignore: tuple[str, ...], no_env: bool, **given: Any
-    ) -> Any:
-        by_field = {option.field: given.pop(option.field) for option in OPTIONS}
-        options = {field: value for field, value in by_field.items() if value is not None}
-        lists = {name: given.pop(name) for name in _OF_LISTS}
-        meta = click.get_current_context().meta
-        behind, with_file = meta.get(BEHIND), lists["file"] is not None
-        source = TaskSource(
-            **lists,
-            values=meta.get(VALUES, ()),
-            command=None if with_file else behind,
-            arguments=(*arguments, *(behind or () if with_file else ())),
-            array=array,
-            ignore=[name.strip().lstrip("-") for names in ignore for name in names.split(",")],
-            config=given.get("config"),
-            needed=not given.get("opened"),
-        )
-        return command(bag=make_bag(source, options, inherited(no_env)), **given)
-
-    decorated: Callable[..., Any] = with_bag
-    for decorate in reversed((_FILE, _ARGUMENTS, *_LISTS, *_SCRIPTS, _NO_ENV, *map(_option, OPTIONS))):
-        decorated = decorate(decorated)
-    return decorated
-
-
-def open_bag_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of `bag_options`, and `--open` (the parameter `opened`) for a bag that may begin without
-    tasks."""
-    help = "Leave the bag open: more tasks come by `adaptor append`."
-    return bag_options(sectioned("Tasks", "--open", "opened", is_flag=True, help=help)(command))
-
-
-def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds what describes tasks alone; the command gets one parameter `tasks: list[TaskInput]` instead."""
-
-    @functools.wraps(command)
-    def with_tasks(**given: Any) -> Any:
-        lists = {name: given.pop(name) for name in _OF_LISTS}
-        meta = click.get_current_context().meta
-        source = TaskSource(
-            **lists, values=meta.get(VALUES, ()), command=meta.get(BEHIND), more=True, needed=False
-        )
-        return command(tasks=more_tasks(source), **given)
-
-    decorated: Callable[..., Any] = with_tasks
-    for decorate in reversed((_FILE, *_LISTS)):
-        decorated = decorate(decorated)
-    return decorated
-
-
-def bag_option(key: str, **other: Any) -> Callable[[Any], Any]:
-    """One of these options for a command that changes bags, where it has no default; `other`: its fields."""
-    (option,) = (option for option in OPTIONS if option.key == key)
-    return _option(msgspec.structs.replace(option, default="", **other))
-
-
-def _option(option: Option) -> Callable[[Any], Any]:
-    again = "; repeatable" if option.kind.several else ""
-    default = f" (default: {option.default})" if option.default else ""
-    help = f"{option.help[0].upper()}{option.help[1:]}{again}{default}."
-
-    def checked(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-        if value is None or value == ():
-            return None
-        text = ",".join(value) if option.kind.several else value
-        if option.kind is NUMBERS:
-            text = ",".join(map(_number, text.split(",")))
-        try:
-            return option.kind.parse(text, time.time())
-        except ValueError as error:
-            raise click.BadParameter(str(error), ctx, param) from None
-
-    return sectioned(
-        option.section,
-        f"--{option.key}",
-        option.field,
-        metavar=option.kind.metavar,
-        help=help,
-        multiple=option.kind.several,
-        callback=checked,
-        shell_complete=lambda _ctx, _param, begun: [w for w in option.kind.words if w.startswith(begun)],
-    )
-
-
-def _number(bag: str) -> str:
-    """The number of the last bag for `last`; else the text itself."""
-    from adaptor.cli.options import BagReader
-
-    return str(BagReader().bag(bag.strip()).id) if bag.strip() == "last" else bag
-
-
-BEHIND, VALUES = "adaptor.behind", "adaptor.values"
-"""Keys of a context's `meta`: the words behind `--`, where there is one; those from the first `:::` on."""
-
-
-class WithWords(SectionedCommand):
-    """A command whose words behind `--` are those of another program, however they look, and so are the ones
-    before a `:::`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        values = next((index for index, word in enumerate(args) if word in SOURCES), len(args))
-        if values < len(args):
-            ctx.meta[VALUES] = tuple(args[values:])
-            ctx.allow_interspersed_args = False
-            args = args[:values]
-        if "--" in args:
-            at = args.index("--")
-            ctx.meta[BEHIND] = tuple(args[at + 1 :])
-            args = args[:at]
-        return super().parse_args(ctx, args)
-
-
-def resume_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Option `--resume`: the parameter `resume`."""
-    help = "Leave out tasks that an earlier bag of this name and folder has done, or still has to run."
-    decorated: Callable[..., Any] = sectioned("More", "--resume", is_flag=True, help=help)(command)
-    return decorated
-
-
-_OF_LISTS = ("file", "json_lines", "template", "parameters", "csv", "per_task")
-"""Fields of `TaskSource`, and parameters by `_FILE` and `_LISTS`."""
-_FILE = click.argument("file", metavar="[FILE|-]", required=False)
-_ARGUMENTS = click.argument("arguments", metavar="[ARGUMENT]... [-- WORD...]", nargs=-1)
-_LISTS: tuple[Callable[[Any], Any], ...] = (
-    sectioned("More", "--json-lines", is_flag=True, help="FILE is JSON Lines, whatever its name."),
-    sectioned("Tasks", "--template", metavar="LINE", help="A shell line with {parameters}, instead of FILE."),
-    sectioned(
-        "Tasks",
-        "-P",
-        "--param",
-        "parameters",
-        multiple=True,
-        metavar="NAME=VALUES",
-        help="Values of a parameter: a,b,c or 1:100 or 1:100:5 or @FILE (one per line); +NAME=VALUES goes"
-        " along with the parameter before it.",
-    ),
-    sectioned(
-        "More",
-        "--csv",
-        metavar="FILE",
-        help="For --template: a task per row; the first row names the parameters.",
-    ),
-    sectioned(
-        "More",
-        "-N",
-        "per_task",
-        type=click.IntRange(1),
-        default=1,
-        metavar="N",
-        help="For values behind `:::`: how many of them a task gets, as {1} {2} …",
-    ),
-)
-_SCRIPTS: tuple[Callable[[Any], Any], ...] = (
-    sectioned("Tasks", "--array", metavar="INDICES", help="Of a batch script: 1-1000:2%50, as for sbatch."),
-    sectioned(
-        "More",
-        "--ignore",
-        metavar="NAME",
-        multiple=True,
-        help="Submit a batch script without what this option of it asks for.",
-    ),
-)
-_NO_ENV = sectioned(
-    "More", "--no-env", is_flag=True, help="Do not pass this shell's environment to the tasks."
-)

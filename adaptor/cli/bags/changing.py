@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from adaptor import api
-from adaptor.cli.bags.bag_input import bag_option
+from adaptor.cli.bags.bag_options import bag_option
 from adaptor.cli.daemon_process import ask_daemon
 from adaptor.cli.options import (
     BagReader,
@@ -22,14 +22,14 @@ from adaptor.cli.options import (
     selector_argument,
 )
 from adaptor.cli.options import numbers as task_numbers
-from adaptor.cli.printing import plural, print_json
+from adaptor.cli.printing import plural, print_json, print_lines, printable
 from adaptor.errors import UsageError
 from adaptor.option_kinds import MEMORY
 from adaptor.resources import OwnNeeds, TaskGpus
 
 
 @click.command(short_help="Start no more tasks of bags; those that run go on.")
-@selector_argument("SEL", required=True)
+@selector_argument("BAGS", required=True)
 @config_option
 @json_option
 def pause(selector: str, config: str | None, as_json: bool) -> None:
@@ -42,11 +42,11 @@ def pause(selector: str, config: str | None, as_json: bool) -> None:
       adaptor pause 7
     """
     bags = selected(selector)
-    _steer(api.Pause(bags), bags, "paused", "paused already, or ended", config, as_json)
+    _steer(api.Pause(bags), bags, "paused", config, as_json)
 
 
 @click.command()
-@selector_argument("SEL", required=True)
+@selector_argument("BAGS", required=True)
 @config_option
 @json_option
 def resume(selector: str, config: str | None, as_json: bool) -> None:
@@ -57,7 +57,7 @@ def resume(selector: str, config: str | None, as_json: bool) -> None:
       adaptor resume 7
     """
     bags = selected(selector)
-    _steer(api.Resume(bags), bags, "resumed", "not paused", config, as_json)
+    _steer(api.Resume(bags), bags, "resumed", config, as_json)
 
 
 _mem_option = bag_option("mem", kind=MEMORY, help="memory of each task, such as 4G")
@@ -87,7 +87,7 @@ def _option_changes(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command()
-@selector_argument("SEL", required=True)
+@selector_argument("BAGS", required=True)
 @bag_option("cpus")
 @_mem_option
 @bag_option("time")
@@ -117,28 +117,37 @@ def change(
     wanted = api.ChangeOptions(bags, changes, None if needs == OwnNeeds() else needs)
     if wanted == api.ChangeOptions(bags):
         raise UsageError("nothing to change; adaptor change --help lists what can be changed")
-    ended = "ended; `adaptor retry` takes the same options and runs failed tasks again"
-    _steer(wanted, bags, "changed", ended, config, as_json)
+    _steer(wanted, bags, "changed", config, as_json)
 
 
 def _steer(
     question: api.Pause | api.Resume | api.ChangeOptions,
     bags: list[int],
     done: str,
-    otherwise: str,
     config: str | None,
     as_json: bool,
 ) -> None:
     """Ask the daemon, and print what became of each bag. Raises UsageError: none of them is changed."""
     changed = ask_daemon(question, config)
+    others = [bag for bag in bags if bag not in changed]
+    left = []
+    if others and not (as_json and changed):
+        left = [*map(_unchanged, BagReader().bags(",".join(map(str, others))))]
     if not changed:
-        raise UsageError(f"{_named(bags)}: {otherwise}")
+        raise UsageError("; ".join(left))
     if as_json:
         print_json({"bags": changed})
         return
     click.echo(f"{_named(changed)}: {done}")
-    if others := [bag for bag in bags if bag not in changed]:
-        click.echo(f"{_named(others)}: {otherwise}")
+    print_lines(left)
+
+
+def _unchanged(bag: api.BagView) -> str:
+    """Why a command has left a bag as it is."""
+    if bag.ended is not None:
+        way = f"; adaptor retry {bag.id} runs its failed tasks again" if bag.done < bag.tasks else ""
+        return f"bag {bag.id} has ended{way}"
+    return printable(bag.paused) or f"bag {bag.id} is not paused"
 
 
 def _named(bags: list[int]) -> str:
@@ -149,7 +158,7 @@ _MOST_TASKS = 10_000_000  # numbers that can be named; more is taken for a typin
 
 
 @click.command()
-@selector_argument("SEL", required=True)
+@selector_argument("BAGS", required=True)
 @click.option(
     "--task",
     "numbers",
@@ -167,11 +176,11 @@ def cancel(selector: str, numbers: list[range] | None, config: str | None, as_js
       adaptor cancel last
       adaptor cancel 7 --task 100-199
     """
-    _change_tasks(selector, numbers, api.Cancel, "cancelled", config, as_json)
+    _change_tasks(selector, numbers, api.Cancel, "cancelled", "no unfinished task to cancel", config, as_json)
 
 
 @click.command(short_help="Run failed and cancelled tasks of bags again.")
-@selector_argument("SEL", required=True)
+@selector_argument("BAGS", required=True)
 @click.option(
     "--task", "numbers", type=task_numbers, metavar="NUMBERS", help="Only these tasks, such as 1-10."
 )
@@ -214,7 +223,15 @@ def retry(
     )
     changes = api.OptionChanges(**options)
     question = partial(api.Retry, needs=None if needs == OwnNeeds() else needs, options=changes)
-    _change_tasks(selector, numbers, question, "put back into the queue", config, as_json)
+    _change_tasks(
+        selector,
+        numbers,
+        question,
+        "put back into the queue",
+        "no task has failed or was cancelled",
+        config,
+        as_json,
+    )
 
 
 def _change_tasks(
@@ -222,10 +239,11 @@ def _change_tasks(
     numbers: list[range] | None,
     question: Callable[[list[int], list[int] | None], api.Cancel | api.Retry],
     done: str,
+    nothing: str,
     config: str | None,
     as_json: bool,
 ) -> None:
-    """Change the selected bags, and print how many tasks changed."""
+    """Change the selected bags, and print how many tasks changed; `nothing`: why none did."""
     if numbers is not None and sum(map(len, numbers)) > _MOST_TASKS:
         raise UsageError(f"--task: names more than {_MOST_TASKS:,} tasks")
     views = BagReader().bags(selector)
@@ -237,11 +255,12 @@ def _change_tasks(
         print_json({"bags": bags, "tasks": changed})
     else:
         names = f"bag {bags[0]}" if len(bags) == 1 else plural(len(bags), "bag")
-        click.echo(f"{names}: {plural(changed, 'task')} {done}")
+        what = f"{plural(changed, 'task')} {done}" if changed else nothing
+        click.echo(f"{names}: {what}")
 
 
 @click.command()
-@selector_argument("SEL", required=True)
+@selector_argument("BAGS", required=True)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @config_option
 @json_option

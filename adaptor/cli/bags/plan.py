@@ -9,8 +9,10 @@ from collections.abc import Iterator
 import click
 
 from adaptor import api
-from adaptor.cli.bags.bag_input import WithWords, bag_options, plan_of
+from adaptor.cli.bags.bag_input import plan_of
+from adaptor.cli.bags.bag_options import WithWords, bag_options
 from adaptor.cli.bags.quote import places_of
+from adaptor.cli.bags.submit import tell_refused
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.printing import (
     NumberCell,
@@ -55,6 +57,8 @@ def plan(bag: api.BagInput, commands: bool, config: str | None, as_json: bool) -
         print_json(found)
         return
     print_lines(plan_lines(found, bag.budget))
+    reasons = [f"{bag.tasks[place].shown(place, bag.file)}: {why}" for place, why in found.reasons.items()]
+    tell_refused(found.refused, reasons, "would fail at once")
     if bag.spec.time is None and not found.earlier:
         click.echo("how long a task takes is not known; --time DURATION says it, and the requests fit better")
 

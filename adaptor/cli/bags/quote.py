@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.bags.bag_input import WithWords, bag_options
+from adaptor.cli.bags.bag_options import WithWords, bag_options
 from adaptor.cli.daemon_process import ensure_daemon, submit_bag, tell_started
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.printing import NumberCell, duration, layout, plural, print_json, print_lines, printable

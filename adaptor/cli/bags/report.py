@@ -107,11 +107,15 @@ def totals(sums: api.Totals) -> list[str]:
         f", {figure} by {names}" if sums.used_by_others else ""
         for figure in (duration(sums.used_by_others), f"{sums.used_by_others:,.0f}")
     ]
+    running = [
+        f", {figure} of tasks that run" if sums.running else ""
+        for figure in (duration(sums.running), f"{sums.running:,.0f}")
+    ]
     lines = [
         f"{' and '.join(filter(None, (requests, donations)))}: paid {duration(sums.paid)} of processor time,"
-        f" used {duration(sums.used)}{share}{others[0]}, wasted {duration(sums.wasted)}",
-        f"in processor-seconds: paid {sums.paid:,.0f}, used {sums.used:,.0f}{others[1]},"
-        f" wasted {sums.wasted:,.0f}",
+        f" used {duration(sums.used)}{share}{others[0]}{running[0]}, wasted {duration(sums.wasted)}",
+        f"in processor-seconds: paid {sums.paid:,.0f}, used {sums.used:,.0f}{others[1]}"
+        f"{running[1]}, wasted {sums.wasted:,.0f}",
     ]
     if sums.gpu_paid:
         lines.append(f"paid {duration(sums.gpu_paid)} of GPU time ({sums.gpu_paid:,.0f} GPU-seconds)")

@@ -76,7 +76,7 @@ class _Tasks(msgspec.Struct, frozen=True):
 
 
 @click.command(short_help="Show how tasks ended, or print their output.")
-@selector_argument("[SEL]", default="last")
+@selector_argument("[BAGS]", default="last")
 @click.option("--failed", is_flag=True, help="Only tasks that ended without a result.")
 @click.option(
     "--state",

@@ -108,7 +108,7 @@ def _submit(bag: api.BagInput, site: str, places: Sequence[int], known: Mapping[
         prefer=None,
         allocation="explicit",
     )
-    sample = api.BagInput(spec=spec, tasks=[bag.tasks[place] for place in places])
+    sample = api.BagInput(spec=spec, tasks=[bag.tasks[place] for place in places], file=bag.file)
     same = (msgspec.structs.replace(spec, environment={}), sample.tasks, last)
     digest = hashlib.sha256(msgspec.msgpack.encode(same)).hexdigest()
     attempt = 0

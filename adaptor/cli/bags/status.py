@@ -41,7 +41,7 @@ _SHORTEST = 60.0  # seconds from which on rates are shown
 
 
 @click.command(short_help="Show bags, pilots, sites or the daemon.")
-@selector_argument("[SEL]", default="recent")
+@selector_argument("[BAGS]", default="recent")
 @click.option(
     "--pilots",
     "only_pilots",

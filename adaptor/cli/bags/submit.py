@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import click
 
 from adaptor import api
-from adaptor.cli.bags import bag_input
+from adaptor.cli.bags import bag_options
+from adaptor.cli.bags.bag_input import NO_TASKS
 from adaptor.cli.bags.task_output import print_in_order
 from adaptor.cli.bags.watch import until_failed, watch_bags
 from adaptor.cli.daemon_process import (
@@ -55,7 +56,7 @@ def tell_submitted(
                 {"bag": each.bag, "done": each.done, "to_run": each.to_run} for each in answer.taken_over
             ]
         print_json({**told, "refused": answer.refused} if answer.refused else told)
-        tell_refused(answer)
+        tell_refused(answer.refused, answer.reasons)
         return
     if answer.bag:
         click.echo(f"bag {answer.bag}: {'open, ' if opened else ''}{plural(new, 'task')}", err=err)
@@ -73,26 +74,26 @@ def tell_submitted(
             f"adaptor: each task makes up to 2 files in {folder}; --output-files packed makes a few archives",
             err=True,
         )
-    tell_refused(answer)
+    tell_refused(answer.refused, answer.reasons)
 
 
 MANY = 1_000  # new tasks of a bag from which on its user learns how many files they make
 
 
-def tell_refused(answer: api.Submitted | api.Added) -> None:
-    """Say which tasks have failed at once, since nothing can ever run them."""
-    if not answer.refused:
+def tell_refused(refused: int, reasons: Sequence[str], what: str = "failed at once") -> None:
+    """Say what became of tasks that nothing can ever run. `reasons`: of the first of them."""
+    if not refused:
         return
-    click.echo(f"adaptor: {plural(answer.refused, 'task')} can never run, and failed at once:", err=True)
-    for reason in answer.reasons:
-        click.echo(f"  {reason}", err=True)
-    if answer.refused > len(answer.reasons):
-        click.echo(f"  and {answer.refused - len(answer.reasons):,} more", err=True)
+    click.echo(f"adaptor: {plural(refused, 'task')} can never run, and {what}:", err=True)
+    for reason in reasons:
+        click.echo(f"  {printable(reason)}", err=True)
+    if refused > len(reasons):
+        click.echo(f"  and {refused - len(reasons):,} more", err=True)
 
 
-@click.command(cls=bag_input.WithWords)
-@bag_input.open_bag_options
-@bag_input.resume_option
+@click.command(cls=bag_options.WithWords)
+@bag_options.open_bag_options
+@bag_options.resume_option
 @click.option("--parsable", is_flag=True, help="Print the number of the bag alone, for a script.")
 @config_option
 @json_option
@@ -123,18 +124,20 @@ def submit(
     answer = submit_bag(bag, config, open=opened, resume=resume)
     if parsable and answer.bag and not as_json:
         click.echo(answer.bag)
-        tell_refused(answer)
+        tell_refused(answer.refused, answer.reasons)
         return
     tell_submitted(bag, answer, opened=opened, resume=resume, as_json=as_json)
 
 
-@click.command(cls=bag_input.WithWords, short_help="Append tasks to an open bag.")
+@click.command(cls=bag_options.WithWords, short_help="Append tasks to an open bag.")
 @click.argument("bag", type=str, metavar="BAG")
-@bag_input.task_options
+@bag_options.task_options
 @click.option("--close", "last", is_flag=True, help="Then close the bag: it takes no more tasks.")
 @config_option
 @json_option
-def append(bag: str, tasks: list[api.TaskInput], last: bool, config: str | None, as_json: bool) -> None:
+def append(
+    bag: str, tasks: list[api.TaskInput], source: str, last: bool, config: str | None, as_json: bool
+) -> None:
     """Append tasks to an open bag (a number, or `last`); once this returns they are kept for good.
 
     They have the options and the environment of the bag, and their numbers go on after its last task.
@@ -147,12 +150,12 @@ def append(bag: str, tasks: list[api.TaskInput], last: bool, config: str | None,
       adaptor append last --close
     """
     if not tasks and not last:
-        raise UsageError(bag_input.NO_TASKS)
+        raise UsageError(NO_TASKS)
     found = BagReader().bag(bag)
     number, answers, closed = found.id, list[api.Added](), False
     if tasks:
         with Client(start=lambda: ensure_daemon(config, sites=found.sites)) as client:
-            answers = list(client.appending(number, tasks))
+            answers = list(client.appending(number, tasks, source))
     numbers = [answer.first + task for answer in answers for task in range(answer.tasks)]
     if last:
         closed = bool(ask_daemon(api.Close([number]), config))
@@ -164,16 +167,12 @@ def append(bag: str, tasks: list[api.TaskInput], last: bool, config: str | None,
     if last and not as_json:
         click.echo(f"bag {number}: {'closed' if closed else 'was closed already'}")
     for answer in answers:
-        tell_refused(answer)
+        tell_refused(answer.refused, answer.reasons)
 
 
-_HALT_VALUE = re.compile(r"(now|soon),(fail|success|done)=")
-"""The value of GNU parallel's `--halt`, where it is taken for the command."""
-
-
-@click.command(cls=bag_input.WithWords)
-@bag_input.bag_options
-@bag_input.resume_option
+@click.command(cls=bag_options.WithWords)
+@bag_options.bag_options
+@bag_options.resume_option
 @sectioned(
     "Output",
     "--stdout",
@@ -216,10 +215,6 @@ def run(
     printed = printed or tag
     if printed and as_json:
         raise UsageError("--stdout and --json are mutually exclusive; --json names the files")
-    if halt and bag.tasks and _HALT_VALUE.match(str(bag.tasks[0].command)):
-        raise UsageError(
-            "--halt has no value: it means now,fail=1 of parallel; --max-fails N means soon,fail=N"
-        )
     submitted = partial(
         with_daemon,
         config,
@@ -244,7 +239,7 @@ def run(
     if not (as_json and number):
         tell_submitted(bag, answer, resume=resume, as_json=as_json, err=printed)
     else:
-        tell_refused(answer)
+        tell_refused(answer.refused, answer.reasons)
     if not number:
         return 0
     try:

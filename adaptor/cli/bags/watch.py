@@ -23,7 +23,7 @@ from adaptor.guard_rails import MostFails
 
 
 @click.command(short_help="Show progress, or wait silently, until bags have ended.")
-@selector_argument("[SEL]", default="last")
+@selector_argument("[BAGS]", default="last")
 @click.option("--quiet", "-q", is_flag=True, help="Show nothing, only wait.")
 @click.option("--timeout", type=duration, metavar="DURATION", help="Give up after this, with exit code 124.")
 @json_option

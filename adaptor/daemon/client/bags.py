@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
 from collections.abc import Iterable
@@ -25,21 +26,24 @@ from adaptor.daemon.client.new_tasks import (
 )
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
+from adaptor.daemon.site import Site
 from adaptor.decisions.new_bags import check_can_run, check_sites, check_times, impossible_tasks
 from adaptor.errors import UsageError
 from adaptor.journal import adding
 from adaptor.journal.adding import FORGOTTEN, OpenedBag, input_of, inputs_of, opened, replace_tasks
-from adaptor.journal.bag_rows import bag_of_key, end_of_bag
+from adaptor.journal.bag_rows import bag_of_key, end_of_bag, read_needs
 from adaptor.journal.recovery import load_bag
 from adaptor.journal.resuming import left_to_run
 from adaptor.journal.views import events
 from adaptor.kinds.recognising import kinds_of
 from adaptor.model import QueueState, TaskState
-from adaptor.resources import OwnNeeds
+from adaptor.resources import OwnNeeds, TaskSize
 
 OVER_SSH = (
     "over ssh nodes get no copy of what a bag stages: they need folders of the same paths, and read these"
 )
+FIRST_LOOK = 5.0
+"""Seconds for which a new bag waits at most until queues that no step has read yet are read."""
 ONE_NODE = "each donated node has a pilot of its own: a bag with allocation transparent has --nodes 1"
 
 
@@ -78,6 +82,8 @@ async def publish(running: RunningDaemon, question: api.Publish) -> api.Submitte
         if (known := journal.read(bag_of_key, question.key)) is not None:
             return api.Submitted(known)
         raise UsageError(FORGOTTEN)
+    if there.question.spec.task != TaskSize() or journal.read(read_needs, there.bag):
+        await _read_queues(running, there.question.spec)
     try:
         return await _published(running, there, question)
     except UsageError:
@@ -85,12 +91,26 @@ async def publish(running: RunningDaemon, question: api.Publish) -> api.Submitte
         raise
 
 
+async def _read_queues(running: RunningDaemon, spec: BagSpec) -> None:
+    """Read the queues of its sites that no step has read yet, so that a bag that no node holds is refused at
+    once. A scheduler that does not answer within FIRST_LOOK refuses nothing."""
+    sites = [running.sites[name] for name in _sites_of(running, spec)]
+    unseen = [site for site in sites if site.memory.seen is None and not site.memory.problem]
+    looks = [running.core.looking.start(read_queue(site)) for site in unseen]
+    if looks:
+        await asyncio.wait(looks, timeout=FIRST_LOOK)
+
+
+async def read_queue(site: Site) -> None:
+    site.memory.read(await site.look(patient=False))
+
+
 async def _published(running: RunningDaemon, there: OpenedBag, question: api.Publish) -> api.Submitted:
     core, given, taken_over = running.core, there.question, list[api.TakenOver]()
     id, now = there.bag, core.now()
     with core.journal.transaction(durable=True) as db:
         if question.resume and there.total:
-            left, taken_over = left_to_run(db, given.spec, inputs_of(db, id))
+            left, taken_over = left_to_run(db, given.spec, inputs_of(db, id), given.file)
             if not left:
                 return api.Submitted(0, taken_over)
             if taken_over:
@@ -169,11 +189,11 @@ async def add(running: RunningDaemon, question: api.Add) -> api.Added:
         JournalError: the tasks are not written down.
     """
     core, tasks = running.core, question.tasks
-    rows = None if question.first or question.bag else await prepared(tasks)
+    rows = None if question.first or question.bag else await prepared(tasks, question.file)
     id = question.bag or core.journal.read(bag_of_key, question.key) or 0
     known = core.broker.state.bags.get(id)  # None: it is not published, has ended, or there is none
     calls = known is not None and known.spec.interpreter is not None
-    own = own_needs(tasks)
+    own = own_needs(tasks, file=question.file)
     refused = {} if known is None else _impossible(running, known.spec, own)
     # Calls may start before they are on the disk; all others are, with their first leases: one wait.
     with core.journal.transaction(durable=known is not None and not calls) as db:
@@ -184,6 +204,7 @@ async def add(running: RunningDaemon, question: api.Add) -> api.Added:
             question.first,
             tasks,
             core.now(),
+            file=question.file,
             rows=rows,
             alone=calls,
             gated=known is not None and known.gated,
@@ -212,7 +233,7 @@ async def add(running: RunningDaemon, question: api.Add) -> api.Added:
         running.wake_sites()
     if calls:
         core.journal.sync()  # while the first of them run
-    reasons = reasons_of(own_needs(tasks, done.first), refused)
+    reasons = reasons_of(own_needs(tasks, done.first, question.file), refused)
     return api.Added(done.first, done.tasks, len(refused), reasons)
 
 

@@ -126,10 +126,16 @@ class LiveDaemon(Live):
     def pilot(self, record: api.PilotRecord) -> api.PilotRecord:
         site = self._sites.get(record.site)
         pilot = site.pilots.get(record.id) if site else None
-        workers = len(self._core.broker.of_pilot(record.id))
-        expected = expected_start(pilot, site.memory.seen, self._core.now()) if site and pilot else None
+        workers, now = self._core.broker.of_pilot(record.id), self._core.now()
+        expected = expected_start(pilot, site.memory.seen, now) if site and pilot else None
+        running = min(record.wasted, sum(worker.held.running_seconds(now) for worker in workers))
         return msgspec.structs.replace(
-            record, workers=workers, note=pilot.note if pilot else "", expected=expected
+            record,
+            running=running,
+            wasted=record.wasted - running,
+            workers=len(workers),
+            note=pilot.note if pilot else "",
+            expected=expected,
         )
 
     def removed(self) -> list[api.RemovedPilotView]:

@@ -33,13 +33,17 @@ class OwnNeedsOf(msgspec.Struct, frozen=True):
         return 0 < self.total == len(self.needs)
 
 
-def own_needs(tasks: Sequence[TaskInput], first: int = 0) -> OwnNeedsOf:
-    """Needs of new tasks that differ from their bag's. `first`: the number of the first of them in the
-    bag."""
+def own_needs(tasks: Sequence[TaskInput], first: int = 0, file: str = "") -> OwnNeedsOf:
+    """Needs of new tasks that differ from their bag's.
+
+    Args:
+        first: the number of the first of them in the bag.
+        file: in which they are written.
+    """
     return OwnNeedsOf(
         len(tasks),
         {place: task.needs for place, task in enumerate(tasks) if task.needs is not None},
-        lambda place: name_of(first + place, tasks[place]),
+        lambda place: tasks[place].shown(first + place, file),
     )
 
 
@@ -54,20 +58,21 @@ def new_tasks(db: sqlite3.Connection, opened: OpenedBag) -> NewTasks:
     """The tasks that came for a bag."""
     bag, total = opened.bag, opened.total
     sample = [input_of(db, bag, number) for number in range(0, total, sample_step(total))]
-    own = OwnNeedsOf(total, read_needs(db, bag), lambda number: name_of(number, input_of(db, bag, number)))
+    file = opened.question.file
+    own = OwnNeedsOf(total, read_needs(db, bag), lambda number: input_of(db, bag, number).shown(number, file))
     return NewTasks(kinds_by_sample(opened.question.spec, sample, total), own)
 
 
-async def prepared(tasks: Sequence[TaskInput]) -> TaskRows | None:
+async def prepared(tasks: Sequence[TaskInput], file: str) -> TaskRows | None:
     """The rows of the first tasks of a bag, if they are many: 100,000 that run after each other take seconds.
     None: they are few.
 
     Raises UsageError: a task names a parent that cannot be, or an id that is taken.
     """
-    return await asyncio.to_thread(task_rows, tasks) if len(tasks) > _MANY else None
+    return await asyncio.to_thread(task_rows, tasks, file=file) if len(tasks) > _MANY else None
 
 
-_MOST_REASONS = 5
+MOST_REASONS = 5
 _BOUNDS: dict[str, tuple[str, float, float]] = {
     "cpus": ("cpus", 1, MOST),
     "memory": ("mem", 1, LARGEST),
@@ -131,7 +136,7 @@ def reasons_of(own: OwnNeedsOf, refused: Mapping[int, str]) -> list[str]:
 
     `refused`: why, by place among the new tasks.
     """
-    return [f"{own.name(place)}: {refused[place]}" for place in sorted(refused)[:_MOST_REASONS]]
+    return [f"{own.name(place)}: {refused[place]}" for place in sorted(refused)[:MOST_REASONS]]
 
 
 def words_of(needs: OwnNeeds) -> str:
@@ -144,8 +149,3 @@ def words_of(needs: OwnNeeds) -> str:
         "time": None if needs.time is None else format_duration(needs.time),
     }
     return ", ".join(f"{name} {value}" for name, value in told.items() if value is not None)
-
-
-def name_of(number: int, task: TaskInput) -> str:
-    """A task as its user finds it."""
-    return f"line {task.line}" if task.line else f"task {number}"

@@ -17,14 +17,15 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.menu import Line
 from adaptor.config.schema import PriceConfig, SiteConfig
+from adaptor.daemon.client.bags import read_queue
+from adaptor.daemon.client.new_tasks import MOST_REASONS, OwnNeedsOf, check_own_times, own_sizes
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.clock import midnight, system_clock
-from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of, make_backend, settings_of, terms_of
 from adaptor.daemon.treasury import costs_of
 from adaptor.decisions.forecasting.planned_bag import NewBag, choices, plan_bag
 from adaptor.decisions.memory import Memory
-from adaptor.decisions.new_bags import check_can_run, check_sites
+from adaptor.decisions.new_bags import check_can_run, check_sites, impossible_tasks
 from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import Snapshot
@@ -51,10 +52,11 @@ async def read_plan(running: RunningDaemon, asked: api.GetPlan) -> PlanView:
     core, sites = running.core, running.sites
     names = _allowed(asked.spec, sites)
     earlier = core.earlier.of(asked.spec)
-    await asyncio.gather(*(_look(sites[name]) for name in names))
+    await asyncio.gather(*(read_queue(sites[name]) for name in names))
     queues = {name: sites[name].memory.queue for name in names}
     problems = {name: sites[name].memory.problem for name in names if queues[name] is None}
-    check_can_run(asked.spec, queues)
+    most = max((sites[name].memory.limits.max_proc for name in names), default=0)
+    asked, refused = _possible(asked, queues, most)
     now = core.now()
     snapshots = {name: core.snapshot(name, now) for name in names if name not in problems}
     alone = asked.budget is not None or asked.spec.aims
@@ -62,11 +64,7 @@ async def read_plan(running: RunningDaemon, asked: api.GetPlan) -> PlanView:
     new = _new_bag(asked, earlier, queues.values(), others)
     configs = {name: sites[name].config for name in names}
     planned = await asyncio.to_thread(_planned, new, snapshots, core.terms, configs, problems, now)
-    return msgspec.structs.replace(planned, earlier=earlier.texts(asked.spec, new.spec))
-
-
-async def _look(site: Site) -> None:
-    site.memory.read(await site.look(patient=False))
+    return _told(planned, earlier.texts(asked.spec, new.spec), refused)
 
 
 def plan_here(asked: api.GetPlan, configs: Configs) -> PlanView:
@@ -90,7 +88,8 @@ def plan_here(asked: api.GetPlan, configs: Configs) -> PlanView:
             memories[name], terms[name] = memory, terms_of(config, limits)
         except SchedulerError as error:
             problems[name] = str(error)
-    check_can_run(asked.spec, {name: memory.queue for name, memory in memories.items()})
+    most = max((memory.limits.max_proc for memory in memories.values()), default=0)
+    asked, refused = _possible(asked, {name: memory.queue for name, memory in memories.items()}, most)
     ledger = Ledger()
     for name, costs in costs_of(configs).items():
         ledger.set_price(name, costs.tariff, now)
@@ -104,7 +103,36 @@ def plan_here(asked: api.GetPlan, configs: Configs) -> PlanView:
     earlier = _earlier(asked.spec, terms)
     new = _new_bag(asked, earlier, [memory.queue for memory in memories.values()], OtherBags())
     planned = _planned(new, snapshots, terms, configs, problems, now)
-    return msgspec.structs.replace(planned, earlier=earlier.texts(asked.spec, new.spec))
+    return _told(planned, earlier.texts(asked.spec, new.spec), refused)
+
+
+def _possible(
+    asked: api.GetPlan, queues: Mapping[str, QueueState | None], most: int
+) -> tuple[api.GetPlan, dict[int, str]]:
+    """The bag without the tasks that could never run, and why they could not, by their place.
+
+    `most`: processors of the largest request.
+
+    Raises UsageError: none of its tasks could run, or the needs of one contradict each other.
+    """
+    own = OwnNeedsOf(asked.tasks, asked.needs, "task {}".format)
+    if not own.all:
+        check_can_run(asked.spec, queues)
+    sizes = own_sizes(asked.spec, own)
+    check_own_times(asked.spec, own)
+    refused = impossible_tasks(sizes, queues, most)
+    if refused and len(refused) == asked.tasks:
+        raise UsageError(f"{own.name(0)}: {refused[0]}")
+    left = (place for place in range(asked.tasks) if place not in refused) if refused else ()
+    places = {place: number for number, place in enumerate(left)}
+    needs = {places.get(place, place): each for place, each in asked.needs.items() if place not in refused}
+    return msgspec.structs.replace(asked, tasks=asked.tasks - len(refused), needs=needs), refused
+
+
+def _told(planned: PlanView, earlier: list[str], refused: Mapping[int, str]) -> PlanView:
+    """The plan, with what earlier bags tell and why tasks could never run."""
+    first = {place: refused[place] for place in sorted(refused)[:MOST_REASONS]}
+    return msgspec.structs.replace(planned, earlier=earlier, refused=len(refused), reasons=first)
 
 
 def _earlier(spec: BagSpec, terms: Mapping[str, SiteTerms]) -> EarlierBags:
@@ -126,7 +154,14 @@ def _new_bag(
 ) -> NewBag:
     spec = earlier.settled(asked.spec, queues).with_order(budget=asked.budget is not None)
     budget = None if asked.budget is None else millionths(asked.budget, "a budget")
-    return NewBag(spec=spec, tasks=asked.tasks, budget=budget, earlier=earlier.tasks, others=others)
+    return NewBag(
+        spec=spec,
+        tasks=asked.tasks,
+        needs=asked.needs,
+        budget=budget,
+        earlier=earlier.tasks,
+        others=others,
+    )
 
 
 def _planned(

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from adaptor.api import PlannedRequest
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import in_credits
-from adaptor.budget.accounting.entries import Budget
+from adaptor.budget.accounting.entries import NOT_SUBMITTED, Budget
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.provisioning.menu import Line, menu
 from adaptor.crafting.situation import Demand, SubmitRequest, Withhold
+from adaptor.decisions.actions import Action
 from adaptor.decisions.decide import decide
 from adaptor.decisions.first_estimates import estimate_by_budgets
 from adaptor.decisions.forecasting.known_bag import known_bag
@@ -26,20 +27,12 @@ from adaptor.forecast.forecast import forecast
 from adaptor.forecast.other_bags import OtherBags
 from adaptor.kinds.earlier import tells_enough
 from adaptor.model import Estimate
+from adaptor.resources import OwnNeeds
 from adaptor.runtimes.known import EarlierTasks
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.facts import facts_of
 from adaptor.scheduling.state import SiteTerms
-
-_NEW = 1 << 40  # the number of the bag: no real one is so high
-_UNSUBMITTED = {
-    "bag {} is paused": "the bag would pause",
-    " (bag {}): the smallest": ": the smallest",
-    "adaptor change {} ": "",
-    "bag {}": "the bag",
-}
-"""Words of reasons for a bag, with those for one that has no number yet."""
 
 
 class NewBag(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +40,8 @@ class NewBag(msgspec.Struct, frozen=True, kw_only=True):
 
     spec: BagSpec
     tasks: int
+    needs: Mapping[int, OwnNeeds] = {}
+    """Needs of tasks that differ from those of `spec`, by task."""
     budget: int | None = None
     """Millionths of a credit."""
     earlier: Mapping[str, EarlierTasks] = {}
@@ -87,20 +82,21 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
     made: dict[str, tuple[SubmitRequest, ...]] = {}
     for name in snapshots:
         decision = decide(_with_bag(snapshots[name], ledger.fork(), broker, made))
-        if _NEW in decision.memory.paused.get(name, {}):
+        if NOT_SUBMITTED in decision.memory.paused.get(name, {}):
             unpaid.add(name)
         made[name] = tuple(submit for submit in decision.submits if not submit.node)
-        for crafted in (submit.crafted for submit in made[name]):
-            start, reason = crafted.predicted_start, _of_new(crafted.reason)
+        own = [submit.crafted for submit in made[name] if NOT_SUBMITTED in submit.demand.payers]
+        for crafted in own:
+            start, reason = crafted.predicted_start, crafted.reason
             requests.append(PlannedRequest(name, crafted.request.p, crafted.request.tr, start, reason))
-        why = [action.reason for action in decision.actions if isinstance(action, Withhold)]
-        if not made[name]:
-            withheld[name] = _of_new(why[0]) if why else "the tasks are planned elsewhere"
+        if not own:
+            why = [*_withheld(decision.actions)]
+            withheld[name] = why[0] if why else "the tasks are planned elsewhere"
     first = next(iter(snapshots.values()))
     bag = msgspec.structs.replace(_facts(broker), others=new.others)
     sites = {name: snapshots[name].sites[name] for name in snapshots}
     found = forecast(known_bag(msgspec.structs.replace(first, sites=sites), bag))
-    work = _times(found.work, new.spec.task.total_processors)
+    work = _times(found.work, _mean_processors(new))
     price = min(
         in_credits(tariff_for(first.ledger, site, new.spec.task).price("explicit")) for site in sites.values()
     )
@@ -111,6 +107,13 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
         work=work,
         cost=found.cost or _times(work, price / HOUR),
     )
+
+
+def _mean_processors(new: NewBag) -> float:
+    """Processors of a task, on average."""
+    usual = new.spec.task
+    others = [needs.over(usual).total_processors for needs in new.needs.values()]
+    return (sum(others) + (new.tasks - len(others)) * usual.total_processors) / max(1, new.tasks)
 
 
 def choices(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str, SiteTerms]) -> list[Line]:
@@ -145,27 +148,29 @@ def _times(figure: Estimate, factor: float) -> Estimate:
 
 def _broker(new: NewBag, terms: Mapping[str, SiteTerms], now: float) -> Broker:
     broker = Broker(dict(terms))
-    bag = Bag(_NEW, new.spec, new.tasks)
+    bag = Bag(NOT_SUBMITTED, new.spec, new.tasks, new.needs)
     bag.fill()
     bag.earlier = new.earlier
     if new.budget is not None:
-        broker.keep_apart(_NEW)
+        broker.keep_apart(NOT_SUBMITTED)
     broker.add_bag(bag, now)
     return broker
 
 
-def _of_new(reason: str) -> str:
-    """The reason, of a bag that has no number yet."""
-    for known, new in _UNSUBMITTED.items():
-        reason = reason.replace(known.format(_NEW), new)
-    return reason
+def _withheld(actions: Iterable[Action]) -> Iterator[str]:
+    """Why the new bag gets no request; those of other bags alone do not count."""
+    for action in actions:
+        if isinstance(action, Withhold) and (
+            action.demand is None or action.demand.bag in (None, NOT_SUBMITTED)
+        ):
+            yield action.reason
 
 
 def _with_budget(new: NewBag, snapshots: Mapping[str, Snapshot], broker: Broker, now: float) -> Ledger:
     """The ledger with the budget of the bag, whose first estimates are as it pays for them."""
     ledger = next(iter(snapshots.values())).ledger.fork()
     if new.budget is not None:
-        ledger.set_budget(Budget(amount=new.budget, bag=_NEW), now)
+        ledger.set_budget(Budget(amount=new.budget, bag=NOT_SUBMITTED), now)
         rules = {name: snapshot.here.rules for name, snapshot in snapshots.items()}
         queues = {name: snapshot.here.queue for name, snapshot in snapshots.items()}
         for name in snapshots:
@@ -174,7 +179,7 @@ def _with_budget(new: NewBag, snapshots: Mapping[str, Snapshot], broker: Broker,
 
 
 def _facts(broker: Broker) -> BagFacts:
-    return facts_of(broker.state, broker.state.bags[_NEW])
+    return facts_of(broker.state, broker.state.bags[NOT_SUBMITTED])
 
 
 def _with_bag(
@@ -185,7 +190,7 @@ def _with_bag(
         name: msgspec.structs.replace(site, submitting=(*site.submitting, *made.get(name, ())))
         for name, site in snapshot.sites.items()
     }
-    alone = {_NEW: _facts(broker)} if _NEW in broker.state.alone else {}
+    alone = {NOT_SUBMITTED: _facts(broker)} if NOT_SUBMITTED in broker.state.alone else {}
     return msgspec.structs.replace(
         snapshot,
         sites=sites,

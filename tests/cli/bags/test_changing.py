@@ -11,32 +11,42 @@ from adaptor.cli.bags.changing import change, retry
 from adaptor.daemon import process
 from adaptor.guard_rails import EarlySignal, MostFails, TimeLimit
 from adaptor.resources import OwnNeeds
-from tests.cli.fake_control import bag_view
+from tests.cli.fake_control import bag_view, running_bag
 from tests.cli.invoking import Cli, Serve
+
+SHORT = "bag 5 is paused: 0.01 credits are left for it: adaptor change 5 --budget 0.3"
 
 
 @pytest.mark.parametrize(
-    ("command", "question", "done", "otherwise"),
+    ("command", "question", "done", "other", "why"),
     [
-        (["pause"], api.Pause, "paused", "paused already, or ended"),
-        (["resume"], api.Resume, "resumed", "not paused"),
-        (["change", "--priority", "-2"], api.ChangeOptions, "changed", "ended; `adaptor retry` takes"),
+        (["pause"], api.Pause, "paused", running_bag(5, paused=SHORT), SHORT),
+        (["resume"], api.Resume, "resumed", running_bag(5, paused=SHORT), SHORT),
+        (["resume"], api.Resume, "resumed", running_bag(5), "bag 5 is not paused"),
+        (
+            ["change", "--priority", "-2"],
+            api.ChangeOptions,
+            "changed",
+            bag_view(5, ended=9.0, done=1, failed=1, tasks=2),
+            "bag 5 has ended; adaptor retry 5 runs its failed tasks again",
+        ),
     ],
 )
-def test_bags_are_steered(
-    cli: Cli, serve: Serve, command: list[str], question: type, done: str, otherwise: str
+def test_bags_are_steered_and_those_that_stay_say_why(
+    cli: Cli, serve: Serve, command: list[str], question: type, done: str, other: api.BagView, why: str
 ) -> None:
     server = serve({api.GetBags: api.Bags([bag_view(3)]), question: [3]})
     assert cli(*command, "3").out == f"bag 3: {done}\n"
-    server.answers[api.GetBags] = api.Bags([bag_view(3), bag_view(5)])
-    told = cli(*command, "3-9").out
-    assert told.startswith(f"bag 3: {done}\nbag 5: {otherwise}")
+    server.answers[api.GetBags] = lambda asked: api.Bags(
+        [other] if asked.selector == "5" else [bag_view(3), other]
+    )
+    assert cli(*command, "3-9").out == f"bag 3: {done}\n{why}\n"
     assert cli(*command, "3-9", "--json").value == {"bags": [3]}
     assert server.asked(question)[-1].bags == [3, 5]
     server.answers[question] = []
-    outcome = cli(*command, "3-9")
+    outcome = cli(*command, "5")
     assert outcome.code == 2
-    assert outcome.err.startswith(f"adaptor: bags 3, 5: {otherwise}")
+    assert outcome.err == f"adaptor: {why}\n"
 
 
 def test_what_is_changed(cli: Cli, serve: Serve) -> None:
@@ -93,15 +103,22 @@ def test_earlier_bags_are_counted(cli: Cli, serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "question", "words"),
-    [("cancel", api.Cancel, "2 tasks cancelled"), ("retry", api.Retry, "2 tasks put back into the queue")],
+    ("command", "question", "words", "nothing"),
+    [
+        ("cancel", api.Cancel, "2 tasks cancelled", "no unfinished task to cancel"),
+        ("retry", api.Retry, "2 tasks put back into the queue", "no task has failed or was cancelled"),
+    ],
 )
-def test_cancel_and_retry(cli: Cli, serve: Serve, command: str, question: type, words: str) -> None:
+def test_cancel_and_retry(
+    cli: Cli, serve: Serve, command: str, question: type, words: str, nothing: str
+) -> None:
     server = serve({api.GetBags: api.Bags([bag_view(3)]), question: 2})
     assert cli(command, "3").out == f"bag 3: {words}\n"
     server.answers[api.GetBags] = api.Bags([bag_view(3), bag_view(5)])
     assert cli(command, "3-9", "--json").value == {"bags": [3, 5], "tasks": 2}
     assert server.asked(question)[-1].bags == [3, 5]
+    server.answers[question] = 0
+    assert cli(command, "3-9").out == f"2 bags: {nothing}\n"
 
 
 def test_a_wrong_selector_starts_no_daemon(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from adaptor import api
 from adaptor.api import PlannedRequest, PlanView
 from adaptor.budget.provisioning.menu import Line
 from adaptor.model import Estimate
+from adaptor.resources import OwnNeeds
 from tests.cli.invoking import Cli, Serve
 
 NOW = 1_700_000_000.0
@@ -54,6 +55,19 @@ def test_a_plan_is_told_and_nothing_is_submitted(cli: Cli, serve: Serve, bag: st
     assert "far: no request now: 4 requests are in the system" in outcome.lines
     assert "2 tasks: 1h to 3h of processor time" in outcome.lines
     assert any(line.startswith("done ") and " to " in line for line in outcome.lines)
+
+
+def test_tasks_that_nothing_can_run_are_named_by_their_lines(cli: Cli, serve: Serve, tmp_path: Path) -> None:
+    file = tmp_path / "two.jsonl"
+    file.write_text('{"command": "a"}\n\n{"command": "b", "cpus": 99}\n', encoding="utf-8")
+    plan = msgspec.structs.replace(PLAN, tasks=1, refused=1, reasons={1: "no node can run it"})
+    daemon = serve({api.GetPlan: plan})
+    outcome = cli("plan", str(file))
+    assert daemon.asked(api.GetPlan)[0].needs == {1: OwnNeeds(cpus=99)}
+    assert outcome.err.splitlines() == [
+        "adaptor: 1 task can never run, and would fail at once:",
+        f"  {file}:3: no node can run it",
+    ]
 
 
 def test_equal_requests_are_one_line(cli: Cli, serve: Serve, bag: str) -> None:

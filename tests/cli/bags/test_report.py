@@ -79,6 +79,12 @@ def test_the_use_of_other_bags_is_told_apart() -> None:
     assert "(0 %), 9m 34s by other bags, wasted" in totals(forgotten)[0]
 
 
+def test_tasks_that_run_are_told_apart() -> None:
+    sums = msgspec.structs.replace(TOTALS, requests=1, paid=100.0, used=20.0, running=70.0, wasted=10.0)
+    assert totals(sums)[0].endswith("used 20s (20 %), 1m 10s of tasks that run, wasted 10s")
+    assert totals(sums)[1].endswith("used 20, 70 of tasks that run, wasted 10")
+
+
 def test_gpu_time_is_told_where_there_is_any() -> None:
     assert not any("GPU" in line for line in totals(TOTALS))
     (line,) = [each for each in totals(msgspec.structs.replace(TOTALS, gpu_paid=7200.0)) if "GPU" in each]

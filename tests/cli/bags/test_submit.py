@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 
 from adaptor import api
 from adaptor.api import BagInput, TaskInput
+from adaptor.cli import other_tools
 from adaptor.cli.bags import submit as run_module
 from adaptor.client import asking as client
 from adaptor.client import bags
@@ -163,6 +167,41 @@ def test_a_folder_that_is_gone(cli: Cli, here: Path) -> None:
     assert "the current folder no longer exists" in outcome.err
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        ("list.bag", "#ADAPTOR time=1h\necho a\n#ADAPTOR cpus=99 mem=2G\n", "list.bag:3"),
+        ("job.sh", "#!/bin/bash\n#SBATCH -n 1\n#SBATCH -c 99\n#SBATCH -t 10\ntrue\n", "job.sh:3"),
+        ("job.sh", "#!/bin/bash\n#PBS -l select=1:ncpus=99\ntrue\n", "job.sh:2"),
+        ("job.sh", "#!/bin/bash\n#ADAPTOR cpus=99\ntrue\n", "job.sh:2"),
+    ],
+)
+def test_an_error_names_the_line_that_sets_its_option(
+    cli: Cli, serve: Serve, here: Path, name: str, text: str, place: str
+) -> None:
+    (here / name).write_text(text)
+    problem = "no node can run these tasks: the largest node has 2; ask for fewer cpus"
+    refusal = api.Failure(problem, usage=True)
+    serve({api.Publish: refusal, api.GetPlan: refusal})
+    assert cli("submit", name).err == f"adaptor: {place}: {problem}\n"
+    assert cli("plan", name).err == f"adaptor: {place}: {problem}\n"
+    assert cli("submit", name, "--cpus", "99").err == f"adaptor: {problem}\n", "the command line sets it"
+
+
+def test_an_error_here_names_its_line_too(cli: Cli, here: Path) -> None:
+    (here / "list.bag").write_text("echo a\n#ADAPTOR cwd=nowhere\n")
+    assert cli("submit", "list.bag").err == f"adaptor: list.bag:2: --cwd: {here}/nowhere: no such folder\n"
+
+
+def test_tasks_tell_their_file_to_the_daemon(cli: Cli, serve: Serve, here: Path) -> None:
+    (here / "more.jsonl").write_text('\n{"command": "a", "id": "a"}\n{"command": "b"}\n')
+    server = serve({api.Publish: api.Submitted(7)})
+    assert cli("submit", "more.jsonl").code == 0
+    assert server.asked(api.Open)[0].file == "more.jsonl"
+    (added,) = server.asked(api.Add)
+    assert (added.file, [task.line for task in added.tasks]) == ("more.jsonl", [2, 0])
+
+
 def test_one_command(cli: Cli, serve: Serve, here: Path) -> None:
     server = serve({api.Publish: api.Submitted(7)})
     assert cli("submit", "--cpus", "2", "--", "/opt/prog", "-x", "--cpus", "a b").out == "bag 7: 1 task\n"
@@ -270,6 +309,55 @@ def test_a_value_of_halt_is_not_taken_for_the_command(cli: Cli, serve: Serve) ->
     assert outcome.code == 2
     assert "--halt has no value" in outcome.err
     assert not server.asked(api.Open)
+
+
+@pytest.mark.parametrize(
+    ("option", "way"),
+    [
+        ("-p", "--site NAME for a partition"),
+        ("-n4", "--max-running N"),
+        ("-j", "--max-running N"),
+        ("--cpus-per-task=4", "write --cpus N"),
+        ("-t", "--timeout for when it is ended"),
+        ("--dry-run", "adaptor plan --commands"),
+    ],
+)
+def test_an_option_of_another_tool_names_its_own_one(cli: Cli, here: Path, option: str, way: str) -> None:
+    outcome = cli("submit", option, "4", "--template", "true")
+    assert outcome.code == 2
+    assert f"no option '{option[:2] if option[1] != '-' else option.partition('=')[0]}': " in outcome.err
+    assert way in outcome.err
+
+
+def test_the_options_named_for_other_tools_are_there(cli: Cli) -> None:
+    told = " ".join(other_tools.hint(option) for option in other_tools.OPTIONS)
+    named = set(re.findall(r"--[a-z-]*[a-z]", told))
+    known = cli("submit", "--help-all").out + cli("run", "--help-all").out + cli("plan", "--help").out
+    assert {name for name in named if name not in known} == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "way"),
+    [
+        (["--", "echo a | cat"], "-- bash -c 'echo a | cat'"),
+        (["echo a | cat"], "-- bash -c 'echo a | cat'"),
+        (["echo", "a b"], "-- echo 'a b'"),
+    ],
+)
+def test_a_command_in_the_wrong_place_or_quotes_shows_how_it_is_written(
+    cli: Cli, here: Path, arguments: list[str], way: str
+) -> None:
+    outcome = cli("run", *arguments)
+    assert outcome.code == 2
+    assert outcome.err.endswith(f"{way}\n")
+
+
+def test_a_program_with_a_space_in_its_name_is_a_command(cli: Cli, serve: Serve, here: Path) -> None:
+    (here / "my prog").write_text("#!/bin/sh\n")
+    (here / "my prog").chmod(0o755)
+    server = serve({api.Publish: api.Submitted(7)})
+    assert cli("submit", "--", "./my prog").code == 0
+    assert submitted(server).tasks == [TaskInput(["./my prog"])]
 
 
 def test_run_starts_a_private_daemon_and_watches(cli: Cli, startable: list[Any], here: Path) -> None:
@@ -388,15 +476,26 @@ def test_an_output_folder_that_cannot_be_written_is_refused_at_once(
 ) -> None:
     """Root may write anywhere, so the answer of the system is made up."""
     serve({api.Publish: api.Submitted(7)})
-    allowed = os.access
+    opened = tempfile.TemporaryFile
 
-    def access(path: str, mode: int, **more: bool) -> bool:
-        return allowed(path, mode, **more) and not (Path(path) == here and mode & os.W_OK)
+    def refusing(*, dir: str) -> Any:
+        if Path(dir) == here:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return opened(dir=dir)
 
-    monkeypatch.setattr(os, "access", access)
+    monkeypatch.setattr(tempfile, "TemporaryFile", refusing)
     outcome = cli("submit", "--template", "true", *output)
     assert outcome.code == 2
-    assert f"you cannot write to {here}; name another folder" in outcome.err
+    assert f"you cannot write to {here} (Read-only file system); name another folder" in outcome.err
+
+
+def test_an_output_folder_of_a_file_system_without_files_is_refused(
+    cli: Cli, serve: Serve, here: Path
+) -> None:
+    serve({api.Publish: api.Submitted(7)})
+    outcome = cli("submit", "--template", "true", "--output", "/proc/x")
+    assert outcome.code == 2
+    assert "--output: /proc/x: you cannot write to /proc (" in outcome.err
 
 
 def test_an_output_folder_of_another_machine_is_taken(
@@ -404,7 +503,7 @@ def test_an_output_folder_of_another_machine_is_taken(
 ) -> None:
     """For a site over ssh; an ordinary user cannot write to `/` here."""
     server = serve({api.Publish: api.Submitted(7)})
-    monkeypatch.setattr(os, "access", lambda *_args, **_more: False)
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: pytest.fail("a folder of this machine"))
     assert cli("submit", "--template", "true", "--output", "/no-such-scratch/x").code == 0
     assert submitted(server).spec.output == "/no-such-scratch/x"
 

@@ -17,6 +17,8 @@ from adaptor.errors import JournalError
 from adaptor.guard_rails import TimeLimit
 from adaptor.protocol.messages import Report
 from adaptor.resources import OwnNeeds, TaskSize
+from backends.base import SchedulerError
+from tests.alike import alike
 from tests.bundles.staged import archive_of, packed
 from tests.daemon.client.asked_daemon import SPEC, TRUE, Daemon
 from tests.daemon.fake_site import told
@@ -155,9 +157,13 @@ async def test_needs_that_cannot_be_meant_are_refused_wherever_they_come_from(
     assert failure.usage
     assert failure.message.startswith("task 1: ")
     assert words in failure.message
-    new = BagInput(spec=SPEC, tasks=[TRUE, msgspec.structs.replace(odd, line=7)])
-    failure = await daemon.failure(NewBag(new))
+    written = msgspec.structs.replace(odd, line=7)
+    failure = await daemon.failure(NewBag(BagInput(spec=SPEC, tasks=[TRUE, written])))
     assert failure.message.startswith("line 7: ")
+    failure = await daemon.failure(NewBag(BagInput(spec=SPEC, tasks=[TRUE, written], file="a.jsonl")))
+    assert failure.message.startswith("a.jsonl:7: ")
+    failure = await daemon.failure(api.Add(bag, "a", 0, [TRUE, written], "a.jsonl"))
+    assert failure.message.startswith("a.jsonl:7: ")
     await daemon.ask(api.Cancel([bag]))
     failure = await daemon.failure(api.Retry([bag], None, needs))
     assert words in failure.message
@@ -177,11 +183,17 @@ async def test_what_nothing_can_run_is_refused_by_task_when_it_is_appended(daemo
     }
     again = await daemon.ask(api.Add(bag, "a", 0, [TRUE, large, linked]))
     assert again == api.Added(1, 3)
+    written = msgspec.structs.replace(large, line=9)
+    told = await daemon.ask(api.Add(bag, "c", 0, [written], "a.jsonl"))
+    assert told.reasons == ["a.jsonl:9: tasks of 3 cpus fit into no request: max_proc is 2"]
+    lost = TaskInput("x", after=("lost",), line=4)
+    failure = await daemon.failure(api.Add(bag, "d", 0, [lost], "a.jsonl"))
+    assert failure.message == "a.jsonl:4: after: no task has the id 'lost'"
     odd = TaskInput("x", needs=OwnNeeds(nodes=2, gpus=0.5))
     failure = await daemon.failure(api.Add(bag, "b", 0, [TRUE, odd]))
     assert failure.usage
     assert "whole number" in failure.message
-    assert daemon.core.broker.state.bags[bag].total == 4, "nothing of it is appended"
+    assert daemon.core.broker.state.bags[bag].total == 5, "nothing of it is appended"
 
 
 async def test_a_task_is_not_to_take_longer_than_the_limit_of_its_bag(daemon: Daemon) -> None:
@@ -306,3 +318,18 @@ async def test_a_bag_that_stages_is_warned_of_sites_over_ssh(daemon: Daemon, tmp
     daemon.fake.state.remote_folder = Mock()
     await daemon.submit(NewBag(api.BagInput(spec=spec, tasks=[TRUE])))
     assert told(daemon.core.journal, "problem").count(OVER_SSH) == 1
+
+
+async def test_the_first_bag_of_a_daemon_is_refused_at_once_if_no_node_holds_it(daemon: Daemon) -> None:
+    """A daemon without bags reads no queue: it is read for the first one."""
+    daemon.fake.backend.node_sizes = alike(4, 2, 4 * 2**30)
+    assert daemon.fake.state.memory.seen is None
+    large = msgspec.structs.replace(SPEC, memory=8 * 2**30)
+    failure = await daemon.failure(NewBag(BagInput(spec=large, tasks=[TRUE])))
+    assert failure.message.startswith("no node can run these tasks: here: ")
+
+
+async def test_a_scheduler_that_does_not_answer_refuses_no_bag(daemon: Daemon) -> None:
+    daemon.fake.backend.silent = SchedulerError("squeue hangs")
+    large = msgspec.structs.replace(SPEC, memory=8 * 2**30)
+    assert (await daemon.submit(NewBag(BagInput(spec=large, tasks=[TRUE])))).bag == 1

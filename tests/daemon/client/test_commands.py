@@ -37,6 +37,25 @@ def test_a_task_runs_when_its_worker_has_said_so(site: FakeSite) -> None:
     assert {task.state for task in told} == {"running", "waiting"}
 
 
+def test_the_time_of_tasks_that_run_is_not_wasted(site: FakeSite) -> None:
+    bag = site.submit_bag(5)
+    pilot = begin(site)
+    held = leased(site, f"w{pilot}")
+    hear(site, f"w{pilot}", Report(started=held[:1]))
+    (lease,) = (
+        worker.held[held[0]] for worker in site.state.core.broker.of_pilot(pilot) if held[0] in worker.held
+    )
+    assert lease.started is not None
+    lease.started -= 3.0
+    (shown,) = (each for each in asked(site, api.GetPilots()) if each.id == pilot)
+    assert shown.running == pytest.approx(3.0, abs=1.0)
+    assert shown.used == 0
+    totals = asked(site, api.GetReport(bag)).totals
+    assert totals.running >= 3.0
+    assert totals.paid == pytest.approx(totals.running + totals.wasted)
+    assert asked(site, api.GetAdvice(bag)).measured.paid == pytest.approx(totals.wasted, abs=1.0)
+
+
 def test_credits_are_reported_where_somebody_has_set_a_price_or_a_budget(site: FakeSite) -> None:
     first = live(site)
     told = asked(site, api.GetReport(first))

@@ -11,8 +11,9 @@ from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.credits import budget_writer
 from adaptor.decisions.first_estimates import least_time
 from adaptor.errors import UsageError
+from adaptor.guard_rails import EarlySignal
 from adaptor.runtimes.known import EarlierTasks
-from adaptor.units import round_up
+from adaptor.units import Duration, round_up
 from tests.daemon.donating_site import DonatingSite
 
 
@@ -60,3 +61,25 @@ def test_a_budget_for_less_than_initial_tr_is_taken_if_it_pays_for_short_tasks(t
     assert budget_writer(core, sites, spec, least / 10**6, {}) is not None
     with pytest.raises(UsageError, match=r"taken to need at least \d+s before"):
         budget_writer(core, sites, spec, least / 10**6 * 0.99, {})
+
+
+def test_the_least_budget_is_the_price_that_the_first_request_then_has(tmp_path: Path) -> None:
+    """Narrow pilots are paid for in parts, without the time for which their ends may be late."""
+    site = DonatingSite(tmp_path / "state")
+    late = msgspec.structs.replace(site.config, overrun=Duration(900), heuristic="elastic")
+    site.config, site.limits = late, msgspec.structs.replace(site.limits, max_pilots=100)
+    site.restart()
+    core, sites, rules = site.state.core, {"here": site.state}, site.state.memory.rules
+    spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
+    tr, tariff = (
+        round_up(least_time(rules) + rules.pad, rules.time_resolution),
+        core.treasury.ledger.tariff("here"),
+    )
+    assert tariff.grace >= 900
+    parts, whole = (each.reservation("explicit", 1, tr) / 10**6 for each in (tariff.of_parts, tariff))
+    assert budget_writer(core, sites, spec, parts, {}) is not None
+    with pytest.raises(UsageError, match=r"may cost [0-9.]+ \(a task .* finished, and begun charging"):
+        budget_writer(core, sites, spec, parts / 2, {})
+    signalled = msgspec.structs.replace(spec, signal=EarlySignal("USR1", 5.0))
+    with pytest.raises(UsageError, match="the end of a pilot may be late"):
+        budget_writer(core, sites, signalled, whole / 2, {})

@@ -36,9 +36,9 @@ async def test_others_are_answered_while_a_large_bag_is_read_and_it_is_there_onc
 ) -> None:
     go_on, reading = threading.Event(), new_tasks.task_rows
 
-    def slowly(tasks: Sequence[TaskInput]) -> TaskRows:
+    def slowly(tasks: Sequence[TaskInput], file: str) -> TaskRows:
         assert go_on.wait(PATIENCE)
-        return reading(tasks)
+        return reading(tasks, file=file)
 
     monkeypatch.setattr(new_tasks, "task_rows", slowly)
     question = NewBag(BagInput(spec=SPEC, tasks=MANY), key="mine")

@@ -12,7 +12,8 @@ from adaptor.api import PlanView
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.plans import read_plan
 from adaptor.errors import UsageError
-from tests.daemon.budgeted_site import steps
+from adaptor.resources import OwnNeeds
+from tests.daemon.budgeted_site import steps, submit_budgeted
 from tests.daemon.fake_site import FakeSite
 
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={}, time=120.0)
@@ -45,6 +46,25 @@ def test_pilots_and_other_bags_are_taken_account_of(site: FakeSite) -> None:
     assert beside.end.value - beside.now > before.end.value - before.now, "it takes turns with the other bag"
 
 
+def test_the_requests_of_other_bags_are_none_of_the_plan(site: FakeSite) -> None:
+    submit_budgeted(site, 4, 0.001)
+    told = plan(site, budget=5.0)
+    assert told.requests
+    assert told.withheld == {}
+    poor = plan(site, budget=0.001)
+    assert all("bag 1" not in why for why in poor.withheld.values())
+
+
+def test_tasks_that_nothing_can_run_are_named_and_the_others_are_planned(site: FakeSite) -> None:
+    asked = api.GetPlan(SPEC, 3, None, {0: OwnNeeds(cpus=99), 2: OwnNeeds(cpus=2, time=600.0)})
+    told = asyncio.run(read_plan(site.running, asked))
+    assert (told.refused, told.tasks) == (1, 2)
+    assert told.reasons == {0: "tasks of 99 cpus fit into no request: max_proc is 2"}
+    assert told.work.value > plan(site, tasks=2).work.value
+    with pytest.raises(UsageError, match="task 0: tasks of 99 cpus fit into no request"):
+        asyncio.run(read_plan(site.running, api.GetPlan(SPEC, 1, None, {0: OwnNeeds(cpus=99)})))
+
+
 def test_a_site_that_does_not_exist_is_an_error(site: FakeSite) -> None:
     with pytest.raises(UsageError, match="no site 'far'"):
         plan(site, BagSpec(name="b", cwd="/", output="/nowhere", environment={}, sites=("far",)))
@@ -65,7 +85,7 @@ def test_a_budget_that_pays_for_no_request_has_no_end_and_names_no_bag(site: Fak
     assert not told.requests
     assert told.end is None
     (why,) = told.withheld.values()
-    assert why.startswith("the bag would pause: 0.001 credits are left for it: the smallest")
+    assert why.startswith("the bag would pause: 0.001 credits are left for it (the bag): the smallest")
     assert "waiting tasks may need" in why
     assert "adaptor change" not in why
 
