@@ -40,6 +40,25 @@ def test_a_closed_standard_input_is_an_empty_one(tmp_path: Path) -> None:
     assert done.stderr == b"adaptor: standard input: contains no task; write one shell line per task\n"
 
 
+def test_a_list_that_is_typed_says_how_it_ends(tmp_path: Path) -> None:
+    own, terminal = os.openpty()
+    try:
+        os.write(own, b"echo a\n\x04")
+        done = subprocess.run(
+            [sys.executable, "-m", "adaptor.cli", "plan", "--commands", "-"],
+            stdin=terminal,
+            cwd=tmp_path,
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
+    finally:
+        os.close(own)
+        os.close(terminal)
+    assert (done.returncode, done.stdout) == (0, b"echo a\n")
+    assert b"Ctrl-D ends the list" in done.stderr
+
+
 def test_a_folder_that_is_no_utf_8_is_refused_with_a_way_out(tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"\xff")
     folder.mkdir()

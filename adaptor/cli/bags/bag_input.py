@@ -8,6 +8,7 @@ import os
 import shlex
 import shutil
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -196,6 +197,8 @@ def _data(source: TaskSource) -> bytes | None:
     words = [source.file, *source.arguments]
     if not Path(source.file).exists() and (len(source.file.split()) > 1 or shutil.which(source.file)):
         raise UsageError(f"{source.file}: no such file; if it is a command, write: {_behind(words)}")
+    if source.file == "-" and sys.stdin.isatty():
+        click.echo("adaptor: type one shell line per task; Ctrl-D ends the list", err=True)
     return read_data(source.file)
 
 
