@@ -42,7 +42,9 @@ def reshape(site: FakeSite, p: int, tr: int) -> None:
     """Carry out the decision to change pilot 1."""
     bag = site.state.pilots[1].bag
     crafted = CraftedRequest(Request(p, tr), None, 3, f"asks {p} × {tr}")
-    action = Reshape(1, crafted, Demand(waiting=3, runtime=60.0, bag=bag))
+    assert bag is not None
+    demand = Demand(waiting=3, runtime=60.0, bag=bag, payers={bag: 1.0})
+    action = Reshape(1, crafted, demand)
     asyncio.run(drive(site.state, step_of(site.state).act([action])))
 
 
