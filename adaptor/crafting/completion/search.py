@@ -93,6 +93,7 @@ class Search:
         ours = {pilot.queued_as for pilot in self.pilots}
         self._free = [place.free or Availability(place.queue, noted=ours) for place in places]
         self._least = pad + max(self.demand.shortest, min(belief.longest for belief in self.believed))
+        self._most = pad + max(belief.longest for belief in self.believed)
         offers = [offer.member for offer in self._offers(self._seen(self._free))]
         for progress in self._by_belief:
             progress.foresee(offers)
@@ -156,6 +157,7 @@ class Search:
                 offer
                 for offer in self._offers(profiles, most, latest)
                 if (left[offer.place] > 0 if allowed else offer.processors >= WIDE * self.shapes[0].widest)
+                and not self._needless(offer.member, found.members)
             ]
             usual = BETTER, (found if made else self._as_is).steps
             passed = bar if bar and allowed + beside == 1 else usual
@@ -176,6 +178,14 @@ class Search:
             made.sort(key=lambda request: (-request.member.slots, request.member.length))
         made.sort(key=lambda request: request.member.start)  # in several places each has what others leave
         return Choice(withdrawn=withdrawn, set=found, made=made)
+
+    def _needless(self, offer: Member, members: Sequence[Member]) -> bool:
+        """Whether each task has a slot in members that begin no later and last as long as the offer or the
+        longest task: `Progress` would have one task done sooner in two slots."""
+        until = offer.start + min(offer.length, self._most)
+        there = (member for member in members if member.start <= offer.start + TINY)
+        slots = sum(member.slots for member in there if member.start + member.length >= until - TINY)
+        return slots >= self.tasks + self.demand.coming
 
     def _take_best(
         self, found: RequestSet, offers: list[Fitting], profiles: Sequence[Profile], latest: float, bar: Bar

@@ -228,6 +228,18 @@ def test_a_request_holds_a_task_that_was_cut_and_needs_more_than_the_others_took
     assert issued.crafted.request.tr >= 1200 + RULES.pad
 
 
+@pytest.mark.parametrize("waiting", [1, 5])
+def test_no_request_is_made_for_tasks_that_others_hold_already(waiting: int) -> None:
+    """Two slots end no task sooner than one, and each takes its part of a budget."""
+    unlike = known_runtimes(finished=23, mean=600.0, longest=700.0)
+    issued = [each for each in plan(view(waiting=waiting, times=unlike)) if isinstance(each, SubmitRequest)]
+    assert sum(each.crafted.request.p for each in issued) == waiting
+    first = msgspec.structs.replace(queued(1, waiting, 7200, submitted=0.0), predicted_start=0.0)
+    pending = (PendingJob("ours1", waiting, 7200),)
+    again = plan(view(first, waiting=waiting, times=unlike, pending=pending))
+    assert not [each for each in again if isinstance(each, SubmitRequest)]
+
+
 def outgrown() -> SiteState:
     """A narrow request that still runs for hours, and a machine that has become free beside it."""
     ours = PilotView(
