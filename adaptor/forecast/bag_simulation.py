@@ -3,7 +3,8 @@
 Tasks are handed out as workers get them: a slot that is free takes the next task, unless the time that a task
 is taken to need is longer than what is left of the pilot. That time is what the bag's own `RuntimeLearner`
 says at each site; it learns from the tasks that end and that are cut in this course. If tasks are many, a
-slot takes several at once, fewer and fewer towards the end; if slots are many, several count as one.
+slot takes several at once, fewer and fewer towards the end; if slots are many, several count as one, those of
+narrow pilots too.
 
 The pilots are charged by their tariffs, so one course gives the end of the bag and its cost.
 """
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from adaptor.forecast.supply import Moment, PilotAhead, Supply
+from adaptor.forecast.supply import Moment, PilotAhead, Supply, joined
 from adaptor.runtimes.known import KnownRuntimes
 from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.runtimes.possible import Runtimes
@@ -124,8 +125,7 @@ class _Simulation:
         self._ask_below = _PACED * self._left if supply.paced else -math.inf
         for ran in sorted(work.again)[:: self._together]:
             self._wait_again(ran, self._known_cut(ran), ran + runtimes.rest(ran))
-        for pilot in pilots:
-            self._add(pilot)
+        self._add_all(pilots)
         self._plan(work.now, None)
 
     def run(self) -> CourseResult:
@@ -188,6 +188,10 @@ class _Simulation:
         self._count += 1
         heapq.heappush(self._calendar, (at, self._count, pilot, unit_ends))
         return self._count
+
+    def _add_all(self, pilots: Sequence[PilotAhead]) -> None:
+        for ahead in joined(pilots, self._together):
+            self._add(ahead)
 
     def _add(self, ahead: PilotAhead) -> None:
         slots = max(1, round(ahead.slots / self._together))
@@ -354,8 +358,7 @@ class _Simulation:
         if there and uncovered < 1 and not self._supply.paced:
             return
         self._asked += 1
-        for ahead in self._supply.asked(self._moment(uncovered)):
-            self._add(ahead)
+        self._add_all(self._supply.asked(self._moment(uncovered)))
 
     def _pilots_now(self) -> list[_Pilot]:
         return [pilot for pilot in self._pilots if pilot.end > self._now]

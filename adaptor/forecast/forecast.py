@@ -215,9 +215,11 @@ def _work_left(known: KnownBag, runtimes: Runtimes) -> float:
 
 def _work(known: KnownBag) -> Work:
     bag = known.bag
-    slots = sum(pilot.slots for site in known.sites for pilot in site.pilots)
+    pilots = [pilot for site in known.sites for pilot in site.pilots]
+    slots = sum(pilot.slots for pilot in pilots)
     most = max(
-        slots, sum(most_slots(site.view.rules, site.view.queue, bag.spec.task) for site in known.sites)
+        sum(pilot.slots for pilot in pilots if pilot.started is not None),
+        sum(most_slots(site.view.rules, site.view.queue, bag.spec.task) for site in known.sites),
     )
     beside = bag.others.served_before(bag.not_started, slots or max(1, most))
     if bag.spec.max_running is not None:

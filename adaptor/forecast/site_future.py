@@ -157,7 +157,8 @@ class SiteFuture:
             bounds: what the aims of the bag allow; None: it has none.
         """
         limits = self._view.rules.limits
-        allowed = limits.in_system - sum(pilot.site == self._view.name for pilot in moment.held)
+        held = sum(pilot.pilots for pilot in moment.held if pilot.site == self._view.name)
+        allowed = limits.in_system - held
         if not self.known.open or self._others is None or allowed <= 0 or (bounds and bounds.slots <= 0):
             return []
         queue = self._queue(self._others, moment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -20,6 +21,8 @@ class PilotAhead(msgspec.Struct, frozen=True, kw_only=True):
     site: str = ""
     p: int = 0
     """Processors that it holds there."""
+    pilots: int = 1
+    """Pilots that it stands for."""
     slots: int
     began: float = 0.0
     """Epoch seconds of the start of its request, from which on it is charged."""
@@ -46,6 +49,40 @@ class PilotAhead(msgspec.Struct, frozen=True, kw_only=True):
         if self.tariff is None or until <= self.began:
             return 0
         return self.tariff.charge(self.kind, self.p, until - self.began)
+
+
+def joined(pilots: Sequence[PilotAhead], slots: int) -> list[PilotAhead]:
+    """The pilots, and narrow ones as one for about so many slots; the slots of all stay."""
+    found = [pilot for pilot in pilots if 2 * pilot.slots > slots]
+    groups = defaultdict[object, list[PilotAhead]](list)
+    for pilot in sorted(pilots, key=lambda pilot: (pilot.start, pilot.end)):
+        if 2 * pilot.slots <= slots:
+            key = pilot.site, pilot.tariff, pilot.kind, pilot.unit, pilot.lead, bool(pilot.elapsed)
+            groups[key].append(pilot)
+    for group in groups.values():
+        count = max(1, round(sum(pilot.slots for pilot in group) / slots))
+        found += [
+            _as_one(group[place * len(group) // count : (place + 1) * len(group) // count])
+            for place in range(min(count, len(group)))
+        ]
+    return found
+
+
+def _as_one(group: Sequence[PilotAhead]) -> PilotAhead:
+    """Pilots of one kind, with their mean times."""
+    count = len(group)
+    return msgspec.structs.replace(
+        group[0],
+        pilots=sum(pilot.pilots for pilot in group),
+        p=sum(pilot.p for pilot in group),
+        slots=sum(pilot.slots for pilot in group),
+        began=sum(pilot.began for pilot in group) / count,
+        start=sum(pilot.start for pilot in group) / count,
+        end=sum(pilot.end for pilot in group) / count,
+        useful=sum(pilot.useful for pilot in group) / count,
+        elapsed=[ran for pilot in group for ran in pilot.elapsed],
+        bounds=[bound for pilot in group for bound in (pilot.bounds or (0.0,) * len(pilot.elapsed))],
+    )
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):

@@ -131,6 +131,34 @@ def test_running_tasks_count_with_what_is_left_of_them() -> None:
     assert found.high < 3000
 
 
+@pytest.mark.parametrize(("running", "queued"), [(16, 0), (64, 0), (16, 184), (64, 400)])
+def test_narrow_pilots_do_no_more_than_one_as_wide(running: int, queued: int) -> None:
+    """Slots that count as one in a wide pilot are those of several narrow ones, and queued ones that find no
+    processor make it no sooner."""
+    limits = Limits(max_pending_requests=4, max_proc=running, max_tr=4 * 3600, max_pilots=500)
+    pilots = tuple(
+        KnownPilot(
+            job=f"{number}", p=1, tr=4 * 3600.0, slots=1, started=-1000.0, predicted=None, elapsed=(300.0,)
+        )
+        for number in range(running)
+    )
+    waiting = tuple(
+        KnownPilot(job=f"w{number}", p=1, tr=1200.0, slots=1, started=None, predicted=None)
+        for number in range(queued)
+    )
+    queue = QueueState(
+        now=0.0,
+        processors=running,
+        running=tuple(RunningJob(pilot.job, 1, 13_400.0) for pilot in pilots),
+        pending=tuple(PendingJob(pilot.job, 1, 1200.0) for pilot in waiting),
+    )
+    at = site(queue, "elastic", pilots=pilots + waiting)
+    rules = msgspec.structs.replace(RULES, limits=limits)
+    at = msgspec.structs.replace(at, view=msgspec.structs.replace(at.view, rules=rules))
+    bag = known(10 * running, at, finished=alike(100), running=[300.0] * running)
+    assert 0.95 * 6300 < end_of(with_running(bag, running)).value < 1.15 * 6300
+
+
 def test_tasks_that_have_run_far_beyond_all_others_are_of_another_kind() -> None:
     pilot = KnownPilot(
         job="1", p=16, tr=4 * 3600.0, slots=16, started=-3000.0, predicted=None, elapsed=(3000.0,) * 4
