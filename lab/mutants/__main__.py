@@ -8,54 +8,60 @@ a branch is no claim.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from pathlib import Path
 
+import click
+
 from lab.mutants.cover import cover
 from lab.mutants.judging import Tree, reach_of, sample, unneeded, verdicts
-from lab.mutants.rooms import rooms
+from lab.mutants.rooms import ROOT, rooms
+
+ROOMS = rooms()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m lab.mutants", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    every = rooms()
-    parser.add_argument("--room", action="append", choices=every, metavar="NAME", help=", ".join(every))
-    parser.add_argument("--count", type=int, default=50, help="mutants of each room")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--unneeded", action="store_true")
-    parser.add_argument("--kept", type=Path, default=Path(tempfile.gettempdir()) / "adaptor-mutants")
-    arguments = parser.parse_args()
-    arguments.kept.mkdir(exist_ok=True)
+@click.command()
+@click.option(
+    "--room", "names", multiple=True, type=click.Choice([*ROOMS]), metavar="NAME", help=", ".join(ROOMS)
+)
+@click.option("--count", default=50, show_default=True, help="Mutants of each room.")
+@click.option("--seed", default=1, show_default=True)
+@click.option("--unneeded", "lists_unneeded", is_flag=True, help="List tests that nothing needs.")
+@click.option(
+    "--kept",
+    type=click.Path(path_type=Path),
+    default=ROOT / "build" / "mutants",
+    help="What tests reach.  [default: build/mutants]",
+)
+def main(names: tuple[str, ...], count: int, seed: int, *, lists_unneeded: bool, kept: Path) -> None:
+    """Judge the tests of rooms, all unless some are named, by mutants."""
+    kept.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         tree = Tree(Path(folder))
-        for name in arguments.room or every:
-            room = every[name]
-            reach = reach_of(room, tree, arguments.kept)
+        for name in names or ROOMS:
+            room = ROOMS[name]
+            reach = reach_of(room, tree, kept)
             judged = []
-            for verdict in verdicts(room, tree, reach, sample(room, arguments.count, arguments.seed)):
+            for verdict in verdicts(room, tree, reach, sample(room, count, seed)):
                 judged.append(verdict)
                 if not verdict.killed:
                     how = "survives" if verdict.reached else "no test reaches"
-                    print(f"  {verdict.file}:{verdict.mutant.line}: {how}: {verdict.mutant}", flush=True)
+                    click.echo(f"  {verdict.file}:{verdict.mutant.line}: {how}: {verdict.mutant}")
             killed, reached = (sum(getattr(one, what) for one in judged) for what in ("killed", "reached"))
             lines = room.lines_of_tests()
             first = {"", *cover(reach, lines)}
             others = sum(one.killer not in first for one in judged)
-            print(
+            click.echo(
                 f"{name}: {killed} of {len(judged)} killed, {others} of them by tests that add no branch;"
                 f" {reached} reached",
-                flush=True,
             )
-            if arguments.unneeded:
-                names = unneeded(room, reach, judged)
-                for test in names:
-                    print(f"  {lines.get(test, 0):4} lines {reach.seconds[test]:6.2f} s  {test}")
-                print(
-                    f"{name}: {len(names)} of {len(reach.branches)} test functions, "
-                    f"{sum(lines.get(test, 0) for test in names)} of {sum(lines.values())} lines"
+            if lists_unneeded:
+                tests = unneeded(room, reach, judged)
+                for test in tests:
+                    click.echo(f"  {lines.get(test, 0):4} lines {reach.seconds[test]:6.2f} s  {test}")
+                click.echo(
+                    f"{name}: {len(tests)} of {len(reach.branches)} test functions, "
+                    f"{sum(lines.get(test, 0) for test in tests)} of {sum(lines.values())} lines"
                 )
 
 

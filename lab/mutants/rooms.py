@@ -49,9 +49,8 @@ class Room(msgspec.Struct, frozen=True):
 
 def rooms() -> dict[str, Room]:
     """All rooms by name: a folder of source that has a folder of tests."""
-    sources = {
-        path.name: f"adaptor/{path.name}" for path in sorted((ROOT / "adaptor").iterdir()) if path.is_dir()
-    }
+    packages = sorted(path.parent.name for path in (ROOT / "adaptor").glob("*/__init__.py"))
+    sources = {name: f"adaptor/{name}" for name in packages}
     sources |= _NOT_IN_ADAPTOR
     return {
         name: Room(name, source, f"tests/{name}")

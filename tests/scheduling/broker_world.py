@@ -87,7 +87,14 @@ class Player:
     def free(self, cpus: dict[int, int]) -> int:
         return self.processors - sum(cpus[key.bag] for key in self.running)
 
-    def end(self, key: AttemptKey, ending: Ending, now: float, exit_code: int | None = None) -> None:
+    def end(
+        self,
+        key: AttemptKey,
+        ending: Ending,
+        now: float,
+        exit_code: int | None = None,
+        peak_memory: int = 0,
+    ) -> None:
         started = self.running.pop(key, None)
         if started is None:
             if key not in self.queued:
@@ -95,7 +102,14 @@ class Player:
             self.queued.remove(key)
             result = Result(key=key, ending=ending)
         else:
-            result = Result(key=key, ending=ending, started=started, wall=now - started, exit_code=exit_code)
+            result = Result(
+                key=key,
+                ending=ending,
+                started=started,
+                wall=now - started,
+                exit_code=exit_code,
+                peak_memory=peak_memory,
+            )
         self.unacknowledged[key] = result
 
 

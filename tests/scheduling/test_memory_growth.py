@@ -31,9 +31,10 @@ def nodes(*gib: int) -> QueueState:
     return QueueState(now=0.0, processors=8 * len(found), nodes=found)
 
 
-def run_out(world: World, player: Player, key: AttemptKey | None = None) -> None:
+def run_out(world: World, player: Player, key: AttemptKey | None = None, peak_memory: int = 0) -> None:
     world.now += 1.0
-    player.end(key or next(iter(player.running)), Ending.OUT_OF_MEMORY, world.now)
+    ended = key or next(iter(player.running))
+    player.end(ended, Ending.OUT_OF_MEMORY, world.now, peak_memory=peak_memory)
     player.start(world.cpus, world.now)
     world.report(player)
 
@@ -67,6 +68,14 @@ def test_a_task_gets_more_memory_until_the_largest_node_has_no_more(world: World
         ("failed", "out of memory at 6G, the most that a node has for it"),
     ]
     assert world.states(bag) == ["failed"]
+
+
+@pytest.mark.parametrize(("peak", "again"), [(1, "2G"), (2, "4G"), (3, "4G")])
+def test_a_task_gets_more_than_it_was_seen_to_hold(world: World, peak: int, again: str) -> None:
+    """It held more than it had asked for, so that the next step would not be enough either."""
+    world.submit(1, memory=GIB, on_oom=2.0)
+    run_out(world, worker(world, "w", 16), peak_memory=peak * GIB)
+    assert ends(world) == [("out_of_memory", f"out of memory at 1G: again with {again}")]
 
 
 def test_growth_is_no_retry(world: World) -> None:

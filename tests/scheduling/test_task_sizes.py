@@ -248,3 +248,12 @@ def test_waiting_tasks_whose_needs_change_keep_their_order():
     assert {made.sizes.of(task).processors for task in range(9)} == {3}
     assert sorted(made.waiting) == list(range(9))
     assert [line.times for line in made.lines if line.waiting] == [[50.0]]
+
+
+def test_needs_that_contradict_a_task_change_none():
+    made = bag(3, {1: OwnNeeds(gpus=0.5)})
+    before = [made.sizes.of(task) for task in range(3)]
+    with pytest.raises(ValueError, match="whole number"):
+        made.change_needs(range(3), OwnNeeds(nodes=2))
+    assert [made.sizes.of(task) for task in range(3)] == before
+    assert sorted(made.waiting) == [0, 1, 2]
