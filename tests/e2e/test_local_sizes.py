@@ -33,7 +33,7 @@ def test_tasks_of_many_sizes_run_in_one_bag(lab: Lab) -> None:
     lab.wait(1)
     told = lab.run("submit", "tasks.jsonl", "--on-oom", "2x")
     assert "1 task can never run, and failed at once" in told.stderr
-    assert "line 9: no node can run it: here: each needs 64 processors on one node" in told.stderr
+    assert "tasks.jsonl:9: no node can run it: here: each needs 64 processors on one node" in told.stderr
     lab.wait(2, expect=3)
     found = lab.results(2)
     assert [task["state"] for task in found] == ["done"] * 7 + ["failed"] + ["done"] * 2

@@ -122,8 +122,8 @@ async def _published(running: RunningDaemon, there: OpenedBag, question: api.Pub
         spec = earlier.settled(asked, queues_of(running, asked).values())
         if not new.own.total and not question.open:
             raise UsageError("a bag needs at least one task")
-        refused = check(running, spec, new.own)
         _check_staged(core, spec, new.own)
+        refused = check(running, spec, new.own)
         with_budget = budget_writer(core, running.sites, spec, given.budget, earlier.tasks)
         gated = bool(_awaited_bags(core, spec))
         adding.publish(db, there, spec, now, open=question.open, gated=gated)
