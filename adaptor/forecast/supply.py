@@ -52,7 +52,7 @@ class PilotAhead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def joined(pilots: Sequence[PilotAhead], slots: int) -> list[PilotAhead]:
-    """The pilots, and narrow ones as one for about so many slots; the slots of all stay."""
+    """The pilots, of which narrow ones are joined until they have about this number of slots together."""
     found = [pilot for pilot in pilots if 2 * pilot.slots > slots]
     groups = defaultdict[object, list[PilotAhead]](list)
     for pilot in sorted(pilots, key=lambda pilot: (pilot.start, pilot.end)):
