@@ -251,7 +251,7 @@ NO_TASKS = "no tasks; give a FILE, - for standard input, --template, or -- COMMA
 
 def _command(words: Sequence[str]) -> list[str]:
     if not words or not words[0]:
-        raise UsageError("--: no command; write: adaptor submit -- ./prog a b")
+        raise UsageError("--: no command; write it behind --, such as: -- ./prog a b")
     if len(words) == 1 and len(words[0].split()) > 1 and shutil.which(words[0]) is None:
         raise UsageError(
             f"--: {shortened(words[0])} is one word, so it would be the name of a program; write the words of"
