@@ -29,7 +29,6 @@ from adaptor.budget.provisioning.presets import preset_of
 from adaptor.budget.provisioning.within_budget import Purse, cheaper_anew, hosts_within, pays_for_all
 from adaptor.crafting.coverage import time_left
 from adaptor.crafting.fits import unit_of, width
-from adaptor.crafting.heuristics import is_narrow
 from adaptor.crafting.situation import Demand, Funds
 from adaptor.decisions.memory import Memory, MemoryDraft, donated_nodes
 from adaptor.decisions.pilots import Pilot
@@ -129,8 +128,7 @@ def _within_money(
     purse = purse_of(snapshot.ledger, snapshot.here, bag)
     if purse is None:
         return demand
-    rules = snapshot.here.rules
-    if not demand.paced and is_narrow(snapshot.here.heuristic, rules.limits.in_system):
+    if snapshot.here.narrow and not demand.paced:
         return msgspec.structs.replace(demand, funds=_funds(snapshot, memory, bag, purse))
     if not demand.by_hosts:
         demand = _for_a_unit(snapshot, demand)
