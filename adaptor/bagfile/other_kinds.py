@@ -19,7 +19,7 @@ _PERHAPS = re.compile(r"[\[{]|---$|[-$%]\s|[\w-]+:(?:\s|$)")
 
 def is_json_lines(text: str) -> bool:
     """True if the first line that is not blank is a JSON object, whatever the name of the file."""
-    first = next((line for raw in text.split("\n", 100) if (line := raw.strip())), "")
+    first = next(_not_blank(text), "")
     return first.startswith('{"') or isinstance(_json(first), dict)
 
 
@@ -29,7 +29,7 @@ def other_file(text: str) -> str:
         return (
             "holds one JSON value; JSON Lines have one object per line: jq -c '.[]' FILE makes them of a list"
         )
-    lines = [*islice(_lines(text), 1000)]
+    lines = [*islice((line for line in _not_blank(text) if not line.startswith("#")), 1000)]
     if len(lines) > 1 and all(map(_CELL.match, lines)) and len({line.count(",") for line in lines}) == 1:
         return "holds a table; a task per row: adaptor submit --template 'render {scene}' --csv FILE"
     return ""
@@ -46,8 +46,9 @@ def other_line(line: str) -> str:
     return f"begins with {shortened(line.split()[0])}, which is no command"
 
 
-def _lines(text: str) -> Iterator[str]:
-    return (line for raw in text.split("\n") if (line := raw.strip()) and not line.startswith("#"))
+def _not_blank(text: str) -> Iterator[str]:
+    """The lines, stripped; of a long text no more than are asked for."""
+    return (line for found in re.finditer(r"[^\n]+", text) if (line := found[0].strip()))
 
 
 def _json(text: str) -> Any:

@@ -73,7 +73,7 @@ def make_bag(source: TaskSource, options: Mapping[str, Any], environment: dict[s
         if value:
             raise UsageError(f"{name}: for a batch script only, which begins with '#!'")
     bag, default_name = _tasks(source, data)
-    file = "" if data is None else _as_text(source_name(source.file or "-"))
+    file = _shown_file(source, data)
     return bag_of(bag, default_name, options, environment, file)
 
 
@@ -149,7 +149,7 @@ def more_tasks(source: TaskSource) -> tuple[list[TaskInput], str]:
             f"{source.file}: #ADAPTOR sets options of a bag, and this bag has its own since adaptor submit"
         )
     here = _here()
-    file = "" if data is None else _as_text(source_name(source.file or "-"))
+    file = _shown_file(source, data)
     return [_placed(task, here) for task in bag.tasks], file
 
 
@@ -267,6 +267,11 @@ def _behind(words: Sequence[str]) -> str:
     """A command as it is written behind `--`; a single word with spaces is a shell line."""
     line = len(words) == 1 and len(words[0].split()) > 1
     return f"-- {shlex.join(['bash', '-c', words[0]] if line else words)}"
+
+
+def _shown_file(source: TaskSource, data: bytes | None) -> str:
+    """The name of the file that holds the tasks, for messages; empty: none does."""
+    return "" if data is None else _as_text(source_name(source.file or "-"))
 
 
 def _as_text(name: str) -> str:
