@@ -103,13 +103,13 @@ def display(snapshots: Iterable[Overview], explain: Callable[[int], str] | None 
     It shows the bar and the numbers of every bag, its end, the pilots, and why nothing of it runs.
     `explain` returns the newest reason of a bag, by its number.
     """
-    from rich.console import Group  # slow to import
+    from rich.console import Console, Group  # slow to import
     from rich.live import Live
     from rich.text import Text
 
     from adaptor.cli.bags.progress import bars
 
-    with Live(refresh_per_second=4) as live:
+    with Live(console=Console(), refresh_per_second=4) as live:
         for snapshot in snapshots:
             screen = live.console.options
 
