@@ -145,7 +145,6 @@ class Openings:
         """
         self._note_opened()
         opening = self._waiting.pop(held.key, None) or self._opening(held)
-        opening.held = held  # ahead of its turn it had no processors yet
         if opening.outcome is None:
             opening.until = now + (LONGEST if held.bag.bundle is None else LONGEST_STAGING)
             self._note_opened()  # the thread wakes the worker only for those that wait already
@@ -165,14 +164,14 @@ class Openings:
             folder.do(partial(self._open, folder.output, opening))
         return opening
 
-    def ready(self) -> list[HeldTask]:
+    def ready(self) -> list[AttemptKey]:
         """Attempts that wait, and whose files are open, or cannot be opened: `open` returns at once."""
         if self._rang:
             self._rang = False
             with contextlib.suppress(BlockingIOError):
                 os.read(self.fd, 4096)
         self._note_opened()
-        return [opening.held for opening in self._waiting.values() if opening.outcome is not None]
+        return [key for key, opening in self._waiting.items() if opening.outcome is not None]
 
     def drop(self, held: HeldTask) -> None:
         """Note that an attempt needs no files after all; they may have been opened for it."""

@@ -117,7 +117,7 @@ class Runner:
         """Attempts that are not started yet because their files are not open."""
         return self._openings.waiting
 
-    def ready(self) -> list[HeldTask]:
+    def ready(self) -> list[AttemptKey]:
         """Attempts that wait, and that can start, or fail, now."""
         return self._openings.ready()
 

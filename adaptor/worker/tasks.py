@@ -192,7 +192,8 @@ class WorkerTasks:
 
     def start_ready(self, now: float) -> None:
         """Start attempts whose files have been opened since their turn came."""
-        short = [held.key for held in self.runner.ready() if not self._start(held, now)]
+        running = self.slots.running
+        short = [key for key in self.runner.ready() if not self._start(running[key], now)]
         for key in reversed(short):  # each goes to the head of the queue
             self.slots.requeue(key)
 

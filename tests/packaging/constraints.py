@@ -45,7 +45,7 @@ def closure(names: Iterable[str], extras: Iterable[str] = ()) -> Iterator[str]:
             if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
                 child = canonicalize_name(requirement.name)
                 waiting += [(child, each) for each in ("", *requirement.extras)]
-    yield from sorted(name for name, _ in seen if not name.startswith("request-adaptor"))
+    yield from sorted({name for name, _ in seen if not name.startswith("request-adaptor")})
 
 
 def lines() -> Iterator[str]:

@@ -18,7 +18,9 @@ PINNED = {
 
 
 def test_every_library_of_the_package_and_its_extras_has_one_version() -> None:
-    missing = [name for name in closure(["request-adaptor"], EXTRAS) if name not in PINNED]
+    needed = [*closure(["request-adaptor"], EXTRAS)]
+    assert len(set(needed)) == len(needed), "also those whose extras others need"
+    missing = [name for name in needed if name not in PINNED]
     assert set(missing) <= {"nvidia-ml-py"}, "not installed with the tools of developers"
     for requirement in PINNED.values():
         (only,) = requirement.specifier

@@ -101,7 +101,7 @@ def test_a_copy_of_what_a_bag_stages_is_waited_for_longer(bag: BagContext, hang:
     timers.run(now + LONGEST)
     assert not many.ready()
     timers.run(now + openings.LONGEST_STAGING)
-    assert many.ready() == [held]
+    assert many.ready() == [HUNG]
     with pytest.raises(
         CannotStartError, match="or what it stages was not copied: the file system has not answered"
     ):
@@ -123,19 +123,20 @@ def test_it_goes_back_uncharged_when_it_is_no_longer_wanted(
 
 def test_a_folder_that_hangs_is_not_waited_for(bag: BagContext, hang: Hang) -> None:
     many = openings.Openings(Timers())
-    held = [HeldTask(Lease(AttemptKey(1, n, 1), "true", 0.0), bag) for n in range(200)]
-    assert [many.open(each, time.monotonic()) for each in held] == [None] * 200
+    keys = [AttemptKey(1, n, 1) for n in range(200)]
+    held = {key: HeldTask(Lease(key, "true", 0.0), bag) for key in keys}
+    assert [many.open(each, time.monotonic()) for each in held.values()] == [None] * 200
     hang.over.set()
     found: list[AttemptKey] = []
     limit = time.monotonic() + PATIENCE
     while len(found) < 200:
         assert select.select([many.fd], [], [], limit - time.monotonic())[0], "the worker sleeps on"
         for ready in many.ready():
-            files = many.open(ready, time.monotonic())
+            files = many.open(held[ready], time.monotonic())
             assert files is not None
             files.close()
-            found.append(ready.key)
-    assert found == [each.key for each in held]
+            found.append(ready)
+    assert found == keys
 
 
 def test_output_that_cannot_be_settled_is_waited_for_once(

@@ -87,7 +87,6 @@ class TaskJobs:
 
     def remove(self) -> None:
         """All files; the worker leaves."""
-        self._commands.remove()
         remove_folder(self._folder)
 
     def _of(

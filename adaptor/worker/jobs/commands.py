@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
 
 from adaptor.defaults import FIRST_JOB, SHIM_RULES
 from adaptor.private_files import write_atomically
@@ -32,17 +32,18 @@ class NodeCommands:
         self._folder = folder
         self._pilot = worker.get("SLURM_JOB_ID", "")
         self._state = state
-        self._slots = ""  # the file that the steps of all tasks lock; empty: nothing is written yet
+        self._slots: IO[bytes] | None = None
+        """The file that the steps of all tasks lock, which has no name and goes with this process; None: no
+        command is written yet."""
 
     def ready(self) -> Path:
         """The folder, with all commands. Raises CannotStartError."""
-        if not self._slots:
+        if self._slots is None:
             import tempfile
 
             try:
-                handle, slots = tempfile.mkstemp(prefix="adaptor-steps-")
-                os.close(handle)
-                self._write_srun(slots)
+                slots = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the worker lives)
+                self._write_srun(f"/proc/{os.getpid()}/fd/{slots.fileno()}")
                 write_executable(self._folder / SHIM_RULES, b"{}")
                 for name in _ASKING:
                     write_executable(self._folder / name, self._asking(name).encode())
@@ -76,12 +77,6 @@ class NodeCommands:
     def _asking(self, name: str) -> str:
         words = shlex.join(bare_command(_SHIM, str(self._folder), name))
         return f'#!/bin/sh\nADAPTOR_DIR={shlex.quote(str(self._state))} exec {words} "$@"\n'
-
-    def remove(self) -> None:
-        """Remove what lies outside of the folder."""
-        if self._slots:
-            with contextlib.suppress(OSError):
-                Path(self._slots).unlink()
 
 
 def write_executable(path: Path, data: bytes) -> None:

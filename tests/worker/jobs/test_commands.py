@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,17 @@ def said(commands: NodeCommands, line: str, expect: int = 0, **variables: str) -
 def test_srun_starts_processes_by_the_standard_library_alone(commands: NodeCommands) -> None:
     assert said(commands, "srun echo said", **OURS) == "said\n"
     assert said(commands, "srun -n2 echo said", **OURS) == "said\nsaid\n"
-    commands.remove()
+
+
+def test_steps_share_processors_by_a_file_that_no_worker_can_leave_behind(
+    commands: NodeCommands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    steps = "for each in 1 2; do srun -c2 sh -c 'echo begins; sleep 0.2; echo ends' & done; wait"
+    assert said(commands, steps, **OURS).split() == ["begins", "ends"] * 2
+    assert not list(temporary.iterdir())
 
 
 @pytest.mark.parametrize("job", [{}, {"SLURM_JOB_ID": "4711"}], ids=["no job", "a job of Slurm's"])
