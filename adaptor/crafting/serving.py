@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from itertools import chain
 
-from adaptor.crafting.completion.beliefs import beliefs
 from adaptor.crafting.coverage import has_slot, holds, time_left
-from adaptor.crafting.situation import Demand, Member, PilotView, SiteRules, SiteState
+from adaptor.crafting.situation import Demand, Member, PilotView, SiteState
 from adaptor.model import PilotState
-from adaptor.runtimes.known import KnownRuntimes
 
 SOONER = 0.7  # expected wait of a queued request relative to the planned one, as jobs end before their limits
 
@@ -47,22 +45,8 @@ def _may_be_cut(view: SiteState, demand: Demand) -> bool:
     ]
     if not demand.running or not ends or demand.by_hosts:
         return False
-    return may_outlast(min(ends), demand.times, view.now, demand.running, view.rules)
-
-
-def may_outlast(seconds: float, times: KnownRuntimes, now: float, running: int, rules: SiteRules) -> bool:
-    """Whether a task that runs may need more than this number of seconds yet.
-
-    As long as few have finished, nothing speaks against it, unless these and those that run are alike.
-
-    Args:
-        seconds: from now on.
-        running, rules: as for `beliefs`.
-    """
-    found, age = beliefs(times, now, running, rules), times.age(now)
-    if times.finished and age <= times.longest and all(belief.alike for belief in found):
-        return False
-    return times.outnumbered_by(running) or max(belief.longest for belief in found) - age > seconds
+    possible, share = view.rules.longest_task, view.rules.usual_share
+    return demand.times.may_outlast(min(ends), view.now, demand.running, possible, share)
 
 
 def pilots_by_demand(view: SiteState, served: Collection[int]) -> dict[int, list[PilotView]]:

@@ -19,6 +19,9 @@ from adaptor.resources import AS_ASKED, Need, PerProcessor, Room, TaskSize
 from adaptor.runtimes.known import KnownRuntimes
 from adaptor.units import round_up
 
+USUAL = 64_800.0
+"""The max_tr of De Rose et al. (2008, §4.4), with which times in seconds that follow the queue were found."""
+
 
 class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     """The rules for the shape of requests at a site. Times in seconds."""
@@ -64,6 +67,11 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     def longest_task(self) -> float:
         """Seconds of the longest task that a request can hold."""
         return max(1.0, self.limits.max_tr - self.pad)
+
+    @property
+    def usual_share(self) -> float:
+        """The factor for times found with `USUAL`: where requests last an hour the queue moves in minutes."""
+        return min(1.0, self.limits.max_tr / USUAL)
 
 
 class CraftingSituation(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,6 @@ from functools import partial
 import msgspec
 
 from adaptor import __version__
-from adaptor.crafting.completion.beliefs import ALIKE
 from adaptor.crafting.heuristics import is_narrow
 from adaptor.daemon.core import Background, Core
 from adaptor.daemon.server import PeerMessage
@@ -32,6 +31,7 @@ from adaptor.protocol.messages import (
     says_goodbye,
 )
 from adaptor.reports import OwnJob
+from adaptor.runtimes.known import ALIKE
 from adaptor.scheduling.broker import NO_TIME, NO_WORK
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
 from adaptor.scheduling.lost_workers import SILENT

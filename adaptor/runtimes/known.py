@@ -21,6 +21,30 @@ _HINTED = 0.5
 With that of exponential ones (1) equal tasks take half as long again; with 0.5 heavy tails leave a few over.
 """
 SAID_WITHIN = 2.0  # factor within which the mean that a user says is expected (one standard deviation)
+ALIKE = 1.02  # runtimes within this factor are alike
+_UNIFORM = 0.07
+"""The share of the weight that stays equal for all runtimes: as many bags of a kind have a mean that is off
+that of the earlier ones by a factor of ten (`lab/campaign/earlier_bags.py`, three traces)."""
+_REACH = 8.0
+"""A predicted mean divided by this is the shortest runtime to consider, where that is shorter than usual."""
+_OUT_OF_REACH = 1e-3
+"""The sum of the weights of the runtimes still possible, below which a predicted one says nothing of them."""
+_FIRST = 60.0
+"""The shortest runtime in seconds to consider before anything is known, where requests last as usual."""
+
+
+class Belief(msgspec.Struct, frozen=True):
+    """One possible distribution of the runtimes, in seconds."""
+
+    mean: float
+    longest: float
+    weight: float = 1.0
+    """Weight of the belief; the weights of all beliefs make 1."""
+
+    @property
+    def alike(self) -> bool:
+        """Whether all tasks run equally long."""
+        return self.longest <= self.mean * ALIKE
 
 
 class EarlierTasks(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,6 +162,22 @@ class KnownRuntimes(msgspec.Struct, kw_only=True):
         """The longest time after which a task was still unfinished, or is."""
         return max(self.oldest(now), self.not_enough)
 
+    def longest_seen(self, now: float) -> float:
+        """The longest time for which a task has run, finished or not."""
+        return max(self.longest, self.outlasted(now))
+
+    def _unfinished(self, now: float, running: int) -> tuple[tuple[int, float], ...]:
+        """Number and mean age of the tasks that run, and of those that were cut."""
+        return (running, self.age(now)), (self.cut, self.cut_after)
+
+    def overdue(self, now: float, running: int) -> int:
+        """Unfinished tasks that have run as long as the finished ones took in the mean.
+
+        Args:
+            running: tasks that run now.
+        """
+        return sum(count for count, ran in self._unfinished(now, running) if ran * ALIKE > self.mean)
+
     def corrected_mean(self, now: float) -> float:
         """The average where the running tasks have run longer than the finished ones took (A²HA Fig. 7).
 
@@ -208,3 +248,72 @@ class KnownRuntimes(msgspec.Struct, kw_only=True):
         """Factor by which the mean of `further` tasks is larger than that of the finished ones, at most."""
         known = 1 / max(1, self.finished) + 1 / max(1, further)
         return math.exp(NormalDist().inv_cdf(certainty) * self.variation * math.sqrt(known))
+
+    def beliefs(self, now: float, running: int, possible: float, usual_share: float) -> list[Belief]:
+        """Beliefs about the runtimes: one once enough tasks have finished, before that a ladder of them.
+
+        The rungs are `60 s × 2^k`, all equally likely. If the runtime is known from the user or from earlier
+        bags of the kind, the rungs are closer and most of the weight is near that time. Rungs that a task has
+        outlasted, and rungs beyond its time-out, are left out. Tasks that still run or were cut count with
+        half of what they may still need. Otherwise the short tasks, which finish first, would speak for all.
+
+        Args:
+            running: tasks that run now.
+            possible: seconds of the longest task that a request can hold.
+            usual_share: as of `SiteRules`.
+        """
+        possible, longer = min(possible, self.ended_after), self.overdue(now, running)
+        if self.finished and not self.outnumbered_by(longer):
+            return [self._learned(now, running, longer, possible)]
+        return self._ladder(max(_FIRST * usual_share, 1.0), self.outlasted(now), possible)
+
+    def _learned(self, now: float, running: int, longer: int, possible: float) -> Belief:
+        """Belief from the finished tasks, and those that run or were cut. The longest task follows from the
+        rate at which tasks finished: the `longer` ones are left, and one more that was not seen yet."""
+        until, outlasted = self.longest_seen(now), self.outlasted(now)
+        if self.longest <= self.mean * ALIKE and outlasted <= self.longest * ALIKE:
+            return Belief(self.mean, self.longest)
+        others = self._unfinished(now, running)
+        rate = self.finished / (until - min(self.mean, max(0.0, 2 * self.mean - until)))
+        longest = min(possible, max(1.1 * outlasted, until + (longer + 1) / rate))
+        total = sum(count * (min(ran, longest) + longest) / 2 for count, ran in others)
+        mean = (self.finished * self.mean + total) / (self.finished + sum(count for count, _ in others))
+        return Belief(min(mean, longest / ALIKE**2), longest)
+
+    def _ladder(self, first: float, outlasted: float, possible: float) -> list[Belief]:
+        """Rungs of runtimes; those near the user's word, or else near earlier bags of the same kind, weigh
+        most."""
+        expected = self.hint
+        if not expected:
+            middle, step, below = first, 2.0, 0
+        else:
+            least = min(first, max(1.0, expected / _REACH))
+            middle, step, below = (
+                expected,
+                math.sqrt(2.0),
+                max(0, math.floor(2 * math.log2(expected / least))),
+            )
+        above = math.floor(math.log(max(1.0, possible / middle), step) + 1e-9)
+        rungs = [middle * step**place for place in range(-below, above + 1)]
+        rungs = [rung for rung in rungs if outlasted < rung <= possible] or [possible]
+        near = [
+            math.exp(-((math.log(rung / middle) / math.log(self.hint_within)) ** 2) / 2) for rung in rungs
+        ]
+        uniform, total = _UNIFORM, sum(near)
+        if not expected or total < _OUT_OF_REACH:  # the tasks have outlasted it by far
+            uniform, total = 1.0, math.inf
+        weights = [uniform / len(rungs) + (1 - uniform) * weight / total for weight in near]
+        return [Belief(rung, rung, weight) for rung, weight in zip(rungs, weights, strict=True)]
+
+    def may_outlast(
+        self, seconds: float, now: float, running: int, possible: float, usual_share: float
+    ) -> bool:
+        """Whether a task that runs may need more than this number of seconds from now on.
+
+        As long as few have finished, nothing speaks against it, unless these and those that run are alike.
+        The other arguments are those of `beliefs`.
+        """
+        found, age = self.beliefs(now, running, possible, usual_share), self.age(now)
+        if self.finished and age <= self.longest and all(belief.alike for belief in found):
+            return False
+        return self.outnumbered_by(running) or max(belief.longest for belief in found) - age > seconds

@@ -93,3 +93,15 @@ def test_what_runs_or_was_cut_has_outlasted_a_time() -> None:
     assert (known.age(100.0), known.oldest(100.0), known.outlasted(100.0)) == (40.0, 50.0, 50.0)
     assert known.outlasted(60.0) == 40.0
     assert (seen().age(5.0), seen().oldest(5.0)) == (0.0, 0.0)
+
+
+def test_tasks_that_run_or_were_cut_are_overdue_where_they_ran_as_long_as_others_took() -> None:
+    known = seen(100.0, ages=(120.0,), now=200.0, cut=3, cut_for=240.0)
+    assert known.overdue(200.0, 7) == 7, "those that were cut ran for 80 s"
+    assert msgspec.structs.replace(known, cut_for=300.0).overdue(200.0, 7) == 10
+    assert seen(100.0, ages=(50.0,), now=200.0).overdue(200.0, 7) == 0
+
+
+def test_the_longest_time_seen_is_that_of_a_finished_or_an_unfinished_task() -> None:
+    assert seen(100.0).longest_seen(0.0) == 100.0
+    assert seen(100.0, ages=(150.0,), now=200.0, first_start=50.0).longest_seen(200.0) == 150.0

@@ -8,9 +8,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cache
 
-from adaptor.crafting.completion.beliefs import Belief
 from adaptor.crafting.fits import TINY
 from adaptor.crafting.situation import Member
+from adaptor.runtimes.known import Belief
 
 LAST = 0.3
 """Expected tasks that a slot finishes after it has started its last one, for runtimes spread evenly over

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.choosing import Made, Wanted, by_free_slots, by_partition, opened, situation_in
-from adaptor.crafting.completion.beliefs import usual_share
 from adaptor.crafting.completion.search import Choice, Search, steps_for
 from adaptor.crafting.queues import Place, with_crafted
 from adaptor.crafting.reasons import (
@@ -110,7 +109,7 @@ def _settled(pilot: PilotView, search: Search) -> bool:
     lost its hole: the planned starts from which it was made were out of date."""
     if pilot.job is None:
         return False
-    patience = max(_LEAST_SETTLED, _SETTLED * usual_share(search.rules))
+    patience = max(_LEAST_SETTLED, _SETTLED * search.rules.usual_share)
     since, due = pilot.reshaped or pilot.submitted, pilot.predicted_start
     if due is not None and due <= search.now and search.wait(pilot) >= patience:
         return True

@@ -11,7 +11,6 @@ import msgspec
 
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.choosing import Wanted, rules_for
-from adaptor.crafting.completion.beliefs import beliefs
 from adaptor.crafting.completion.progress import FINE, Progress, RequestSet
 from adaptor.crafting.coverage import slots_left
 from adaptor.crafting.fits import TINY, RequestShape
@@ -86,7 +85,9 @@ class Search:
         self._elsewhere = list(wanted.elsewhere.values())
         self.tasks = self.demand.running + self.demand.waiting  # present tasks; a request is no wider
         self.one_at_a_time = view.rules.limits.in_system == 1
-        self.believed = beliefs(self.demand.times, view.now, self.demand.running, self.rules)
+        self.believed = self.demand.times.beliefs(
+            view.now, self.demand.running, self.rules.longest_task, self.rules.usual_share
+        )
         pad, pace = self.rules.pad, PACE_ALONE if self.one_at_a_time else PACE
         tasks = self.tasks + self.demand.coming
         self._by_belief = [Progress(belief, tasks, pad, pace) for belief in self.believed]

@@ -50,16 +50,13 @@ class Needed(msgspec.Struct, frozen=True, kw_only=True):
 def needed(demand: Demand, now: float) -> Needed:
     """Times that follow from tasks that have finished, run, or were cut, and from what was known before."""
     times = demand.times
-    top = max(times.longest, times.outlasted(now))
+    top = times.longest_seen(now)
     if not times.finished:
         mean, queued = (demand.runtime, PATIENCE * demand.runtime) if times.known else (0.0, math.inf)
         hole = max(demand.shortest, SURE * top if times.known else 0.0)
         queued = max(queued, hole)
         return Needed(top=top, mean=mean, hole=hole, queued=queued, own=queued, cut=0, alike=False)
-    late = times.cut if times.cut_after > times.mean else 0  # cut before, they say nothing
-    if times.age(now) > times.mean:
-        late += demand.running
-    doubt = 1 + (1 + late) / times.finished
+    doubt = 1 + (1 + times.overdue(now, demand.running)) / times.finished
     hole = max(demand.shortest, SURE * top * (1 + 1 / times.finished))
     spread = min(1.0, max(0.0, top / times.mean - 1)) if times.mean else 1.0
     even = EVEN + (PATIENCE - EVEN) * spread

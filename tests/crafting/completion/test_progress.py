@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.completion.beliefs import Belief
 from adaptor.crafting.completion.progress import INSTANTS, NEVER, Progress, RequestSet
 from adaptor.crafting.situation import Member
+from adaptor.runtimes.known import Belief
 from tests.examples import examples
 
 ALIKE = Belief(600.0, 600.0, 1.0)

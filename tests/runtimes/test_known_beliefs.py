@@ -7,24 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.completion.beliefs import (
-    USUAL,
-    Belief,
-    beliefs,
-    usual_share,
-)
-from adaptor.crafting.serving import may_outlast
-from adaptor.crafting.situation import SiteRules
-from adaptor.model import Limits
-from adaptor.runtimes.known import EarlierTasks, KnownRuntimes
+from adaptor.runtimes.known import Belief, EarlierTasks, KnownRuntimes
 from tests.runtimes.known import known_runtimes
 
 POSSIBLE = 64_800.0
-RULES = SiteRules(limits=Limits(max_pending_requests=1, max_proc=1, max_tr=64_800))
+
+
+def beliefs(times: KnownRuntimes, now: float, running: int, share: float = 1.0) -> list[Belief]:
+    return times.beliefs(now, running, POSSIBLE, share)
 
 
 def rungs(times: KnownRuntimes, now: float = 0.0, running: int = 0) -> list[float]:
-    return [each.mean for each in beliefs(times, now, running, RULES)]
+    return [each.mean for each in beliefs(times, now, running)]
 
 
 def test_before_anything_is_known_all_doublings_of_a_minute_are_thought_of() -> None:
@@ -37,21 +31,21 @@ def test_what_a_task_has_outlasted_is_no_longer_thought_of() -> None:
 
 
 def test_a_user_who_says_how_long_tasks_take_is_mostly_believed() -> None:
-    found = beliefs(known_runtimes(told=600.0), 0.0, 0, RULES)
+    found = beliefs(known_runtimes(told=600.0), 0.0, 0)
     assert max(found, key=lambda each: each.weight).mean == 600.0
     assert rungs(known_runtimes(told=600.0, not_enough=700.0))[0] > 700.0  # and was wrong
 
 
 def test_alike_tasks_are_known_after_the_first() -> None:
     known = known_runtimes(finished=4, mean=100.0, longest=100.0)
-    assert beliefs(known, 0.0, 4, RULES) == [Belief(100.0, 100.0, 1.0)]
+    assert beliefs(known, 0.0, 4) == [Belief(100.0, 100.0, 1.0)]
 
 
 def test_the_short_tasks_that_finish_first_do_not_speak_for_the_others() -> None:
     first_wave = known_runtimes(finished=2, mean=300.0, longest=310.0, mean_start=0.0, first_start=0.0)
     assert rungs(first_wave, now=1000.0, running=98)[0] == 1920.0
     half = known_runtimes(finished=50, mean=600.0, longest=1000.0, mean_start=0.0, first_start=0.0)
-    (learned,) = beliefs(half, 1000.0, 50, RULES)
+    (learned,) = beliefs(half, 1000.0, 50)
     assert learned.longest == pytest.approx(1816.0), "as many in the second 1,000 s as in the first"
     assert learned.mean == pytest.approx(1004.0)
 
@@ -61,13 +55,13 @@ def test_nor_does_the_first_one_that_finishes() -> None:
     first = known_runtimes(finished=1, mean=300.0, longest=300.0, mean_start=2.0, first_start=0.0)
     assert rungs(first, now=300.0, running=99)[0] == 480.0
     alone = known_runtimes(finished=1, mean=300.0, longest=300.0, mean_start=250.0, first_start=250.0)
-    assert beliefs(alone, 300.0, 99, RULES) == [Belief(300.0, 300.0)], "the others have just begun"
+    assert beliefs(alone, 300.0, 99) == [Belief(300.0, 300.0)], "the others have just begun"
 
 
 def test_tasks_that_were_cut_speak_as_those_that_run() -> None:
     cut = known_runtimes(finished=50, mean=600.0, longest=1000.0, not_enough=1000.0, cut=50, cut_after=1000.0)
     running = known_runtimes(finished=50, mean=600.0, longest=1000.0, mean_start=0.0, first_start=0.0)
-    assert beliefs(cut, 1000.0, 0, RULES) == beliefs(running, 1000.0, 50, RULES)
+    assert beliefs(cut, 1000.0, 0) == beliefs(running, 1000.0, 50)
     few = known_runtimes(finished=1, mean=300.0, longest=300.0, not_enough=1000.0, cut=9, cut_after=1000.0)
     assert rungs(few)[0] == 1920.0
 
@@ -91,7 +85,7 @@ def test_of_runtimes_spread_evenly_mean_and_longest_are_found(
         mean_start=0.0 if finished < tasks else None,
         first_start=0.0 if finished < tasks else None,
     )
-    (found,) = beliefs(times, until, tasks - finished, RULES)
+    (found,) = beliefs(times, until, tasks - finished)
     assert found.longest == pytest.approx(longest, rel=0.25)
     assert found.mean == pytest.approx((least + longest) / 2, rel=0.15)
 
@@ -127,7 +121,7 @@ def test_there_is_always_a_belief_that_a_request_can_hold(
         first_start=-age if running else None,
         told=told,
     )
-    found = beliefs(times, 0.0, running, RULES)
+    found = beliefs(times, 0.0, running)
     assert found
     for each in found:
         assert 0 < each.mean <= each.longest * 1.0001 <= POSSIBLE * 1.0001
@@ -150,7 +144,7 @@ def test_whether_tasks_may_outlast_what_is_left_of_their_pilot(
 ) -> None:
     """All have run for 500 s, of a pilot of which an hour is left."""
     started = msgspec.structs.replace(times, running=1, starts=0.0, first_start=0.0)
-    assert may_outlast(3600.0, started, 500.0, running, RULES) is may
+    assert started.may_outlast(3600.0, 500.0, running, POSSIBLE, 1.0) is may
 
 
 def earlier(mean: float, factor: float = 2.0) -> KnownRuntimes:
@@ -159,33 +153,30 @@ def earlier(mean: float, factor: float = 2.0) -> KnownRuntimes:
 
 
 def test_earlier_bags_of_the_kind_weigh_the_runtimes() -> None:
-    found = beliefs(earlier(1800.0), 0.0, 0, RULES)
+    found = beliefs(earlier(1800.0), 0.0, 0)
     total = sum(each.weight for each in found)
     near = sum(each.weight for each in found if 890.0 <= each.mean <= 3610.0)
     assert 0.6 < near / total < 0.9
     assert max(found, key=lambda each: each.weight).mean == pytest.approx(1800.0)
     assert min(each.weight for each in found) >= 0.07 / len(found)  # they may be others today
-    wide = beliefs(earlier(1800.0, factor=8.0), 0.0, 0, RULES)
+    wide = beliefs(earlier(1800.0, factor=8.0), 0.0, 0)
     assert sum(each.weight for each in wide if 890.0 <= each.mean <= 3610.0) < near
 
 
 def test_shorter_tasks_than_usual_are_thought_of_where_earlier_ones_were() -> None:
-    assert min(each.mean for each in beliefs(earlier(10.0), 0.0, 0, RULES)) < 5.0
+    assert min(each.mean for each in beliefs(earlier(10.0), 0.0, 0)) < 5.0
 
 
 def test_tasks_that_outlast_the_earlier_ones_by_far_may_be_anything() -> None:
     times = msgspec.structs.replace(earlier(10.0), not_enough=3600.0)
-    weights = [each.weight for each in beliefs(times, 0.0, 0, RULES)]
+    weights = [each.weight for each in beliefs(times, 0.0, 0)]
     assert max(weights) == min(weights)
 
 
 def test_what_the_user_says_counts_more_than_earlier_bags() -> None:
-    found = beliefs(msgspec.structs.replace(earlier(1800.0), told=60.0), 0.0, 0, RULES)
+    found = beliefs(msgspec.structs.replace(earlier(1800.0), told=60.0), 0.0, 0)
     assert max(found, key=lambda each: each.weight).mean == 60.0
 
 
-@pytest.mark.parametrize(("max_tr", "share"), [(USUAL, 1.0), (10 * USUAL, 1.0), (USUAL / 6, 1 / 6)])
-def test_where_requests_are_short_shorter_tasks_are_thought_of(max_tr: float, share: float) -> None:
-    rules = SiteRules(limits=msgspec.structs.replace(RULES.limits, max_tr=int(max_tr)))
-    assert usual_share(rules) == share
-    assert beliefs(known_runtimes(), 0.0, 0, rules)[0].mean == 60.0 * share
+def test_where_requests_are_short_shorter_tasks_are_thought_of() -> None:
+    assert beliefs(known_runtimes(), 0.0, 0, 1 / 6)[0].mean == 10.0
