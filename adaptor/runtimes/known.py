@@ -171,7 +171,7 @@ class KnownRuntimes(msgspec.Struct, kw_only=True):
         return (running, self.age(now)), (self.cut, self.cut_after)
 
     def overdue(self, now: float, running: int) -> int:
-        """Unfinished tasks that have run as long as the finished ones took in the mean.
+        """Number of unfinished tasks that have run as long as the finished ones took on average.
 
         Args:
             running: tasks that run now.
