@@ -237,7 +237,12 @@ class Core:
 
     def why_paused(self, bag: int, sites: Collection[str]) -> str:
         """Why no request is made for a bag; empty: one may be. `sites` that it may use; empty: all."""
-        if any(pilot.bag == bag for site in self.sites.values() for pilot in site.pilots.values()):
+        known, state = self.broker.state.bags.get(bag), self.broker.state
+        if known is None or any(
+            state.serves_in(pilot.id, site.name, known)
+            for site in self.sites.values()
+            for pilot in site.pilots.values()
+        ):
             return ""
         return why_paused(self.decided, bag, [name for name in self.sites if not sites or name in sites])
 

@@ -149,14 +149,14 @@ def too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Dema
     work = demand.task.processors * (long * demand.runtime + (waiting - long) * known.mean)
     rest = allowance.tariff.charge(allowance.kind, 1, work) + found.needed
     reason = f"{found.reason}; {counted(demand.waiting, 'waiting task')} may need {format_credits(rest)}"
-    if demand.bag is None:
-        return reason
-    credits = ledger.of_bag(demand.bag)
+    bags = sorted(demand.payers)
+    waits = f"{bag_name(*bags)} {'wait' if len(bags) > 1 else 'waits'} until"
     if found.crowded:
-        return f"{bag_name(demand.bag)} waits until other pilots end: {found.reason}"
-    if credits.reserved:
-        return f"{bag_name(demand.bag)} waits until its pilots end and give credits back: {reason}"
-    paused = f"{bag_pauses(demand.bag)}: {reason}"
-    if allowance.budget != bag_name(demand.bag):
+        return f"{waits} other pilots end: {found.reason}"
+    if any(ledger.of_bag(bag).reserved for bag in bags):
+        return f"{waits} pilots end and give credits back: {reason}"
+    paused = f"{bag_pauses(*bags)}: {reason}"
+    if demand.bag is None or allowance.budget != bag_name(demand.bag):
         return paused
-    return f"{paused}: {larger_budget(demand.bag, rounded_up(credits.used + rest))}"
+    used = ledger.of_bag(demand.bag).used
+    return f"{paused}: {larger_budget(demand.bag, rounded_up(used + rest))}"

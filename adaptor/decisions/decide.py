@@ -186,7 +186,7 @@ class _Step:
         requests fail, so that the others go on."""
         found = aimed(self._snapshot, self._draft, demand)
         if found.paused:
-            self._draft.pause_bag(self._snapshot.site, demand.bag, found.paused)
+            self._draft.pause_bags(self._snapshot.site, demand.payers, found.paused)
         demand = within_together(self._snapshot, found.demand)
         why = why_not_for(self._snapshot.here, demand, self._snapshot.now)
         if why:
@@ -202,7 +202,7 @@ class _Step:
             return divided
         found = within_budgets(self._snapshot, self._memory, self._ledger, wanted, share, last=last)
         if isinstance(found, TooDear):
-            self._draft.pause_bag(self._snapshot.site, wanted.demand.bag, found.reason)
+            self._draft.pause_bags(self._snapshot.site, wanted.demand.payers, found.reason)
             self._actions.append(Withhold(found.reason, wanted.demand))
             return divided
         if divided:
@@ -227,7 +227,7 @@ class _Step:
         submit = SubmitRequest(msgspec.structs.replace(wanted.crafted, paid=known.paid), demand)
         found = within_budgets(self._snapshot, self._memory, without, submit)
         if isinstance(found, TooDear):
-            self._draft.pause_bag(self._snapshot.site, wanted.demand.bag, found.reason)
+            self._draft.pause_bags(self._snapshot.site, wanted.demand.payers, found.reason)
             self._actions.append(Withhold(found.reason, wanted.demand))
             if pilot.request.tr < wanted.demand.shortest:
                 self._actions.append(Withdraw(id, wanted.crafted.reason))

@@ -197,7 +197,7 @@ class _Choice:
     def __init__(self, snapshot: Snapshot, memory: Memory, donation: DonationFacts, ledger: Ledger) -> None:
         together: dict[int | None, list[BagDonationDemand]] = {}
         self.reason = ""  # why a bag's tasks get no node; empty: nothing prevents it
-        self.too_dear: dict[int | None, str] = {}  # by bag: why its budget holds no node
+        self.too_dear: dict[int, str] = {}  # by bag: why the budgets hold no node for it
         for demand in snapshot.donation_demands:
             if why := why_not_donated(memory, demand.pilots_of, snapshot.site):
                 self.reason = why
@@ -281,8 +281,9 @@ class _Choice:
         useful = useful_tr(self._snapshot, self._ledger, demand, allowance, wish, slots)
         found = afford(allowance, wish, least, useful)
         if found.request is None:
-            self.too_dear[wanted.bag] = too_dear(self._ledger, allowance, found, demand)
-            return self.too_dear[wanted.bag]
+            why = too_dear(self._ledger, allowance, found, demand)
+            self.too_dear |= dict.fromkeys(demand.payers, why)
+            return why
         request = Request(node.processors, max(least.tr, round_down(found.request.tr, resolution)))
         crafted = CraftedRequest(request, None, wanted.tasks, f"node {node.name}: {decision.reason}")
         return SubmitRequest(crafted=crafted, demand=demand, node=node.name, per=per)

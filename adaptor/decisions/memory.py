@@ -5,7 +5,7 @@ A restarted daemon begins without it and comes to the same conclusions within se
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import Any
 
 import msgspec
@@ -82,9 +82,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """Epoch seconds since which other sites have wanted to know the queue of a site."""
     paces: dict[int, Pace] = {}
     """Bags whose hosts A²HA counts: how many they may still ask for."""
-    paused: dict[str, dict[int | None, str]] = {}
-    """Reason why the budget of a bag holds no request, by site or its `donated_nodes`, then by bag; None: for
-    all that share pilots."""
+    paused: dict[str, dict[int, str]] = {}
+    """Reason why the budgets hold no request for a bag, by site or its `donated_nodes`, then by bag."""
 
     def only_of(self, bags: Container[int]) -> Memory:
         """The memory without ended bags."""
@@ -115,11 +114,11 @@ class MemoryDraft:
     def keep_pace(self, bag: int, pace: Pace) -> None:
         self.keep(paces={**self.memory.paces, bag: pace})
 
-    def pause(self, place: str, paused: dict[int | None, str]) -> None:
+    def pause(self, place: str, paused: dict[int, str]) -> None:
         """Keep why bags get no request at a site or its donated nodes; other bags get one."""
         if paused != self.memory.paused.get(place, {}):
             self.keep(paused={**self.memory.paused, place: paused})
 
-    def pause_bag(self, place: str, bag: int | None, why: str) -> None:
-        """Keep why one more bag gets no request there."""
-        self.pause(place, {**self.memory.paused.get(place, {}), bag: why})
+    def pause_bags(self, place: str, bags: Iterable[int], why: str) -> None:
+        """Keep why these bags, too, get no request there."""
+        self.pause(place, {**self.memory.paused.get(place, {}), **dict.fromkeys(bags, why)})

@@ -95,7 +95,7 @@ def _largest(allowance: Allowance, wanted: Request, smallest: Request) -> Reques
 def _left(allowance: Allowance) -> str:
     if allowance.amount is None:
         return "there is no budget"
-    return f"{format_credits(allowance.amount)} credits are left for it ({allowance.budget})"
+    return f"{format_credits(allowance.amount)} credits are left ({allowance.budget})"
 
 
 def _shown(request: Request) -> str:

@@ -9,6 +9,7 @@ from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import BudgetError
 from adaptor.model import PriceKind
+from adaptor.units import folded
 
 BudgetKey = tuple[int | None, str | None, Calendar | None]
 
@@ -45,14 +46,17 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 NOT_SUBMITTED = 1 << 40  # number of a bag that is only planned: no real one is so high
 
 
-def bag_name(bag: int) -> str:
-    """`bag 7`; `the bag` for one that is only planned."""
-    return "the bag" if bag == NOT_SUBMITTED else f"bag {bag}"
+def bag_name(*bags: int) -> str:
+    """`bag 7`, `bags 7-9`; `the bag` for one that is only planned."""
+    if NOT_SUBMITTED in bags:
+        return "the bag"
+    return f"bag{'s' * (len(bags) > 1)} {folded(bags)}"
 
 
-def bag_pauses(bag: int) -> str:
-    """`bag 7 is paused`; `the bag would pause` for one that is only planned."""
-    return f"{bag_name(bag)} {'would pause' if bag == NOT_SUBMITTED else 'is paused'}"
+def bag_pauses(*bags: int) -> str:
+    """`bag 7 is paused`, `bags 7-9 are paused`; `the bag would pause` for one that is only planned."""
+    pauses = "are paused" if len(bags) > 1 else "is paused"
+    return f"{bag_name(*bags)} {'would pause' if NOT_SUBMITTED in bags else pauses}"
 
 
 def larger_budget(bag: int, credits: str) -> str:

@@ -46,13 +46,13 @@ def test_a_budget_below_the_smallest_request_is_refused_with_the_number_needed()
     assert answer.request is None
     assert answer.needed == 4 * MILLION
     assert answer.reason == (
-        "3.9 credits are left for it (bag 7): the smallest request, 4 × 30m, needs 4 (charged in units of 1h)"
+        "3.9 credits are left (bag 7): the smallest request, 4 × 30m, needs 4 (charged in units of 1h)"
     )
 
 
 def test_a_cut_says_from_what_to_what():
     answer = afford(allowance(8), Request(64, 7200), Request(4, 1800))
-    assert answer.reason == "cut from 64 × 2h to 8 × 1h (8 credits): 8 credits are left for it (bag 7)"
+    assert answer.reason == "cut from 64 × 2h to 8 × 1h (8 credits): 8 credits are left (bag 7)"
 
 
 @given(

@@ -14,7 +14,7 @@ from adaptor.resources import OwnNeeds
 from tests.cli.fake_control import bag_view, running_bag
 from tests.cli.invoking import Cli, Serve
 
-SHORT = "bag 5 is paused: 0.01 credits are left for it: adaptor change 5 --budget 0.3"
+SHORT = "bag 5 is paused: 0.01 credits are left: adaptor change 5 --budget 0.3"
 
 
 @pytest.mark.parametrize(

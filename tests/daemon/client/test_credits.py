@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from adaptor.api import GetBags
 from adaptor.bag_spec import BagSpec
+from adaptor.config.schema import BudgetConfig
+from adaptor.daemon.client.commands import serve
 from adaptor.daemon.client.credits import budget_writer
 from adaptor.decisions.first_estimates import least_time
 from adaptor.errors import UsageError
 from adaptor.guard_rails import EarlySignal
 from adaptor.runtimes.known import EarlierTasks
 from adaptor.units import Duration, round_up
+from tests.daemon.budgeted_site import steps
 from tests.daemon.donating_site import DonatingSite
+from tests.daemon.fake_site import FakeSite
 
 
 def test_a_bag_that_only_uses_donated_nodes_needs_only_their_price(tmp_path: Path) -> None:
@@ -83,3 +89,30 @@ def test_the_least_budget_is_the_price_that_the_first_request_then_has(tmp_path:
     signalled = msgspec.structs.replace(spec, signal=EarlySignal("USR1", 5.0))
     with pytest.raises(UsageError, match="the end of a pilot may be late"):
         budget_writer(core, sites, signalled, whole / 2, {})
+
+
+def test_bags_that_share_pilots_are_paused_in_the_words_of_why_where_the_site_has_no_credits(
+    tmp_path: Path,
+) -> None:
+    site = FakeSite(tmp_path / "state")
+    site.config = msgspec.structs.replace(site.config, budget=BudgetConfig(credits=0.001, period="day"))
+    site.restart()
+    for _ in range(2):
+        site.submit_bag(4)
+    steps(site)
+    told = {bag.paused for bag in asyncio.run(serve(site.running, GetBags())).bags}  # type: ignore[attr-defined]
+    assert told == {site.told("withheld")[-1]}
+    assert next(iter(told)).startswith("bags 1-2 are paused: 0.001 credits are left (site here, per day)")
+    site.journal.close()
+
+
+def test_a_bag_that_has_pilots_to_come_is_not_paused_by_what_the_site_cannot_pay(tmp_path: Path) -> None:
+    site = FakeSite(tmp_path / "state")
+    site.config = msgspec.structs.replace(site.config, budget=BudgetConfig(credits=0.03))
+    site.restart()
+    site.submit_bag(40)
+    steps(site, 2)
+    assert "reserved for pilots" in site.told("withheld")[-1]
+    (bag,) = asyncio.run(serve(site.running, GetBags())).bags  # type: ignore[attr-defined]
+    assert not bag.paused
+    site.journal.close()

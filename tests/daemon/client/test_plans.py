@@ -85,7 +85,7 @@ def test_a_budget_that_pays_for_no_request_has_no_end_and_names_no_bag(site: Fak
     assert not told.requests
     assert told.end is None
     (why,) = told.withheld.values()
-    assert why.startswith("the bag would pause: 0.001 credits are left for it (the bag): the smallest")
+    assert why.startswith("the bag would pause: 0.001 credits are left (the bag): the smallest")
     assert "waiting tasks may need" in why
     assert "adaptor change" not in why
 
