@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 
 import msgspec
 import pytest
@@ -57,12 +58,17 @@ def test_a_hint_counts_as_some_finished_tasks() -> None:
     known = seen(*[100.0] * HINTED_TASKS, told=200.0)
     assert known.expected(0.0) == known.with_hint.mean == pytest.approx(150.0)
     assert known.mean == 100.0
+    hint = seen(told=200.0).with_hint
+    assert (hint.finished, hint.mean) == (HINTED_TASKS, 200.0)
+    assert hint.squares / HINTED_TASKS - hint.mean**2 == pytest.approx(100.0**2), "half the mean"
 
 
 def test_what_the_user_says_outweighs_earlier_bags() -> None:
     assert seen(earlier=EARLIER).hint == 300.0
     assert seen(earlier=EARLIER, told=20.0).hint == 20.0
     assert seen().hint is None
+    within = [seen(told=20.0), seen(earlier=msgspec.structs.replace(EARLIER, factor=5.0)), seen()]
+    assert [each.hint_within for each in within] == [2.0, 5.0, 2.0]
     assert [seen(1.0).known, seen(earlier=EARLIER).known, seen(ages=(5.0,)).known] == [True, True, False]
 
 
@@ -74,6 +80,25 @@ def test_the_variation_is_assumed_until_enough_have_finished() -> None:
     few, many = (seen(*[20.0, 100.0] * count).variation for count in (2, 100))
     assert many == pytest.approx(2 / 3, rel=0.02)
     assert many < few < 1
+
+
+@given(st.lists(st.floats(1.0, 1e4), max_size=20))
+def test_the_deviation_is_that_of_the_sample(runtimes: list[float]) -> None:
+    expected = statistics.stdev(runtimes) if len(runtimes) > 1 else 0.0
+    assert seen(*runtimes).deviation == pytest.approx(expected, rel=1e-6, abs=0.1)
+
+
+@pytest.mark.parametrize("further", [1, 10, 500])
+def test_the_mean_of_further_tasks_is_within_a_factor_at_the_certainty_asked_for(further: int) -> None:
+    draw = random.Random(1)
+    factors, held = list[float](), 0
+    for _ in range(300):
+        known = seen(*[draw.expovariate(0.01) for _ in range(30)])
+        factors.append(known.deviating(further, 0.9))
+        held += statistics.fmean(draw.expovariate(0.01) for _ in range(further)) < factors[-1] * known.mean
+    assert 0.85 < held / 300 < 0.99
+    assert statistics.fmean(factors) < 1.3 + 2.5 / further**0.5
+    assert known.deviating(further, 0.5) == 1.0
 
 
 @given(st.lists(st.floats(1.0, 1e4), max_size=20), st.lists(st.floats(0.0, 1e4), max_size=20))

@@ -22,6 +22,15 @@ def learner(initial: float = HOUR, factor: int = 2, longest: float = 10 * HOUR) 
 def test_before_any_task_the_initial_estimate_counts() -> None:
     assert learner().estimate == HOUR
     assert learner().estimate_of(7) == HOUR
+    assert not learner().knows
+
+
+def test_a_task_that_finished_or_was_cut_is_known() -> None:
+    finished, cut = learner(), learner()
+    finished.finished(40)
+    cut.cut(1, 40)
+    assert finished.knows
+    assert cut.knows
 
 
 def test_nothing_longer_than_the_site_allows_is_estimated() -> None:

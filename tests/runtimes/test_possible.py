@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import random
-from statistics import NormalDist, mean
+from statistics import NormalDist, mean, pstdev
 
 import pytest
 
-from adaptor.runtimes.possible import RuntimeCases, RuntimeKnowledge
+from adaptor.runtimes.possible import MixedRuntimes, RuntimeCases, RuntimeKnowledge
 
 
 def rests_of_the_longest(running: float, finished: list[float], count: int) -> list[float]:
@@ -46,6 +46,22 @@ def test_an_alike_task_of_their_age_is_about_to_end() -> None:
     normal = NormalDist(5.0, 0.05)
     found = rests_of_the_longest(5.0, [normal.inv_cdf((each + 0.5) / 19) for each in range(19)], 1)
     assert found[-4] < 0.2
+
+
+@pytest.mark.parametrize("count", [19, 100])
+def test_runtimes_are_those_of_the_finished_tasks(count: int) -> None:
+    normal = NormalDist(math.log(100.0), 0.7)
+    finished = [math.exp(normal.inv_cdf((each + 0.5) / count)) for each in range(count)]
+    known = RuntimeKnowledge(finished=finished, guess=100.0, surety=1.5, tasks=2 * count)
+    cases = RuntimeCases(known, random.Random(1))
+    means, hundreds = [], []
+    for case in (cases.next() for _ in range(100)):
+        means.append(case.mean)
+        hundreds.append(case.several(100, 0.0))
+        assert isinstance(case, MixedRuntimes)
+        assert case.deviation == pytest.approx(pstdev(case.one(0.0) for _ in range(1000)), rel=0.5)
+    assert mean(means) == pytest.approx(mean(finished), rel=0.15)
+    assert mean(hundreds) == pytest.approx(100 * mean(finished), rel=0.15)
 
 
 def test_without_results_runtimes_are_as_guessed() -> None:

@@ -38,6 +38,12 @@ def test_completions_are_those_of_simulated_processors():
         assert TaskTime(100.0, 30.0).completed(seconds, fresh=True) == pytest.approx(seen, abs=0.05)
 
 
+def test_completions_of_many_tasks_go_on_where_those_of_few_end():
+    task = TaskTime(100.0, 80.0)
+    few, many = (task.completed(seconds, fresh=True) for seconds in (3000.0, 3001.0))
+    assert few == pytest.approx(many, abs=0.02)
+
+
 def test_the_last_end_is_that_of_simulated_processors():
     draw = np.random.default_rng(2)
     ends = np.cumsum(draw.normal(100.0, 30.0, (300, 50, 30)), axis=2)
