@@ -173,6 +173,16 @@ def test_agents_are_told_to_leave_when_a_local_job_is_there(tmp_path: Path) -> N
     assert site.backend.cancelled == [job]
 
 
+def test_a_formal_request_is_for_nodes_that_no_agent_takes_in_the_same_step(tmp_path: Path) -> None:
+    """The scheduler does not show what agents use."""
+    site = DonatingSite(tmp_path / "state", DonationConfig(mode="agent", max_nodes=1))
+    site.submit(100)
+    site.submit(16, "explicit", cpus=4)
+    site.step()
+    assert len(site.backend.donated) == 1
+    assert len([order for order in site.backend.orders if not order.node]) == 1
+
+
 def test_rules_hold(tmp_path: Path) -> None:
     site = with_rules(tmp_path, max_nodes=2, reserve_nodes=1)
     site.submit(100)

@@ -8,7 +8,7 @@ import pytest
 
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Demand, Largest
-from adaptor.decisions.actions import WAITS, Remark, WithdrawStuck
+from adaptor.decisions.actions import NODES, WAITS, Remark, WithdrawStuck
 from adaptor.decisions.failures.shape_backoffs import Failures
 from adaptor.decisions.failures.tried_sizes import KEPT, KEPT_IN_LIMITS, TriedSizes
 from adaptor.decisions.held_off import avoided_partitions, why_failed
@@ -20,7 +20,7 @@ from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request
 from adaptor.reports import Hold, JobReport, JobState, Remedy, Wait
 from adaptor.resources import TaskSize
-from tests.decisions.test_pilot_rules import NOW, QUEUED, RUNNING, pilot, site
+from tests.decisions.test_pilot_rules import NOW, QUEUED, RUNNING, WIDE, pilot, site
 from tests.runtimes.known import known_runtimes
 
 LIMIT = Wait("its account may hold no more (AssocGrpCpuLimit)", Hold.LIMIT, Remedy.NARROWER)
@@ -99,6 +99,8 @@ def test_a_limit_is_waited_for(others: tuple[Pilot, ...]) -> None:
 def test_the_reason_is_remarked_on_and_the_remark_goes_with_it() -> None:
     remarks = [each for each in on_pilots(snapshot(WAITING)) if isinstance(each, Remark)]
     assert remarks == [Remark(2, f"waits: {LIMIT.said}", about=WAITS)]
+    missing = [each for each in on_pilots(snapshot(WIDE)) if isinstance(each, Remark)]
+    assert [each.about for each in missing] == [NODES]
     noted = pilot(WAITING, wait=Wait(), limited_since=None, notes={WAITS: "waits: …"})
     assert Remark(2, "", about=WAITS) in list(on_pilots(snapshot(noted)))
 

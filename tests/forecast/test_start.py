@@ -150,18 +150,30 @@ def test_a_job_starts_no_later_than_planned_and_its_record_costs_a_bounded_numbe
 
 
 @examples(30)
-@given(queue=queues(), p=st.integers(1, 8), tr=st.integers(1, 500))
-def test_what_is_offered_is_smaller_and_starts_sooner(queue: QueueState, p: int, tr: int) -> None:
-    found, asked = futures(queue), request(p, tr)
+@given(queue=queues(), parts=st.integers(1, 8), each=st.integers(1, 3), tr=st.integers(1, 500))
+def test_what_is_offered_is_smaller_and_starts_sooner(
+    queue: QueueState, parts: int, each: int, tr: int
+) -> None:
+    p, unit = parts * each, None if each == 1 else Need(chunks=1, processors=each)
+    found, asked = futures(queue), request(p, tr, unit)
     whole = found.request(asked)
-    for each in found.alternatives(asked, whole):
-        smaller = each.request
+    for offered in found.alternatives(asked, whole):
+        smaller, forecast = offered.request, offered.forecast
         assert (smaller.processors, smaller.tr) != (p, tr)
         assert smaller.processors <= p
+        assert smaller.processors % each == 0
         assert smaller.tr <= tr
-        assert each.forecast.planned < whole.planned
-        assert each.forecast.start is not None
-        assert whole.start is None or each.forecast.start.value < whole.start.value
+        assert forecast.planned < whole.planned
+        assert forecast.start is not None
+        assert whole.start is None or forecast.start.value < whole.start.value
+
+
+def test_a_narrower_request_is_made_of_whole_parts() -> None:
+    """Five processors are free for an hour."""
+    queue = msgspec.structs.replace(QUEUE, running=(RunningJob("1", 3, NOW + 3600),), pending=())
+    found, asked = futures(queue), request(8, 1800.0, Need(chunks=1, processors=2))
+    (narrower,) = found.alternatives(asked, found.request(asked))
+    assert (narrower.request.processors, narrower.request.tr) == (4, 1800.0)
 
 
 def test_a_request_waits_behind_those_that_wait_and_before_a_reservation() -> None:

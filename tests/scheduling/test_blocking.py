@@ -109,6 +109,16 @@ def test_a_bag_runs_after_a_bag(world: World, failing: tuple[int, ...], end: str
         assert errors(world, second)[0] == f"it runs after bag {first}, which failed"
 
 
+def test_a_bag_that_was_cancelled_keeps_no_other_waiting(world: World) -> None:
+    first = bag_of(world, TaskInput("x"))
+    gone, second = (bag_of(world, TaskInput("x"), after=(first,)) for _ in range(2))
+    world.broker.cancel(gone)
+    world.commit()
+    world.join("w")
+    run_all(world)
+    assert (world.states(gone), world.states(second)) == (["cancelled"], ["done"])
+
+
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.parametrize("end", ["cancelled", "failed"])
 def test_tasks_appended_to_a_bag_after_a_spoiled_one_end_with_its_reason(

@@ -52,6 +52,7 @@ def test_a_finished_task_is_recorded_and_the_next_one_started(world: World) -> N
     player = world.join("w")
     world.finish(player)
     assert world.states(bag) == ["done", "leased"]
+    assert not player.unacknowledged, "the worker need not send it again"
     world.finish(player)
     assert world.states(bag) == ["done", "done"]
     assert not world.broker.busy
@@ -211,6 +212,7 @@ def test_cancel_ends_waiting_and_running_tasks(world: World) -> None:
     player = world.join("w")
     assert world.broker.cancel(bag) == 3
     world.commit()
+    assert world.written.by_user == {bag: "cancelled"}
     world.report(player)
     assert world.states(bag) == ["cancelled"] * 3
     assert outcomes(world, bag) == [(0, 1, "cancelled")]
@@ -224,6 +226,7 @@ def test_tasks_of_which_enough_is_done_end_as_done(world: World) -> None:
     player = world.join("w")
     assert world.broker.cancel(bag, enough=True) == 3
     world.commit()
+    assert not world.written.by_user
     world.report(player)
     assert world.states(bag) == ["done"] * 3
     assert outcomes(world, bag) == [(0, 1, "superseded")]

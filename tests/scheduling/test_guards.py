@@ -99,6 +99,14 @@ def quiet(world: World, player: Player) -> None:
     world.commit()
 
 
+def test_first_attempts_that_fail_in_different_ways_are_tried_for_longer(world: World) -> None:
+    player = world.join("w", processors=1)
+    bag = world.submit(10_000)
+    for number in range(2 * ALIKE):
+        world.finish(player, exit_code=1 + number % 2, took=0.1)
+    assert not bag_of(world, bag).guard.paused
+
+
 def test_one_result_is_enough_to_go_on(world: World) -> None:
     player = world.join("w", processors=2)
     bag = world.submit(100)

@@ -78,6 +78,14 @@ def test_a_task_gets_more_than_it_was_seen_to_hold(world: World, peak: int, agai
     assert ends(world) == [("out_of_memory", f"out of memory at 1G: again with {again}")]
 
 
+def test_where_no_node_is_known_yet_a_task_gets_more_all_the_same(world: World) -> None:
+    world.broker.state.queues.clear()
+    player = worker(world, "w", 4)
+    bag = world.submit(1, memory=GIB, on_oom=2)
+    run_out(world, player)
+    assert memory(world, bag) == 2 * GIB
+
+
 def test_growth_is_no_retry(world: World) -> None:
     bag = world.submit(1, memory=2 * GIB, on_oom=2.0, retries=0)
     player = worker(world, "w", 16)
