@@ -8,9 +8,10 @@ import click
 
 from adaptor import api
 from adaptor.cli.daemon_process import ask_daemon
-from adaptor.cli.options import BagReader, config_option, json_option, selector_argument
+from adaptor.cli.options import config_option, json_option, selector_argument
 from adaptor.cli.printing import Columns, NumberCell, duration, plural, print_json, print_lines, table
 from adaptor.cli.sentences import amount
+from adaptor.client.reading import Reader
 from adaptor.errors import UsageError
 from adaptor.journal.selectors import RECENT
 from adaptor.option_kinds import INSTANT
@@ -50,7 +51,7 @@ def credits(selector: str, site: str | None, ended: str | None, config: str | No
         click.echo(f"{plural(settled, 'pilot')} of site {site} settled", err=True)
     elif ended is not None:
         raise UsageError("--ended says when the pilots of --settle SITE ended")
-    found = BagReader().get(api.GetCredits(selector))
+    found = Reader(time.time).get(api.GetCredits(selector))
     if as_json:
         print_json(found)
         return

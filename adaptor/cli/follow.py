@@ -14,9 +14,10 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.options import BagReader, pilots_in_system
+from adaptor.cli.options import pilots_in_system
 from adaptor.cli.printing import printable
 from adaptor.client.asking import ANSWER_TIMEOUT, NoAnswerError, Outage, ask
+from adaptor.client.reading import Reader
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 
@@ -111,7 +112,7 @@ def _endure(outage: Outage, silence: NoDaemonError | NoAnswerError, selector: st
 def _end_by_journal(selector: str) -> Overview | None:
     """The end of the bags, if the journal can be read and has it."""
     try:
-        bags = BagReader().kept(api.GetBags(selector)).bags
+        bags = Reader(time.time).kept(api.GetBags(selector)).bags
     except AdaptorError:  # In use, for instance: a daemon is just starting or just ending.
         return None
     snapshot = Overview(time.time(), bags, [])

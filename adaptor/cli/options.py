@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from adaptor import api
-from adaptor.client import reading
+from adaptor.client.reading import Asker, Reader
 from adaptor.defaults import HOW_TO_ADD
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import UsageError
@@ -150,7 +150,7 @@ def selector_argument(metavar: str, **more: Any) -> Callable[[Callable[..., Any]
 
 def selected(selector: str) -> list[int]:
     """The numbers of these bags; asked first, so that a wrong selector starts no daemon."""
-    return [bag.id for bag in BagReader().bags(selector)]
+    return [bag.id for bag in Reader(time.time).bags(selector)]
 
 
 def check_tasks(bags: Sequence[api.BagView], numbers: Sequence[range] | None) -> None:
@@ -184,29 +184,6 @@ def with_key() -> bool:
     return bool(os.environ.get(KEY_VARIABLE))
 
 
-def pilots_in_system(get: reading.Asker) -> list[api.PilotRecord]:
+def pilots_in_system(get: Asker) -> list[api.PilotRecord]:
     """The pilots that are queued or run; none with a key."""
     return [] if with_key() else get(api.GetPilots())
-
-
-class BagReader(reading.Reader):
-    """Says once on stderr that it reads the journal."""
-
-    def __init__(self) -> None:
-        say = "adaptor: no daemon is running; reading the journal"
-        super().__init__(time.time, tell=lambda: click.echo(say, err=True))
-
-    def bags(self, selector: str) -> list[api.BagView]:
-        """The bags of a selector, at least one. Raises UsageError: there is no such bag."""
-        found = self.get(api.GetBags(selector)).bags
-        if not found:
-            named = "" if selector in ("last", "all") else f" {selector}"
-            raise UsageError(f"there is no bag{named}; submit one: adaptor submit FILE")
-        return found
-
-    def bag(self, selector: str) -> api.BagView:
-        """The only bag of a selector. Raises UsageError: there is none, or more than one."""
-        found = self.bags(selector)
-        if len(found) > 1:
-            raise UsageError(f"'{selector}' selects {len(found)} bags; select one")
-        return found[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -9,7 +10,7 @@ from typing import Protocol
 from adaptor import api
 from adaptor.api.question import A
 from adaptor.client.asking import ANSWER_TIMEOUT, SETTLING, Outage, ask, check_own_key
-from adaptor.errors import JournalError, NoDaemonError
+from adaptor.errors import JournalError, NoDaemonError, UsageError
 from adaptor.protocol.state_directory import state_directory
 
 PAGE_TIMEOUT = 10.0  # seconds for an answer of the daemon to the live page, or for the metrics
@@ -30,14 +31,15 @@ class Reader:
         self,
         clock: Callable[[], float],
         timeout: float = ANSWER_TIMEOUT,
-        tell: Callable[[], None] = lambda: None,
+        *,
+        quiet: bool = False,
     ) -> None:
         """Args:
         clock: epoch seconds.
         timeout: seconds for an answer of the daemon.
-        tell: called once, when the journal is read in place of the daemon.
+        quiet: whether it does not say on stderr that it reads the journal.
         """
-        self._clock, self._timeout, self._tell = clock, timeout, tell
+        self._clock, self._timeout, self._quiet = clock, timeout, quiet
         self.offline = False
 
     def live(self, question: api.Question[A]) -> A:
@@ -66,7 +68,8 @@ class Reader:
                 return self.live(question)
             except NoDaemonError:
                 self.offline = True
-                self._tell()
+                if not self._quiet:
+                    print("adaptor: no daemon is running; reading the journal", file=sys.stderr)
         try:
             return self.kept(question)
         except JournalError as locked:
@@ -76,6 +79,21 @@ class Reader:
                 raise locked from None
             self.offline = False
             return answer
+
+    def bags(self, selector: str) -> list[api.BagView]:
+        """The bags of a selector, at least one. Raises UsageError: there is no such bag."""
+        found = self.get(api.GetBags(selector)).bags
+        if not found:
+            named = "" if selector in ("last", "all") else f" {selector}"
+            raise UsageError(f"there is no bag{named}; submit one: adaptor submit FILE")
+        return found
+
+    def bag(self, selector: str) -> api.BagView:
+        """The only bag of a selector. Raises UsageError: there is none, or more than one."""
+        found = self.bags(selector)
+        if len(found) > 1:
+            raise UsageError(f"'{selector}' selects {len(found)} bags; select one")
+        return found[0]
 
 
 def all_tasks(

@@ -174,7 +174,7 @@ class Jobs:
 
     def __init__(self) -> None:
         self.now = time.time()
-        self._reader = Reader(time.time)
+        self._reader = Reader(time.time, quiet=True)
 
     def of(self, wanted: Sequence[Named]) -> list[Job]:
         """The jobs of these names, each once, without those that are not there."""

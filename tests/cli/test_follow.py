@@ -14,7 +14,6 @@ from adaptor import api
 from adaptor.api import BagView
 from adaptor.cli.bags.watch import Narrator, display
 from adaptor.cli.follow import Overview, _endure
-from adaptor.cli.options import BagReader
 from adaptor.cli.sentences import summary
 from adaptor.client import asking
 from adaptor.client.asking import Outage
@@ -159,10 +158,6 @@ def test_a_daemon_that_comes_back_is_followed_on(
     first.answers[api.GetEvents] = leave
     assert cli("watch", "--quiet").code == 0
     coming.join()
-
-
-def test_the_journal_of_a_new_state_directory_is_empty() -> None:
-    assert BagReader().kept(api.GetBags()).bags == []
 
 
 def snapshot(after: float, *pilots: Any, **changes: Any) -> Overview:

@@ -71,7 +71,7 @@ def test_more_tasks_for_a_bag_start_no_daemon_here(
 ) -> None:
     """Such a bag was opened with a configuration that is gone, or by `--site local`."""
     view = bag_view(state="open", sites=sites)
-    monkeypatch.setattr(commands.BagReader, "bag", lambda *_: view)
+    monkeypatch.setattr(commands.Reader, "bag", lambda *_: view)
     outcome = cli("append", "7", "--template", "true")
     assert ("adaptor site init" in outcome.err, bool(startable)) == (refused, not refused)
 

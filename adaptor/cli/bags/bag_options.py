@@ -115,9 +115,9 @@ def _option(option: Option) -> Callable[[Any], Any]:
 
 def _number(bag: str) -> str:
     """The number of the last bag for `last`; else the text itself."""
-    from adaptor.cli.options import BagReader
+    from adaptor.client.reading import Reader
 
-    return str(BagReader().bag(bag.strip()).id) if bag.strip() == "last" else bag
+    return str(Reader(time.time).bag(bag.strip()).id) if bag.strip() == "last" else bag
 
 
 BEHIND, VALUES = "adaptor.behind", "adaptor.values"

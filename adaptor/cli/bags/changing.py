@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,17 +13,10 @@ from click.core import ParameterSource
 from adaptor import api
 from adaptor.cli.bags.bag_options import bag_option
 from adaptor.cli.daemon_process import ask_daemon
-from adaptor.cli.options import (
-    BagReader,
-    check_tasks,
-    config_option,
-    confirm,
-    json_option,
-    selected,
-    selector_argument,
-)
+from adaptor.cli.options import check_tasks, config_option, confirm, json_option, selected, selector_argument
 from adaptor.cli.options import numbers as task_numbers
 from adaptor.cli.printing import plural, print_json, print_lines, printable
+from adaptor.client.reading import Reader
 from adaptor.errors import UsageError
 from adaptor.option_kinds import MEMORY
 from adaptor.resources import OwnNeeds, TaskGpus
@@ -132,7 +126,7 @@ def _steer(
     others = [bag for bag in bags if bag not in changed]
     left = []
     if others and not (as_json and changed):
-        left = [*map(_unchanged, BagReader().bags(",".join(map(str, others))))]
+        left = [*map(_unchanged, Reader(time.time).bags(",".join(map(str, others))))]
     if not changed:
         raise UsageError("; ".join(left))
     if as_json:
@@ -246,7 +240,7 @@ def _change_tasks(
     """Change the selected bags, and print how many tasks changed; `nothing`: why none did."""
     if numbers is not None and sum(map(len, numbers)) > _MOST_TASKS:
         raise UsageError(f"--task: names more than {_MOST_TASKS:,} tasks")
-    views = BagReader().bags(selector)
+    views = Reader(time.time).bags(selector)
     check_tasks(views, numbers)
     bags = [view.id for view in views]
     tasks = None if numbers is None else sorted({task for some in numbers for task in some})

@@ -10,7 +10,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.cli.bags.pilot_table import pilot_lines, pilots_of, together
-from adaptor.cli.options import BagReader, json_option, selector_argument, with_key
+from adaptor.cli.options import json_option, selector_argument, with_key
 from adaptor.cli.printing import (
     duration,
     plural,
@@ -29,6 +29,7 @@ from adaptor.cli.sentences import (
     title,
     used_words,
 )
+from adaptor.client.reading import Reader
 from adaptor.private_files import PRIVATE
 
 SHORT = 20  # requests and arrays that are listed where not all are asked for
@@ -49,7 +50,7 @@ def report(selector: str, html_file: str | None, every: bool, as_json: bool) -> 
       adaptor report 7
       adaptor report 7 --html bag7.html
     """
-    reader = BagReader()
+    reader = Reader(time.time)
     bag = reader.bag(selector).id
     if html_file is not None:
         path = Path(html_file)
@@ -85,7 +86,7 @@ def report(selector: str, html_file: str | None, every: bool, as_json: bool) -> 
     print_lines(f"advice: {printable(line)}" for line in found.advice)
 
 
-def advice(reader: BagReader, bag: int) -> list[str]:
+def advice(reader: Reader, bag: int) -> list[str]:
     """Advice on what to ask for next time: nothing with a key, nothing of free slots without a daemon."""
     if with_key():
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -14,7 +15,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.cli.bags.task_output import ENDED, follow_output, outputs_of, print_outputs
-from adaptor.cli.options import BagReader, OneOf, check_tasks, json_option, selector_argument
+from adaptor.cli.options import OneOf, check_tasks, json_option, selector_argument
 from adaptor.cli.options import numbers as task_numbers
 from adaptor.cli.printing import (
     Columns,
@@ -28,7 +29,7 @@ from adaptor.cli.printing import (
     table,
 )
 from adaptor.cli.sentences import counts, title
-from adaptor.client.reading import PAGE, all_tasks
+from adaptor.client.reading import PAGE, Reader, all_tasks
 from adaptor.endings import ending
 from adaptor.errors import UsageError
 from adaptor.outputs.finding import Outputs, tail
@@ -43,7 +44,7 @@ _FAILED = ("failed", "cancelled")
 class _Tasks(msgspec.Struct, frozen=True):
     """The tasks of a bag that are wanted, and the way to their outputs."""
 
-    reader: BagReader
+    reader: Reader
     bag: api.BagView
     outputs: Outputs
     states: tuple[str, ...]  # empty: in any
@@ -123,7 +124,7 @@ def results(
     if len(forms) > 1:
         names = " and ".join(form.replace("--None", "--follow") for form in forms)
         raise UsageError(f"{names} are mutually exclusive; --json names the files")
-    reader = BagReader()
+    reader = Reader(time.time)
     if follow:
         _follow(reader, selector, numbers, stream or "stdout")
         return
@@ -159,7 +160,7 @@ def _print_bag(found: _Tasks, *, every: bool) -> None:
         click.echo(f"{rest}: --all lists them, --failed those without a result")
 
 
-def _follow(reader: BagReader, selector: str, numbers: list[range] | None, stream: Stream) -> None:
+def _follow(reader: Reader, selector: str, numbers: list[range] | None, stream: Stream) -> None:
     """Print the output of the one chosen task as it grows. Raises UsageError: not one task is chosen, or it
     is missing."""
     bag = reader.bag(selector)

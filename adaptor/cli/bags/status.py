@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 
 import click
@@ -9,13 +10,7 @@ import click
 from adaptor import api
 from adaptor.cli.bags.pilot_table import pilot_lines
 from adaptor.cli.daemon_process import config_lines, daemon_lines, version_lines
-from adaptor.cli.options import (
-    BagReader,
-    config_option,
-    json_option,
-    pilots_in_system,
-    selector_argument,
-)
+from adaptor.cli.options import config_option, json_option, pilots_in_system, selector_argument
 from adaptor.cli.printing import (
     Columns,
     NumberCell,
@@ -33,6 +28,7 @@ from adaptor.cli.printing import (
 )
 from adaptor.cli.sentences import forecast_line, held_off_lines, pause_lines, pilot_notes, waits_lines
 from adaptor.client.asking import TAKE_OVER, OtherVersionError, ask
+from adaptor.client.reading import Reader
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.protocol.state_directory import state_directory
 from adaptor.units import format_size
@@ -87,7 +83,7 @@ def status(
 
 def _print_all(selector: str, as_json: bool) -> None:
     """The bags, the daemon and a line on its pilots."""
-    reader = BagReader()
+    reader = Reader(time.time)
     try:
         found = reader.get(api.GetBags(selector, record=as_json))
     except OtherVersionError:
@@ -114,7 +110,7 @@ def _print_all(selector: str, as_json: bool) -> None:
 
 
 def _print_pilots(as_json: bool, *, ended: bool) -> None:
-    pilots = BagReader().get(api.GetPilots(ended))
+    pilots = Reader(time.time).get(api.GetPilots(ended))
     if as_json:
         print_json(pilots)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -27,9 +28,10 @@ from adaptor.cli.exit_codes import INTERRUPTED
 from adaptor.cli.follow import follow
 from adaptor.cli.login_node import LoginNodeError
 from adaptor.cli.option_sections import sectioned
-from adaptor.cli.options import BagReader, config_option, json_option
+from adaptor.cli.options import config_option, json_option
 from adaptor.cli.printing import plural, print_json, printable
 from adaptor.client.bags import Client
+from adaptor.client.reading import Reader
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.guard_rails import MostFails
 
@@ -151,7 +153,7 @@ def append(
     """
     if not tasks and not last:
         raise UsageError(NO_TASKS)
-    found = BagReader().bag(bag)
+    found = Reader(time.time).bag(bag)
     number, answers, closed = found.id, list[api.Added](), False
     if tasks:
         with Client(start=lambda: ensure_daemon(config, sites=found.sites)) as client:
@@ -264,7 +266,7 @@ def _interrupted(number: int, private: bool) -> str:
         return f"bag {number} continues (adaptor watch {number}, adaptor cancel {number})"
     try:
         stop_daemon(pilots=True)
-        bag = BagReader().kept(api.GetBags(str(number))).bags[0]
+        bag = Reader(time.time).kept(api.GetBags(str(number))).bags[0]
     except AdaptorError as error:
         return f"the daemon may still be running: {error}"
     return (

@@ -13,9 +13,8 @@ import click
 
 from adaptor import api
 from adaptor.cli.follow import Overview
-from adaptor.cli.options import BagReader
 from adaptor.cli.printing import clock, plural, printable
-from adaptor.client.reading import all_tasks
+from adaptor.client.reading import Reader, all_tasks
 from adaptor.outputs.finding import OutputPlace, Outputs, open_place
 from adaptor.outputs.packing import Stream
 
@@ -98,7 +97,7 @@ def _which(tasks: list[api.TaskView]) -> str:
 
 def print_in_order(snapshots: Iterable[Overview], bag: int, *, tag: bool) -> Iterator[Overview]:
     """Pass the snapshots on; print the output of each task of a bag when it and all before it have ended."""
-    reader, printed = BagReader(), -1
+    reader, printed = Reader(time.time), -1
     outputs: Outputs | None = None
     for snapshot in snapshots:
         if outputs is None:

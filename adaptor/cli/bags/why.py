@@ -9,8 +9,9 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.options import BagReader, OneOf, json_option, selector_argument
+from adaptor.cli.options import OneOf, json_option, selector_argument
 from adaptor.cli.printing import clock, print_json, print_lines, printable
+from adaptor.client.reading import Reader
 from adaptor.errors import UsageError
 from adaptor.units import format_offset, utc_offset
 
@@ -54,7 +55,7 @@ def why(
         raise UsageError("BAG and --pilot are mutually exclusive")
     if follow and as_json:
         raise UsageError("--json and --follow are mutually exclusive")
-    reader = BagReader()
+    reader = Reader(time.time)
     bag = reader.bag(selector).id if selector is not None else None
     question = api.GetWhy(bag, pilot, limit, list(kinds))
     told = reader.get(question)
@@ -71,7 +72,7 @@ def why(
         click.echo("no decisions yet")
 
 
-def _follow(reader: BagReader, question: api.GetWhy, last: int) -> None:
+def _follow(reader: Reader, question: api.GetWhy, last: int) -> None:
     while True:
         # Asked before the lines: all that was decided up to the end of the bag is then among them.
         ended = question.bag is not None and reader.bag(str(question.bag)).state != "running"

@@ -104,13 +104,13 @@ def _application(token: str | None, names: set[str], base: str) -> ASGIApp:
     from adaptor.dashboard.numbers import NumbersReader
     from adaptor.dashboard.openmetrics import encoded
 
-    source = Reader(time.time, PAGE_TIMEOUT)
+    source = Reader(time.time, PAGE_TIMEOUT, quiet=True)
     reader = NumbersReader(source, time.time)
     gatherer = Gatherer(source, time.time, time.monotonic, f"Request Adaptor on {socket.gethostname()}")
     return application(
         Feed(gatherer.gather, gatherer.gather_soon, longer=lambda: gatherer.pause),
         lambda accept: encoded(reader.read(), reader.ended, accept),
-        lambda bag: report_page(Reader(time.time, PAGE_TIMEOUT).get, bag, time.time()),
+        lambda bag: report_page(Reader(time.time, PAGE_TIMEOUT, quiet=True).get, bag, time.time()),
         in_words,
         token=token,
         hosts=names,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import click
 import msgspec
 
 from adaptor.cli.command_groups import LazyGroup, show_help
-from adaptor.cli.options import BagReader
 from adaptor.cli.printing import plural, print_figures, size, write_whole
 from adaptor.client.asking import check_own_key
 from adaptor.client.evidence import gathered
+from adaptor.client.reading import Reader
 from adaptor.private_files import PRIVATE
 
 COMMANDS = {"export": "adaptor.cli.operating.evidence:export"}
@@ -43,7 +44,7 @@ def export(output: str | None) -> None:
       adaptor evidence export --output evidence.json
     """
     check_own_key("export evidence")
-    found = gathered(BagReader().get)
+    found = gathered(Reader(time.time).get)
     if output is None:
         print_figures(found)
         return

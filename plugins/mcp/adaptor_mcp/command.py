@@ -9,10 +9,11 @@ import click
 
 from adaptor import api
 from adaptor.cli.daemon_process import ask_daemon
-from adaptor.cli.options import BagReader, config_option, json_option
+from adaptor.cli.options import config_option, json_option
 from adaptor.cli.printing import NumberCell, clock, print_json, print_lines, printable, table
 from adaptor.cli.sentences import amount
 from adaptor.client.asking import ask
+from adaptor.client.reading import Reader
 from adaptor.errors import UsageError
 from adaptor.option_kinds import CREDITS, INSTANT
 from adaptor.protocol.access import KEY_VARIABLE
@@ -159,7 +160,7 @@ def log(name: str | None, lines: int, as_json: bool) -> None:
     Example:
       adaptor mcp log agent
     """
-    told = BagReader().get(api.GetWhy(kinds=["key"], limit=lines if name is None else 1_000_000)).lines
+    told = Reader(time.time).get(api.GetWhy(kinds=["key"], limit=lines if name is None else 1_000_000)).lines
     if name is not None:
         told = [line for line in told if line.text.startswith(f"key {name}: ")][-lines:]
     now = time.time()

@@ -392,7 +392,7 @@ def test_an_interrupt_ends_a_private_daemon_and_says_how_to_go_on(
     monkeypatch.setattr(run_module, "watch_bags", interrupt)
     stops: list[bool] = []
     monkeypatch.setattr(run_module, "stop_daemon", lambda pilots: stops.append(pilots))
-    monkeypatch.setattr(run_module.BagReader, "kept", lambda *_: api.Bags([running_bag()]))
+    monkeypatch.setattr(run_module.Reader, "kept", lambda *_: api.Bags([running_bag()]))
     outcome = cli("run", "--template", "true")
     assert outcome.code == 130
     assert stops == [True]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
 from adaptor import api
-from adaptor.cli.options import BagReader
 from adaptor.client import reading
+from adaptor.client.reading import Reader
 from adaptor.errors import JournalError, NoDaemonError
 from tests.cli.fake_control import DEADLINE
 
@@ -22,7 +23,7 @@ def locked(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise JournalError("journal.sqlite: database is locked")
 
-    monkeypatch.setattr(BagReader, "kept", refuse)
+    monkeypatch.setattr(Reader, "kept", refuse)
     monkeypatch.setattr(reading, "SETTLING", DEADLINE)
 
 
@@ -43,7 +44,7 @@ def starting(monkeypatch: pytest.MonkeyPatch, after: int) -> list[api.Question[A
 @pytest.mark.usefixtures("locked")
 def test_a_daemon_that_starts_meanwhile_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = starting(monkeypatch, after=3)
-    reader = BagReader()
+    reader = Reader(time.time)
     assert reader.get(QUESTION) == api.Bags([])
     assert (len(asked), reader.offline) == (4, False)
 
@@ -53,4 +54,8 @@ def test_a_journal_that_stays_locked_is_told(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(reading, "SETTLING", 0.1)
     starting(monkeypatch, after=10**6)
     with pytest.raises(JournalError, match="database is locked"):
-        BagReader().get(QUESTION)
+        Reader(time.time).get(QUESTION)
+
+
+def test_the_journal_of_a_new_state_directory_is_empty() -> None:
+    assert Reader(time.time).kept(api.GetBags()).bags == []
