@@ -147,7 +147,7 @@ class Agent:
         self._tasks.start_ready(now)
         if self._leaving is None:
             self._tasks.start(now)
-        self._tasks.tidy()
+        self._tasks.openings.tidy()
         if self._unreachable or (self._leaving is not None and self._tasks.idle):
             return
         if self._link.note_break(now):

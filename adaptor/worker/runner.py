@@ -71,8 +71,8 @@ class Runner:
         spare_memory: Callable[[], int],
     ) -> None:
         """`spare_memory`: returns the bytes that no attempt here needs by its size."""
-        self._openings = Openings(timers, scripts.output_of, bundles.prepare)
-        self.warm = WarmProcesses(timers, processors, spare_memory, self._openings.release)
+        self.openings = Openings(timers, scripts.output_of, bundles.prepare)
+        self.warm = WarmProcesses(timers, processors, spare_memory, self.openings.release)
         self._kills = timers.new(self._kill_due)
         self._chores = timers.new(self._do_chores)
         self._naming = timers.new(self._name_outputs)
@@ -96,7 +96,7 @@ class Runner:
     @property
     def fds(self) -> tuple[int, ...]:
         """Descriptors that are readable while there is an answer of a call, or attempts may start."""
-        return self.warm.fd, self._openings.fd
+        return self.warm.fd, self.openings.fd
 
     def loads(self, now: float) -> list[tuple[AttemptKey, float]]:
         """The running attempts with their wall seconds."""
@@ -112,20 +112,11 @@ class Runner:
         self.warm.end_bag(bag, time.monotonic())
         self.bundles.forget(bag)
 
-    @property
-    def waiting(self) -> list[AttemptKey]:
-        """Attempts that are not started yet because their files are not open."""
-        return self._openings.waiting
-
-    def ready(self) -> list[AttemptKey]:
-        """Attempts that wait, and that can start, or fail, now."""
-        return self._openings.ready()
-
     def open_ahead(self, queue: Iterable[HeldTask]) -> None:
         """Begin to open the files of these attempts, which will start soon in this order."""
         first = next(iter(queue), None)
         if first is not None and not self.warm.are_silent(first.key.bag):
-            self._openings.open_ahead(queue)
+            self.openings.open_ahead(queue)
 
     def displaces(self, held: HeldTask) -> float | None:
         """Time since which the process waits for calls of another bag that the start of an attempt would
@@ -135,10 +126,6 @@ class Runner:
     def warm_on(self, held: HeldTask) -> list[tuple[int, ...]]:
         """The processors of each process that waits for calls of an attempt's bag."""
         return self.warm.processors_of(held.key.bag)
-
-    def drop(self, held: HeldTask) -> None:
-        """Note that an attempt will not start; its files may be open, or it may wait for them."""
-        self._openings.drop(held)
 
     def start(self, held: HeldTask, deadline: float, now: float) -> bool:
         """Start an attempt that will be ended at `deadline` (epoch seconds).
@@ -150,11 +137,11 @@ class Runner:
             own = of_lease(held.bag, held.lease, deadline) | self._jobs.numbers(held.bag, held.lease)
             child = self.warm.go_on(held, own)
             if child is not None:
-                self._openings.drop(held)
+                self.openings.drop(held)
                 self._note(Running(held, child))
                 return True
         try:
-            files = self._openings.open(held, now)
+            files = self.openings.open(held, now)
             if files is None:
                 return False
             try:
@@ -162,7 +149,7 @@ class Runner:
             finally:
                 files.close()
         except (CannotStartError, ShortageError):
-            self._openings.ended(held, alone=False)
+            self.openings.ended(held, alone=False)
             raise
         self._note(running)
         return True
@@ -201,7 +188,7 @@ class Runner:
     def leave(self) -> None:
         """Remove what tasks were started from, and the files that they have not used."""
         self.warm.end_all()
-        self.tidy()
+        self.openings.tidy()
         self._scripts.remove()
         self._jobs.remove()
         self.bundles.remove()
@@ -229,12 +216,8 @@ class Runner:
             self._oom.forget()
         alone = self.sweep() if reaped else True
         for held in ended:
-            self._openings.ended(held, alone=alone)
+            self.openings.ended(held, alone=alone)
         return results
-
-    def tidy(self) -> None:
-        """Settle the output of ended attempts."""
-        self._openings.tidy()
 
     def sweep(self) -> bool:
         """Kill the orphans that belong to no running attempt; SIGCHLD reports their ends.
@@ -339,7 +322,7 @@ class Runner:
         unnamed = [running for running in self._by_pid.values() if running.unnamed is not None]
         for running in unnamed:
             if running.began + NAMED_AFTER <= now and running.unnamed is not None:
-                self._openings.name(running.held, running.unnamed)
+                self.openings.name(running.held, running.unnamed)
                 running.unnamed = None
         dues = (running.began + NAMED_AFTER for running in unnamed if running.unnamed is not None)
         self._naming.set(min(dues, default=NEVER))
@@ -452,7 +435,7 @@ class Runner:
         else:
             self.warm.wrote(pid)
             alone = answer.alone and not (answer.reaped and self._orphans())
-            self._openings.ended(running.held, alone=alone)
+            self.openings.ended(running.held, alone=alone)
 
     def _result(self, running: Running, status: int, usage: resource.struct_rusage) -> Result:
         pid = running.child.pid

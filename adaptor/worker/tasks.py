@@ -94,6 +94,7 @@ class WorkerTasks:
         self.slots = slots
         self.timers = timers
         self.runner = runner
+        self.openings = runner.openings
         self._parts = Parts(files, timers, self._part_ended)
         self.outbox = Outbox()
         self.started: list[AttemptKey] = []  # started and not reported yet
@@ -122,7 +123,7 @@ class WorkerTasks:
     @property
     def running(self) -> list[AttemptKey]:
         """The tasks that were started."""
-        waiting = self.runner.waiting
+        waiting = self.openings.waiting
         return [*(key for key in self.slots.running if key not in waiting), *self._suspects]
 
     @property
@@ -193,13 +194,9 @@ class WorkerTasks:
     def start_ready(self, now: float) -> None:
         """Start attempts whose files have been opened since their turn came."""
         running = self.slots.running
-        short = [key for key in self.runner.ready() if not self._start(running[key], now)]
+        short = [key for key in self.openings.ready() if not self._start(running[key], now)]
         for key in reversed(short):  # each goes to the head of the queue
             self.slots.requeue(key)
-
-    def tidy(self) -> None:
-        """Tidy up after the starts of a turn, and before its results are reported."""
-        self.runner.tidy()
 
     def abort(self, keys: Iterable[AttemptKey], kill_at: float) -> None:
         """End attempts at the daemon's request; return the leases of those that were not started."""
@@ -210,9 +207,9 @@ class WorkerTasks:
     def give_back(self, key: AttemptKey) -> bool:
         """Return a lease to the daemon. Returns False if the attempt was started."""
         if key in self.slots.queue:
-            self.runner.drop(self.slots.take(key))
-        elif key in self.runner.waiting:
-            self.runner.drop(self.slots.running[key])
+            self.openings.drop(self.slots.take(key))
+        elif key in self.openings.waiting:
+            self.openings.drop(self.slots.running[key])
             self.slots.end(key)
         else:
             return False
@@ -222,9 +219,9 @@ class WorkerTasks:
     def return_queue(self) -> None:
         """Return all leases whose attempts were not started."""
         for held in self.slots.clear():
-            self.runner.drop(held)
+            self.openings.drop(held)
             self._return(held.key)
-        for key in self.runner.waiting:
+        for key in self.openings.waiting:
             self.give_back(key)
 
     def end_all(self, now: float, kill_at: float) -> None:
@@ -289,7 +286,7 @@ class WorkerTasks:
         if self.slots.queue:
             self._late.set(now + _LATE_INTERVAL)
         for held in self.slots.too_late(now):
-            self.runner.drop(held)
+            self.openings.drop(held)
             self._return(held.key, f"it needs {held.lease.needs:.0f} s, more than the pilot has left")
 
     def _return(self, key: AttemptKey, why: str | None = None) -> None:

@@ -24,7 +24,7 @@ def turn(tasks: WorkerTasks, now: float | None = None) -> None:
 def start(tasks: WorkerTasks, now: float | None = None) -> None:
     """Start what fits, and wait until its files are open."""
     tasks.start(time.monotonic() if now is None else now)
-    tend_until(tasks, lambda: not tasks.runner.waiting)
+    tend_until(tasks, lambda: not tasks.openings.waiting)
 
 
 def tend_until(tasks: WorkerTasks, condition: Callable[[], Any], later: float = 0.0) -> None:

@@ -215,7 +215,7 @@ def test_every_attempt_has_its_own_output(tasks: WorkerTasks, bag: BagContext) -
         assert time.monotonic() < limit
         turn(tasks)
         tasks.start(time.monotonic())
-        tasks.tidy()
+        tasks.openings.tidy()
     assert {name: Path(bag.output, name).read_text() for name in names(bag)} == {
         f"{n}.2.out": f"{n}\n" for n in range(1, MANY + 1)
     }
@@ -228,7 +228,7 @@ def test_what_was_opened_for_attempts_that_go_back_is_closed_and_removed(
     one_ends(tasks, bag)
     tend_until(tasks, lambda: len(names(bag)) >= AHEAD)
     tasks.return_queue()
-    tend_until(tasks, lambda: tasks.tidy() or len(names(bag)) == 4)  # those of the two that run
+    tend_until(tasks, lambda: tasks.openings.tidy() or len(names(bag)) == 4)  # those of the two that run
     opened = {path for path in descriptors() if path.startswith(bag.output)}
     assert opened == set()
     assert [result.ending for result in tasks.outbox.results()].count(Ending.RETURNED) == MANY - 3
@@ -241,7 +241,7 @@ def test_nothing_is_opened_ahead_where_attempts_take_longer(
 ) -> None:
     monkeypatch.setattr(tasks_module, "_SHORT", 0.0)
     one_ends(tasks, bag)
-    tasks.tidy()
+    tasks.openings.tidy()
     assert len(names(bag)) == 4
     tasks.return_queue()
     Path(bag.cwd, "over").touch()
