@@ -5,8 +5,6 @@ Of what has a heavy tail, mean and deviation say too little.
 
 from __future__ import annotations
 
-import bisect
-import itertools
 from collections.abc import Sequence
 
 MOST = 1000  # runtimes in a sample, at most
@@ -22,14 +20,13 @@ class RuntimeSample:
         self._most = most
         self._runtimes: dict[int, float] = {}
         self._sorted: list[float] | None = None
-        self._sums: list[float] | None = None  # of the `_sorted` runtimes up to each place
         self.every = 1
 
     def add(self, task: int, runtime: float) -> None:
         """A task finished after `runtime` seconds."""
         if task % self.every:
             return
-        self._sorted = self._sums = None
+        self._sorted = None
         self._runtimes[task] = runtime
         while len(self._runtimes) > self._most:
             self.every *= 2
@@ -61,31 +58,3 @@ class RuntimeSample:
         if self._sorted is None:
             self._sorted = sorted(self._runtimes.values())
         return self._sorted
-
-    def late(self, elapsed: float, share: float = 0.9) -> float:
-        """Runtime in a bad case of a task that has run for `elapsed`: most of the longer ones took less.
-
-        A bag ends with its last task, and idle time that is paid costs nothing; so copies are made for
-        what may happen, not for the mean.
-        """
-        ordered, place = self._longer_than(elapsed)
-        longer = len(ordered) - place
-        return ordered[place + int(share * longer)] if longer else 2 * elapsed
-
-    def whole(self, elapsed: float) -> float:
-        """Expected runtime of a task that has run for `elapsed`, seconds.
-
-        The mean of the finished ones that took longer. Where none did, as much again: what has outlived
-        all others comes from a heavy tail, if anything is to be said of it.
-        """
-        ordered, place = self._longer_than(elapsed)
-        longer = len(ordered) - place
-        if not longer:
-            return 2 * elapsed
-        if self._sums is None:
-            self._sums = [0.0, *itertools.accumulate(ordered)]
-        return (self._sums[-1] - self._sums[place]) / longer
-
-    def _longer_than(self, elapsed: float) -> tuple[Sequence[float], int]:
-        """All runtimes in order, and the place of the first that is longer."""
-        return self.ordered, bisect.bisect_right(self.ordered, elapsed)

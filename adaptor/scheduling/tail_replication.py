@@ -77,11 +77,9 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
     """
     running = _running(state, bag, now)
     known = {
-        site: state.sample_at(bag.id, site)
-        for site in state.sites
-        if bag.spec.allows(site) and state.learner(bag.id, site).seen.finished
+        site for site in state.sites if bag.spec.allows(site) and state.learner(bag.id, site).seen.finished
     }
-    places = _places(state, bag, set(known), now) if running and known else []
+    places = _places(state, bag, known, now) if running and known else []
     if not places or _some_come_back(state, bag):
         return []
     rule = _Tail(state, bag, running, places, now)
@@ -98,7 +96,7 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
             if task not in copied
         },
         [place for place in idle if place.processor not in used],
-        LateByItsNode(rule.samples, known),
+        LateByItsNode(rule.times, known),
         msgspec.structs.replace(DAEMON, copies=bag.spec.replicas),
         rule.may_be_late,
     )
@@ -128,7 +126,7 @@ class _Tail:
         for worker, ran in attempts:
             self._ages.setdefault(worker.site, []).append(ran)
         sites = {*self._ages, *(worker.site for worker in self._workers)}
-        self.samples = {site: state.sample_at(bag.id, site) for site in sites}
+        self.times = {site: Survival(state.sample_at(bag.id, site)) for site in sites}
 
     def may_run(self, task: int, place: int) -> bool:
         state, bag, worker = self._state, self._bag, self._workers[place]
@@ -150,9 +148,9 @@ class _Tail:
         """
         worker, attempts = self._workers[place], self._running[task]
         if self._bag.id not in self._state.alone and worker.pilot not in self._busy:
-            here = self.samples[worker.site].late(0.0)
-            faster = all(here < self.samples[each.site].late(0.0) for each, _ in attempts)
-            astray = any(ran >= ASTRAY * self.samples[each.site].longest for each, ran in attempts)
+            here = self.times[worker.site].late(0.0)
+            faster = all(here < self.times[each.site].late(0.0) for each, _ in attempts)
+            astray = any(ran >= ASTRAY * self.times[each.site].longest for each, ran in attempts)
             if not faster and not astray:
                 return False
         return self.may_run(task, place)
@@ -161,7 +159,7 @@ class _Tail:
         """The tasks whose only attempt the end of its pilot may cut, where some have finished."""
         state, bag = self._state, self._bag
         known = {
-            site: Survival(self.samples[site], ages)
+            site: Survival(state.sample_at(bag.id, site), ages)
             for site, ages in self._ages.items()
             if state.learner(bag.id, site).seen.finished
         }
@@ -186,11 +184,12 @@ def _paid(state: SchedulingState, bag: Bag, now: float) -> dict[int, float]:
         for pilot, meter in state.meters.items()
         if state.owners.get(pilot) == bag.id
     }
+    sites = {worker.site for worker in state.workers.values()}
+    times = {site: Survival(state.sample_at(bag.id, site)) for site in sites}
     for worker in state.workers.values():
         if state.owners.get(worker.pilot) == bag.id:
-            runtimes = state.sample_at(bag.id, worker.site)
             ends = (
-                held.started + runtimes.whole(max(0.0, now - held.started))
+                held.started + times[worker.site].whole(max(0.0, now - held.started))
                 for key, held in worker.held.items()
                 if held.started is not None and key not in state.copies
             )

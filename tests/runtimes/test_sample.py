@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,26 +28,3 @@ def test_a_small_bag_is_kept_whole() -> None:
         sample.add(task, 1.5)
     assert sample.runtimes == (1.5,) * 10
     assert sample.every == 1
-
-
-@given(st.lists(st.floats(0.1, 1000), min_size=1, max_size=50), st.floats(0, 2000))
-def test_the_whole_time_is_the_mean_of_those_that_took_longer(runtimes: list[float], elapsed: float) -> None:
-    known = RuntimeSample()
-    for task, runtime in enumerate(runtimes):
-        known.add(task, runtime)
-    longer = [runtime for runtime in runtimes if runtime > elapsed]
-    expected = sum(longer) / len(longer) if longer else 2 * elapsed
-    assert known.whole(elapsed) == pytest.approx(expected)
-    assert known.whole(elapsed) >= elapsed * (1 - 1e-9)
-    assert len(known) == len(runtimes)
-
-
-@given(st.lists(st.floats(0.1, 1000), min_size=1, max_size=50), st.floats(0, 2000))
-def test_a_bad_case_is_one_of_the_longest(runtimes: list[float], elapsed: float) -> None:
-    known = RuntimeSample()
-    for task, runtime in enumerate(runtimes):
-        known.add(task, runtime)
-    longer = sorted(runtime for runtime in runtimes if runtime > elapsed)
-    late = known.late(elapsed)
-    assert late == (longer[int(0.9 * len(longer))] if longer else 2 * elapsed)
-    assert late >= known.late(elapsed, 0.5)

@@ -1,4 +1,4 @@
-"""The chance that a task runs on: from finished tasks, and from those that still run."""
+"""The chance that a task runs on, and how long: from finished tasks, and from those that still run."""
 
 from __future__ import annotations
 
@@ -58,3 +58,24 @@ def test_a_chance_falls_with_the_time_and_multiplies_along_it(
     if until >= survival.longest or until == ran:
         return
     assert late == pytest.approx(soon * survival.chance(until, later))
+
+
+RUNTIMES = st.lists(st.floats(0.1, 1000), min_size=1, max_size=50)
+
+
+@given(RUNTIMES, st.floats(0, 2000))
+def test_the_whole_time_is_the_mean_of_those_that_took_longer(runtimes: list[float], ran: float) -> None:
+    survival = Survival(known(*runtimes))
+    longer = [runtime for runtime in runtimes if runtime > ran]
+    expected = sum(longer) / len(longer) if longer else 2 * ran
+    assert survival.whole(ran) == pytest.approx(expected)
+    assert survival.whole(ran) >= ran * (1 - 1e-9)
+
+
+@given(RUNTIMES, st.floats(0, 2000))
+def test_a_bad_case_is_one_of_the_longest(runtimes: list[float], ran: float) -> None:
+    survival = Survival(known(*runtimes), running=[1500.0])
+    longer = sorted(runtime for runtime in runtimes if runtime > ran)
+    late = survival.late(ran)
+    assert late == (longer[int(0.9 * len(longer))] if longer else 2 * ran)
+    assert late >= survival.late(ran, 0.5)

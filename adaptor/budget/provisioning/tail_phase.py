@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
-from adaptor.runtimes.sample import RuntimeSample
+from adaptor.runtimes.survival import Survival
 
 MOST_TASKS = 256  # running tasks that are considered, those first that are expected to end last
 RARE = 0.02
@@ -73,17 +73,17 @@ class LateByItsNode:
     any task of its site in a bad case.
     """
 
-    def __init__(self, samples: Mapping[str, RuntimeSample], known: Mapping[str, RuntimeSample]) -> None:
-        """`samples` by site of a running attempt, `known` by site at which a fresh one may start."""
-        self._samples = samples
-        self._whole = {site: each.late(0.0) for site, each in known.items()}
+    def __init__(self, times: Mapping[str, Survival], fresh: Iterable[str]) -> None:
+        """`times` of finished tasks alone, by site of an attempt; `fresh`: sites at which one may start."""
+        self._times = times
+        self._whole = {site: times[site].late(0.0) for site in fresh}
 
     @property
     def sites(self) -> set[str]:
         return set(self._whole)
 
     def of(self, task: int, attempts: Attempts) -> RunningTask:
-        left = min(max(0.0, self._samples[site].late(ran) - ran) for site, ran in attempts)
+        left = min(max(0.0, self._times[site].late(ran) - ran) for site, ran in attempts)
         return RunningTask(task=task, left=left, whole=self._whole)
 
 

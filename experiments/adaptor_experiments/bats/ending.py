@@ -20,7 +20,7 @@ from adaptor.budget.provisioning.tail_phase import (
     replicas,
     worthwhile_copies,
 )
-from adaptor.runtimes.sample import RuntimeSample
+from adaptor.runtimes.survival import Survival
 from adaptor_experiments.bats.design import MIGRATING, SITES, Way
 from adaptor_experiments.bats.sampling import IDLE, Machine
 from adaptor_experiments.bats.throughput import Ending
@@ -48,20 +48,20 @@ class Perfect:
 class LongEverywhere:
     """The slides' expectation: a late task is long, and would be as long elsewhere."""
 
-    def __init__(self, sample: RuntimeSample, slower: Mapping[str, float]) -> None:
-        """`sample` in seconds of one site, `slower` by site: its seconds for one of those."""
-        self._sample, self._slower = sample, slower
+    def __init__(self, times: Survival, slower: Mapping[str, float]) -> None:
+        """`times` in seconds of one site, `slower` by site: its seconds for one of those."""
+        self._times, self._slower = times, slower
 
     @property
     def sites(self) -> set[str]:
         return set(self._slower)
 
     def of(self, task: int, attempts: Attempts) -> RunningTask:
-        return self._taking(self._sample.late, task, attempts)
+        return self._taking(self._times.late, task, attempts)
 
     def on_average(self, task: int, attempts: Attempts) -> RunningTask:
         """Not in a bad case: where an attempt is to be given up for another."""
-        return self._taking(self._sample.whole, task, attempts)
+        return self._taking(self._times.whole, task, attempts)
 
     def _taking(self, known: Callable[[float], float], task: int, attempts: Attempts) -> RunningTask:
         seconds = known(max(ran / self._slower[site] for site, ran in attempts))
@@ -75,7 +75,7 @@ class LongEverywhere:
 def _by_the_daemon(ending: Ending) -> LateByItsNode:
     known = {site: sample for site, sample in ending.experiences.items() if len(sample)}
     most = max(known.values(), key=len)
-    return LateByItsNode({site.name: known.get(site.name, most) for site in SITES}, known)
+    return LateByItsNode({site.name: Survival(known.get(site.name, most)) for site in SITES}, known)
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -102,7 +102,7 @@ class TailPhase:
         self._runtimes, self._way, self._draw = runtimes, way, draw
         first = ending.learned[SITES[0].name].mean
         slower = {site.name: ending.learned[site.name].mean / first for site in SITES}
-        self._slides = LongEverywhere(ending.experience, slower)
+        self._slides = LongEverywhere(Survival(ending.experience), slower)
         # As the slides have it: idle paid time is given to any copy, which may be lucky.
         self._rule = DAEMON if way == "daemon" else Rule(name=way, exact=way == "perfect", copies=None)
         self._expectation: Expectation = self._slides

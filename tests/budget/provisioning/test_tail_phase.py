@@ -18,6 +18,7 @@ from adaptor.budget.provisioning.tail_phase import (
     worthwhile_copies,
 )
 from adaptor.runtimes.sample import RuntimeSample
+from adaptor.runtimes.survival import Survival
 
 SITES = ("slow", "fast")
 
@@ -78,7 +79,7 @@ def known(*runtimes):
     found = RuntimeSample()
     for task, runtime in enumerate(runtimes):
         found.add(task, runtime)
-    return found
+    return Survival(found)
 
 
 TENS = known(*range(10, 110, 10))

@@ -8,6 +8,7 @@ import pytest
 
 from adaptor.budget.provisioning.tail_phase import IdleProcessor, RunningTask
 from adaptor.runtimes.sample import RuntimeSample
+from adaptor.runtimes.survival import Survival
 from adaptor_experiments.bats.ending import LongEverywhere, TailPhase, migration
 from adaptor_experiments.bats.sampling import IDLE
 from tests.experiments.bats.endings import ending
@@ -51,7 +52,7 @@ def test_a_late_task_is_long_everywhere_by_the_slides():
     known = RuntimeSample()
     for task, runtime in enumerate(range(10, 110, 10)):
         known.add(task, runtime)
-    slides = LongEverywhere(known, {"slow": 1.0, "fast": 0.5})
+    slides = LongEverywhere(Survival(known), {"slow": 1.0, "fast": 0.5})
     assert slides.of(1, [("slow", 60.0)]) == running(1, 40.0, 100.0, 50.0)
     assert slides.on_average(1, [("slow", 60.0)]).left == pytest.approx(85 - 60)
 
