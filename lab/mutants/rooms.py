@@ -28,11 +28,14 @@ class Room(msgspec.Struct, frozen=True):
     tests: str
 
     def modules(self) -> list[str]:
-        """Its source files, below the root of the tree."""
+        """Its source files that have functions, below the root of the tree.
+
+        Of the others, tables and types, only an import runs what mutants change, which counts for no test.
+        """
         return sorted(
             path.relative_to(ROOT).as_posix()
             for path in (ROOT / self.source).rglob("*.py")
-            if path.name not in ("__init__.py", "__main__.py")
+            if path.name not in ("__init__.py", "__main__.py") and _has_functions(path)
         )
 
     def lines_of_tests(self) -> dict[str, int]:
@@ -45,6 +48,11 @@ class Room(msgspec.Struct, frozen=True):
                     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
                     lines[f"{file}::{node.name}"] = (node.end_lineno or node.lineno) - first + 1
         return lines
+
+
+def _has_functions(path: Path) -> bool:
+    code = ast.parse(path.read_text(encoding="utf-8"))
+    return any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in ast.walk(code))
 
 
 def rooms() -> dict[str, Room]:

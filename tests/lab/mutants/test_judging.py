@@ -35,9 +35,10 @@ def test_the_first():
 def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Room:
     for folder, file, text in (
         ("adaptor/small", "numbers.py", SOURCE),
+        ("adaptor/small", "table.py", "MEASURED = (0.1, 0.2)"),
         ("tests/small", "test_numbers.py", TESTS),
     ):
-        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
         (tmp_path / folder / file).write_text(text)
     for name in ("adaptor", "adaptor/small"):
         (tmp_path / name / "__init__.py").touch()
@@ -56,6 +57,7 @@ def test_what_survives_and_what_is_unneeded(
     reach = reach_of(room, tree, tmp_path)
     reach.seconds = dict.fromkeys(reach.seconds, 0.0)  # the machine may be busy
     chosen = sample(room, 100, 1)
+    assert {file for file, _ in chosen} == {"adaptor/small/numbers.py"}, "a table has no mutants"
     assert sample(room, 3, 1) == sample(room, 3, 1)
     judged = list(verdicts(room, tree, reach, chosen))
     survivors = {(verdict.reached, str(verdict.mutant)) for verdict in judged if not verdict.killed}
