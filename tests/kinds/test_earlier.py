@@ -73,6 +73,7 @@ def test_memory_has_a_margin_and_is_rounded_up() -> None:
     records = {"f": {"here": [record(1, memory=1000 * MIB)], "there": [record(1, memory=100 * MIB)]}}
     assert memory_needed([FIT], records) == 1280 * MIB
     assert memory_needed([FIT, PREP], records) is None
+    assert memory_needed([FIT, TaskKind("p", "prep.py", 1)], records) == 1280 * MIB, "it is rare"
     assert memory_needed([FIT], {"f": {"here": [record(1)]}}) is None
 
 

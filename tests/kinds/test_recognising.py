@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.batch_script import BatchScript
-from adaptor.kinds.recognising import LOOKED_AT, MOST_KINDS, kind_of, kinds_of
+from adaptor.kinds.recognising import LOOKED_AT, MOST_KINDS, kind_of, kinds_of, sample_step
 
 SPEC = BagSpec(name="b", cwd="/home/u/work", output="/o", environment={})
 
@@ -75,6 +75,7 @@ def test_other_programs_and_options_are_other_kinds(one: str, other: str) -> Non
         ("mpirun -np 8 ./solve in.txt", "solve"),
         ("docker run --rm -v /a:/b image ./fit 3", "fit"),
         ("echo one", "echo"),
+        ("nice -n 5", "nice"),
         ("", "sh"),
         (["./prog", "a", "-n", "5"], "prog"),
     ],
@@ -123,6 +124,8 @@ def test_of_a_bag_with_a_program_for_each_task_the_most_frequent_are_kept() -> N
 def test_of_a_large_bag_a_sample_is_looked_at() -> None:
     (found,) = kinds_of(SPEC, [TaskInput("./fit")] * (10 * LOOKED_AT))
     assert found.tasks == 10 * LOOKED_AT
+    for total in (1, LOOKED_AT, LOOKED_AT + 1, 100_000):
+        assert total / LOOKED_AT <= sample_step(total) < total / LOOKED_AT + 1
 
 
 @given(st.text() | st.lists(st.text()))

@@ -35,6 +35,17 @@ def test_when_a_folder_was_made(tmp_path: Path) -> None:
     assert made is None or abs(made - (tmp_path / "-f").stat().st_ctime) <= 1.0
 
 
+def test_the_last_lines_of_an_output(tmp_path: Path) -> None:
+    lines = [f"line {number}" for number in range(5000)]
+    text = "\n".join(lines)
+    (tmp_path / "0.out").write_text(text)
+    assert tail(OutputPlace(str(tmp_path / "0.out")), 3).splitlines() == lines[-3:]
+    (tmp_path / "packed").write_text(f"{text}\nthat of another")
+    assert tail(OutputPlace(str(tmp_path / "packed"), 0, len(text)), 3).splitlines() == lines[-3:]
+    assert tail(OutputPlace(str(tmp_path / "packed"), len(text) + 1, 4)) == "that"
+    assert tail(None) == ""
+
+
 @pytest.mark.parametrize("index", ["0 5", "x 5 0.out", "0 5 0.out extra", "0 5 0.out"])
 def test_a_line_of_an_index_that_is_cut_off_or_nonsense_does_not_count(tmp_path: Path, index: str) -> None:
     (tmp_path / "packed-n1-1.index").write_text(index)

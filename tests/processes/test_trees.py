@@ -54,6 +54,38 @@ def test_a_marked_process_is_found_with_all_below_it(sign: str) -> None:
     assert find(sign) == []
 
 
+def test_what_fled_mark_and_parents_is_found_by_the_session_that_a_marked_process_began(sign: str) -> None:
+    line = "(env -i sleep 1000 >&2 & echo $!); wait; exec sleep 1000"
+    top = subprocess.Popen(
+        ["/bin/sh", "-c", line],
+        env={**os.environ, MARKER: sign},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert top.stdout is not None
+    members = {top.pid, int(top.stdout.readline())}
+    until(lambda: {process.pid for process in find(sign)} == members)
+    end_trees(sign, until=time.monotonic() + PATIENCE)
+    top.wait(PATIENCE)
+
+
+def test_others_of_the_session_in_which_a_marked_process_was_started_are_not_found(sign: str) -> None:
+    """Such as the shell of a user."""
+    line = f'sleep 1000 >&2 & {MARKER}="$1" sleep 1000 >&2 & echo $!; wait'
+    shell = subprocess.Popen(
+        ["/bin/sh", "-c", line, "sh", sign], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert shell.stdout is not None
+        marked = int(shell.stdout.readline())
+        until(lambda: [process.pid for process in find(sign)] == [marked])
+    finally:
+        end_trees("", [shell.pid])
+        shell.kill()
+        shell.wait(PATIENCE)
+
+
 def test_what_is_below_a_root_is_found_without_a_marker(sign: str) -> None:
     top, members = family(sign)
     assert {process.pid for process in find("", [top.pid])} == members

@@ -62,6 +62,9 @@ def test_sizes() -> None:
     assert bag_of("#SBATCH --mem 4G").options["memory"] == 4 * 1024**3
     per_gpu = bag_of("#SBATCH --gpus=2 --cpus-per-gpu=4 --mem-per-gpu=1G").options
     assert (per_gpu["cpus"], per_gpu["memory"]) == (8, 2 * 1024**3)
+    several = bag_of("#SBATCH --ntasks-per-node=6 --cpus-per-task=2").options
+    assert several["cpus"] == 12
+    assert several["script"].variables["SLURM_NTASKS_PER_NODE"] == "6"
 
 
 def test_the_command_line_wins_over_the_file() -> None:
