@@ -96,7 +96,7 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
             if task not in copied
         },
         [place for place in idle if place.processor not in used],
-        LateByItsNode(rule.times, known),
+        LateByItsNode(rule.times, {worker.site for worker, _ in places}),
         msgspec.structs.replace(DAEMON, copies=bag.spec.replicas),
         rule.may_be_late,
     )

@@ -54,6 +54,20 @@ def test_a_task_of_the_slow_site_is_started_once_more_at_the_fast_one_before_it_
     assert {key.task for key in fast.running} == {late.task}, "70 s are left there, and 10 s do here"
 
 
+def test_a_site_where_tasks_have_finished_but_no_worker_is_left_gets_no_copy(world: World) -> None:
+    world.submit(6)
+    gone = world.join("gone", site="slow")
+    world.finish(gone, took=100)
+    world.lose(gone)
+    first, second = world.join("first", site="fast"), world.join("second", site="fast")
+    for _ in range(4):
+        world.finish(first, took=10)
+    world.report(second)
+    world.now += 60
+    world.report(first)
+    assert {key.task for key in first.running} == {key.task for key in second.running} != set()
+
+
 def test_a_task_that_ends_sooner_where_it_runs_is_left_alone(world: World) -> None:
     world.submit(4)
     slow = world.join("slow", site="slow")
