@@ -98,6 +98,25 @@ def test_a_task_longer_than_any_request_is_given_up() -> None:
     assert found.end < math.inf
 
 
+class ByUnits(Exactly):
+    """No pilot goes on for another charging unit."""
+
+    def goes_on(self, _moment: Moment, _pilot: PilotAhead, _ages: Sequence[float]) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("takes", "waiting", "end"), [(150.0, 1, 250.0), (40.0, 3, 140.0), (7.0, 400, 2802.0)]
+)
+def test_what_a_pilot_leaves_at_the_end_of_a_charging_unit_starts_anew_and_what_it_has_done_counts(
+    takes: float, waiting: int, end: float
+) -> None:
+    rule = msgspec.structs.replace(LEARNER, initial=takes)
+    pilots = [pilot(1000.0, unit=100.0), pilot(10_000.0, start=100.0)]
+    found = course(takes, ByUnits(most=0), rule=rule, waiting=waiting, pilots=pilots)
+    assert found.end == pytest.approx(end)
+
+
 SEVERAL: dict[str, Any] = {"finished": ENOUGH, "total": ENOUGH * 50.0, "longest": 400.0}
 
 
