@@ -26,6 +26,7 @@ ROOMS = rooms()
 )
 @click.option("--count", default=50, show_default=True, help="Mutants of each room.")
 @click.option("--seed", default=1, show_default=True)
+@click.option("--below", default="", metavar="PATH", help="Only of files whose paths begin so.")
 @click.option("--unneeded", "lists_unneeded", is_flag=True, help="List tests that nothing needs.")
 @click.option(
     "--kept",
@@ -33,7 +34,9 @@ ROOMS = rooms()
     default=ROOT / "build" / "mutants",
     help="What tests reach.  [default: build/mutants]",
 )
-def main(names: tuple[str, ...], count: int, seed: int, *, lists_unneeded: bool, kept: Path) -> None:
+def main(
+    names: tuple[str, ...], count: int, seed: int, below: str, *, lists_unneeded: bool, kept: Path
+) -> None:
     """Judge the tests of rooms, all unless some are named, by mutants."""
     kept.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -42,7 +45,7 @@ def main(names: tuple[str, ...], count: int, seed: int, *, lists_unneeded: bool,
             room = ROOMS[name]
             reach = reach_of(room, tree, kept)
             judged = []
-            for verdict in verdicts(room, tree, reach, sample(room, count, seed)):
+            for verdict in verdicts(room, tree, reach, sample(room, count, seed, below)):
                 judged.append(verdict)
                 if not verdict.killed:
                     how = "survives" if verdict.reached else "no test reaches"

@@ -121,11 +121,15 @@ def reach_of(room: Room, tree: Tree, kept: Path) -> Reach:
     return msgspec.json.decode(file.read_bytes(), type=Reach)
 
 
-def sample(room: Room, count: int, seed: int) -> list[tuple[str, Mutant]]:
-    """The same mutants of the room's files for the same seed, as long as the files are the same."""
+def sample(room: Room, count: int, seed: int, below: str = "") -> list[tuple[str, Mutant]]:
+    """The same mutants of the room's files for the same seed, as long as the files are the same.
+
+    `below`: only of files whose paths begin so.
+    """
     every = [
         (file, mutant)
         for file in room.modules()
+        if file.startswith(below)
         for mutant in mutants((ROOT / file).read_text(encoding="utf-8"))
     ]
     chosen = random.Random(f"{room.name} {seed}").sample(every, min(count, len(every)))

@@ -59,6 +59,7 @@ def test_what_survives_and_what_is_unneeded(
     chosen = sample(room, 100, 1)
     assert {file for file, _ in chosen} == {"adaptor/small/numbers.py"}, "a table has no mutants"
     assert sample(room, 3, 1) == sample(room, 3, 1)
+    assert sample(room, 3, 1, "adaptor/small/other") == []
     judged = list(verdicts(room, tree, reach, chosen))
     survivors = {(verdict.reached, str(verdict.mutant)) for verdict in judged if not verdict.killed}
     assert survivors == {
