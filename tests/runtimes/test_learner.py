@@ -108,6 +108,7 @@ def test_a_cut_task_that_is_given_up_no_longer_raises_the_estimate() -> None:
     bag.cut(1, 100)
     bag.cut(2, 400)
     assert set(bag.cuts) == {1, 2}
+    assert (bag.known.finished, bag.known.cut, bag.known.cut_after) == (1, 2, 250)
     bag.forget(2)
     assert bag.estimate == 200
     bag.forget(1)
@@ -136,6 +137,10 @@ def test_a_task_that_had_all_the_site_can_give_is_hopeless() -> None:
     assert bag.hopeless(1)
     assert not bag.hopeless(2)
     assert not bag.hopeless(3)
+    bag.cut(2, 740)
+    assert not bag.hopeless(2), "its pilot had less than it was planned for"
+    bag.cut(2, 760)
+    assert bag.hopeless(2), "it had nearly all"
 
 
 def test_a_task_that_is_cut_again_and_again_becomes_hopeless() -> None:
