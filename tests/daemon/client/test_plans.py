@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,10 +13,14 @@ from adaptor import api
 from adaptor.api import PlanView
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.plans import read_plan
+from adaptor.daemon.core import Core
+from adaptor.daemon.site import Site
+from adaptor.daemon.sites import terms_of
+from adaptor.daemon.treasury import costs_of
 from adaptor.errors import UsageError
 from adaptor.resources import OwnNeeds
 from tests.daemon.budgeted_site import steps, submit_budgeted
-from tests.daemon.fake_site import FakeSite
+from tests.daemon.fake_site import FakeBackend, FakeServer, FakeSite
 
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={}, time=120.0)
 
@@ -97,3 +103,20 @@ def test_a_budget_that_pays_for_no_request_is_told_the_least_that_would(site: Fa
     least = float(why.rpartition("--budget ")[2])
     assert least < 0.2
     assert plan(site, unknown, tasks=1, budget=least).requests
+
+
+@pytest.mark.parametrize(("tasks", "prefer"), [(16, None), (64, None), (16, "balanced")])
+def test_each_of_two_sites_is_planned_beside_what_is_planned_at_the_other(
+    site: FakeSite, tasks: int, prefer: str | None
+) -> None:
+    spec = msgspec.structs.replace(SPEC, prefer=prefer)
+    names = ("here", "there")
+    terms = {name: terms_of(site.config, site.limits) for name in names}
+    costs = costs_of(dict.fromkeys(names, site.config))
+    core = Core(site.directory, site.journal, FakeServer(), terms, costs)  # type: ignore[arg-type]
+    sites = {name: Site(name, site.config, FakeBackend(), site.limits, core) for name in names}
+    running: Any = SimpleNamespace(core=core, sites=sites)
+    told = asyncio.run(read_plan(running, api.GetPlan(spec, tasks)))
+    room = sum(each.p * (each.tr // 120) for each in told.requests)
+    assert {each.site for each in told.requests} == set(names)
+    assert tasks / 2 <= room <= tasks
