@@ -128,9 +128,10 @@ def look_and_decide(folder: Path, heuristics: Sequence[str], profiled: bool, dec
     for heuristic in heuristics:
         view = _view(queue, heuristic)
         _spent(f"decision for a bag, {heuristic}", partial(plan, view), profiled)
-    last, plans = queue.pending[-1].id, list[Availability]()
-    _spent("plan of the queue", lambda: plans.append(Availability(queue, noted=[last])), profiled)
-    _spent("what the last job leaves if it goes", lambda: plans[0].without(last).profile(), profiled)
+    last = queue.pending[-1].id
+    free = Availability(queue, noted=[last])
+    _spent("plan of the queue", lambda: free.nodes, profiled)
+    _spent("what the last job leaves if it goes", lambda: free.without(last).profile(), profiled)
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ def adaptive(situation: CraftingSituation) -> list[CraftedRequest]:
     Returns an empty list if no task fits in any request or free slot.
     """
     work = work_of(situation)
-    profile = situation.profile(work.shape.chunk).copy()
+    profile = situation.free.profile(work.shape.chunk).copy()
     allowed = situation.allowed_requests
     crafted: list[CraftedRequest] = []
     while len(crafted) < allowed and work.remaining > 0:
@@ -59,7 +59,7 @@ def best_candidate(situation: CraftingSituation) -> Candidate | None:
     work = work_of(situation)
     if not situation.allowed_requests:
         return None
-    chosen = _choose(situation.profile(work.shape.chunk), work, 1)
+    chosen = _choose(situation.free.profile(work.shape.chunk), work, 1)
     return chosen[0] if chosen else None
 
 

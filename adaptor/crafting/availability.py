@@ -43,21 +43,26 @@ class Schedule(msgspec.Struct, frozen=True):
 
 
 class Availability:
-    """Free processors next to the jobs of a queue: planned once, then asked for each unit of requests."""
+    """A queue, and the processors that its jobs leave free: planned when first asked, once for all units of
+    requests."""
 
     def __init__(
         self, queue: QueueState, nodes: NodeSchedule | None = None, noted: Collection[str] = ()
     ) -> None:
         """
         Args:
-            nodes: the plan of the queue's nodes; None: it is made here, where they are known.
+            nodes: the plan of the queue's nodes; None: it is made when first asked, where they are known.
             noted: ids of jobs that may leave (`without`): their parts are noted as they are planned.
         """
-        self._queue = queue
-        if nodes is None and queue.nodes:
-            nodes = node_schedule(_plannable(queue), noted=noted)
-        self.nodes = nodes  # the plan of the nodes; None: they are not known
+        self.queue, self._noted = queue, noted
+        if nodes is not None:
+            self.nodes = nodes
         self._profiles: dict[Need | None, Profile] = {}
+
+    @cached_property
+    def nodes(self) -> NodeSchedule | None:
+        """The plan of the nodes; None: they are not known."""
+        return node_schedule(_plannable(self.queue), noted=self._noted) if self.queue.nodes else None
 
     @property
     def starts(self) -> dict[str, float]:
@@ -72,7 +77,7 @@ class Availability:
                 the processors on which whole units fit; None: of single processors.
         """
         if unit not in self._profiles:
-            queue, each = self._queue, unit or Need(chunks=1, processors=1)
+            queue, each = self.queue, unit or Need(chunks=1, processors=1)
             nodes = self.nodes
             free = self._planned.profile if nodes is None else slot_profile(nodes, each, queue.now)
             if nodes is not None and queue.allowed.min_parts > 1:
@@ -83,16 +88,21 @@ class Availability:
             self._profiles[unit] = free
         return self._profiles[unit]
 
+    def with_job(self, job: PendingJob) -> Availability:
+        """The availability if one more job waits behind those that are there."""
+        pending = (*self.queue.pending, job)
+        return Availability(msgspec.structs.replace(self.queue, pending=pending), noted=self._noted)
+
     def beside(self, job: PendingJob, start: float) -> Availability:
         """The availability next to one more job, which holds its parts from `start` on (epoch seconds)."""
-        queue = msgspec.structs.replace(self._queue, pending=(*self._queue.pending, job))
+        queue = msgspec.structs.replace(self.queue, pending=(*self.queue.pending, job))
         if self.nodes is None:
             return Availability(queue)
         return Availability(queue, holding(self.nodes, job.parts, start, start + job.tr))
 
     def without(self, gone: str) -> Availability:
         """The availability if the job with this id leaves; the others keep their planned starts."""
-        queue, starts = self._queue, self.starts
+        queue, starts = self.queue, self.starts
         known = {job.id: (job, begin, end) for job, begin, end in spans(queue, starts)}
         if gone not in known or math.isinf(known[gone][1]):
             return self
@@ -113,7 +123,7 @@ class Availability:
 
     @cached_property
     def _planned(self) -> Schedule:
-        return schedule(self._queue)
+        return schedule(self.queue)
 
 
 def _plannable(queue: QueueState) -> QueueState:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.fits import RequestShape, for_work
-from adaptor.crafting.queues import Place, with_crafted
+from adaptor.crafting.fits import RequestShape
+from adaptor.crafting.places import Place, with_crafted
 from adaptor.crafting.reasons import none_left, nothing_possible
 from adaptor.crafting.situation import (
     CraftingSituation,
@@ -17,8 +17,6 @@ from adaptor.crafting.situation import (
     Heuristic,
     PilotView,
     Reshape,
-    SiteRules,
-    SiteState,
     Withdraw,
 )
 from adaptor.model import CraftedRequest
@@ -75,7 +73,7 @@ class Offer(msgspec.Struct, frozen=True):
         return f"{self.place.name} ({self.throughput * 3600:.3g} tasks an hour, {begin})"
 
 
-Plan = Callable[[SiteState, list[Place], Wanted], Made]  # a heuristic's plan for a demand
+Plan = Callable[[list[Place], Wanted], Made]  # a heuristic's plan for a demand, in the places of a site
 
 
 def by_free_slots(heuristic: Heuristic, among: Callable[[list[Place], Wanted, dict[str, str]], Made]) -> Plan:
@@ -86,8 +84,9 @@ def by_free_slots(heuristic: Heuristic, among: Callable[[list[Place], Wanted, di
         among: for a site with several; it adds why a partition offers nothing.
     """
 
-    def plan(view: SiteState, places: list[Place], wanted: Wanted) -> Made:
-        if len(view.rules.limits.partitions) <= 1:
+    def plan(places: list[Place], wanted: Wanted) -> Made:
+        limits = places[0].site.rules.limits
+        if len(limits.partitions) <= 1:
             (place,) = places
             situation = situation_in(place, wanted)
             found = [msgspec.structs.replace(each, partition=place.name) for each in heuristic(situation)]
@@ -95,8 +94,8 @@ def by_free_slots(heuristic: Heuristic, among: Callable[[list[Place], Wanted, di
             reason = "" if crafted else nothing_possible(situation)
             return Made(crafted, with_crafted(places, place, crafted, wanted.demand), reason)
         if wanted.allowed <= 0:
-            return Made([], places, none_left(view.rules.limits, wanted.remaining))
-        seen, reasons = opened(view, places, wanted.demand)
+            return Made([], places, none_left(limits, wanted.remaining))
+        seen, reasons = opened(places, wanted.demand)
         made = among(seen, wanted, reasons)
         return msgspec.structs.replace(made, reason="" if made.crafted else by_partition(reasons))
 
@@ -108,15 +107,15 @@ def by_partition(reasons: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {why}" for name, why in reasons.items())
 
 
-def opened(view: SiteState, places: Sequence[Place], demand: Demand) -> tuple[list[Place], dict[str, str]]:
+def opened(places: Sequence[Place], demand: Demand) -> tuple[list[Place], dict[str, str]]:
     """The places, usable where requests for these tasks may be made now, and why the others are not.
 
     A partition whose requests are too short for the tasks gets none while another one allows longer ones.
     """
-    reasons: dict[str, str] = {}
-    if len(places) > 1 and view.queue is not None:
-        failed = {name: why for (shape, name), why in view.avoided.items() if shape == demand.shape}
-        reasons = {**failed, **view.queue.closed}
+    reasons, site = dict[str, str](), places[0].site
+    if len(places) > 1 and site.queue is not None:
+        failed = {name: why for (shape, name), why in site.avoided.items() if shape == demand.shape}
+        reasons = {**failed, **site.queue.closed}
     able = _long_enough([place for place in places if place.name not in reasons], demand, reasons)
     return [msgspec.structs.replace(place, usable=place.name in able) for place in places], reasons
 
@@ -192,7 +191,7 @@ def _proposal(
     shape = RequestShape.of(situation)
     start = found[0].predicted_start
     if start is None:
-        free = situation.profile(shape.chunk)
+        free = situation.free.profile(shape.chunk)
         start = free.earliest_start(found[0].request.p, found[0].request.tr)
     return Offer(place, start, throughput(found[0], shape, start, place.queue.now)), found[0]
 
@@ -210,10 +209,10 @@ def throughput(crafted: CraftedRequest, shape: RequestShape, start: float, now: 
 def _long_enough(places: list[Place], demand: Demand, reasons: dict[str, str]) -> set[str]:
     """Names of the places whose longest request holds a task; if there is none, of those with the longest
     requests."""
-    longest = max((rules_for(place, demand).limits.max_tr for place in places), default=0)
+    longest = max((place.rules_for(demand).limits.max_tr for place in places), default=0)
     able = set()
     for place in places:
-        rules = rules_for(place, demand)
+        rules = place.rules_for(demand)
         need = demand.runtime + rules.pad
         if rules.limits.max_tr >= min(need, longest):
             able.add(place.name)
@@ -241,33 +240,11 @@ def within(crafted: list[CraftedRequest], demand: Demand) -> list[CraftedRequest
 
 def situation_in(place: Place, wanted: Wanted) -> CraftingSituation:
     """The situation for a heuristic in a place."""
-    rules = rules_for(place, wanted.demand)
-    part = min(wanted.allowed, place.allowed) if place.name else wanted.allowed
     return CraftingSituation(
-        queue=place.queue,
-        rules=rules,
-        in_system=rules.limits.in_system - part,
+        free=place.free,
+        rules=place.rules_for(wanted.demand),
+        allowed_requests=max(0, min(wanted.allowed, place.allowed)),
         remaining_tasks=wanted.remaining,
         runtime=wanted.demand.runtime,
         task=wanted.demand.task,
-        free=place.free,
     )
-
-
-def rules_for(place: Place, demand: Demand) -> SiteRules:
-    """The rules of a place with the demand's own bounds on p and tr there."""
-    return for_work(bounded_rules(place.rules, demand, place.name), place.queue, demand)
-
-
-def bounded_rules(rules: SiteRules, demand: Demand, partition: str) -> SiteRules:
-    """The rules with the demand's own bounds on p and tr in a partition; empty: the site has only one."""
-    limits, largest = rules.limits, demand.largest_in(partition)
-    if largest is not None:
-        limits = msgspec.structs.replace(
-            limits, max_proc=min(limits.max_proc, largest.p), max_tr=min(limits.max_tr, largest.tr)
-        )
-    if demand.most is not None:
-        limits = msgspec.structs.replace(limits, max_proc=min(limits.max_proc, demand.most))
-    if demand.longest is not None:
-        limits = msgspec.structs.replace(limits, max_tr=min(limits.max_tr, demand.longest))
-    return msgspec.structs.replace(rules, limits=limits, least_tr=demand.least_tr)

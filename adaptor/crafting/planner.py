@@ -13,8 +13,8 @@ from adaptor.crafting.coverage import coverage, has_slot, holds, largest_share_f
 from adaptor.crafting.elastic.rule import by_holes, unneeded
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.heuristics import HEURISTICS
-from adaptor.crafting.multisite.site_status import SitePart
-from adaptor.crafting.queues import places_of
+from adaptor.crafting.multisite.division import SitePart
+from adaptor.crafting.places import places_of
 from adaptor.crafting.reasons import (
     awaited,
     better_one_waits,
@@ -189,7 +189,7 @@ def _requests(
             replans=replans,
             elsewhere=part.elsewhere[index] if part and replans else {},
         )
-        made = planned(view, places, wanted)
+        made = planned(places, wanted)
         decisions += [*made.withdrawn, *made.reshaped]
         decisions += [SubmitRequest(crafted, demand) for crafted in made.crafted]
         if demand.waiting and not (made.crafted or made.withdrawn or made.reshaped):

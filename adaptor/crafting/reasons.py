@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from adaptor.crafting.fits import RequestShape
-from adaptor.crafting.queues import queue_in
+from adaptor.crafting.places import queue_in
 from adaptor.crafting.situation import CraftingSituation, Demand, PilotView, SiteState
 from adaptor.model import Limits, PilotState, Request
 from adaptor.units import counted, format_clock, format_duration, format_instant, verb

@@ -12,10 +12,9 @@ from adaptor.crafting.availability import Availability
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.heuristics import is_narrow
 from adaptor.crafting.multisite.waits import WaitLearner
-from adaptor.crafting.profile import Profile
 from adaptor.crafting.submissions import SubmissionsLeft, submission_of
 from adaptor.model import CraftedRequest, Limits, PilotState, PriceKind, QueueState, Request
-from adaptor.resources import AS_ASKED, Need, PerProcessor, Room, TaskSize
+from adaptor.resources import AS_ASKED, PerProcessor, Room, TaskSize
 from adaptor.runtimes.known import KnownRuntimes
 from adaptor.units import round_up
 
@@ -77,25 +76,20 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
 class CraftingSituation(msgspec.Struct, frozen=True, kw_only=True):
     """All that a heuristic may look at (De Rose §4.3)."""
 
-    queue: QueueState
+    free: Availability
+    """The queue, and what its jobs leave free."""
     rules: SiteRules
-    in_system: int
-    """Own requests queued or running: the paper's actualPendingRequests."""
+    allowed_requests: int
+    """The paper's maxPendingRequests less its actualPendingRequests."""
     remaining_tasks: int
     """Waiting tasks that no request in the system covers."""
     runtime: float
     """The estimated task runtime in seconds (§4.3.1)."""
     task: TaskSize = TaskSize()
-    free: Availability | None = None
-    """Availability of the queue, if it was planned before."""
-
-    def profile(self, unit: Need | None) -> Profile:
-        """The availability profile of the queue for such units. Copy it before you change it."""
-        return (self.free or Availability(self.queue)).profile(unit)
 
     @property
-    def allowed_requests(self) -> int:
-        return max(0, self.rules.limits.in_system - self.in_system)
+    def queue(self) -> QueueState:
+        return self.free.queue
 
 
 Heuristic = Callable[[CraftingSituation], list[CraftedRequest]]
@@ -144,6 +138,12 @@ class PilotView(msgspec.Struct, frozen=True, kw_only=True):
     def queued_as(self) -> str:
         """The name of its request in the queue; `pilot 7` before the scheduler shows it."""
         return f"pilot {self.id}" if self.job is None else self.job
+
+    def lateness(self, now: float) -> float:
+        """Seconds since its predicted start while it is queued, else 0."""
+        if self.state is not PilotState.QUEUED or self.predicted_start is None:
+            return 0.0
+        return max(0.0, now - self.predicted_start)
 
 
 class Largest(msgspec.Struct, frozen=True):
@@ -304,8 +304,11 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
     """The pilots of formal requests in the system."""
     demands: tuple[Demand, ...] = ()
     """Tasks for which requests are made now."""
+    closed: str = ""
+    """Why no request at all may be made now; empty: one may."""
     avoided: Mapping[ShapeAt, str] = {}
-    """Partitions in which no request for such tasks is made now, after failures, and why."""
+    """Partitions in which no request for such tasks is made now, after failures, and why; the empty name: in
+    none of the site."""
     submissions: SubmissionsLeft = SubmissionsLeft()
     """Requests that may still be sent now (`SiteRules.max_submissions`)."""
     waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
@@ -328,6 +331,8 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def requests_left(self) -> int:
         """Requests that may be made now: max_submissions counts too."""
+        if self.closed:
+            return 0
         left = self.submissions.left
         if left is None or (self.narrow and left):
             return self.places_left  # equal ones are one submission
@@ -337,6 +342,20 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
     def next_request(self) -> float:
         """Epoch seconds from which the next request may be sent."""
         return self.submissions.again if self.submissions.left == 0 else self.now
+
+    def delay(self, processors: int, now: float, tr: float | None = None) -> float:
+        """Expected lateness of a request of this width (seconds): learned or present, the larger one.
+
+        `tr`: its time in seconds, where that is known.
+        """
+        waiting = max((pilot.lateness(now) for pilot in self.requests), default=0.0)
+        return max(waiting, self.waits.lateness(processors, now, tr))
+
+    def heard_of(self) -> SiteState:
+        """The site when its scheduler has been silent for too long: only pilots whose workers still send
+        messages count."""
+        running = [pilot for pilot in self.requests if pilot.state is PilotState.RUNNING]
+        return msgspec.structs.replace(self, requests=tuple(pilot for pilot in running if pilot.processors))
 
     def work_left(self, partition: str) -> float:
         """Processors times seconds that the scheduler lets requests in a partition take which are made now,

@@ -9,7 +9,7 @@ import msgspec
 from adaptor.crafting.adaptive import as_crafted, best_candidate, shares
 from adaptor.crafting.candidates import Candidate, finish_of, optimize
 from adaptor.crafting.choosing import Made, Offer, Wanted, best_of, open_situation, situation_in, told, within
-from adaptor.crafting.queues import Place, with_crafted
+from adaptor.crafting.places import Place, with_crafted
 from adaptor.crafting.reasons import nothing_possible
 from adaptor.model import CraftedRequest
 

@@ -12,8 +12,8 @@ from adaptor.api import FreeStep, GpuTotals, SlotsView, SlotView
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.fits import RequestShape, usable, why_no_node_holds
+from adaptor.crafting.places import rules_in
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.queues import rules_in
 from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.daemon.sites import limits_of, make_backend
 from adaptor.model import FreeSlot, QueueState

@@ -14,7 +14,8 @@ import msgspec
 
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.errors import BudgetError
-from adaptor.crafting.multisite.site_status import SitePart, SiteStatus
+from adaptor.crafting.multisite.division import SitePart
+from adaptor.crafting.places import Place
 from adaptor.crafting.planner import plan
 from adaptor.crafting.reshaping import same_request
 from adaptor.crafting.situation import Demand, Reshape, SubmitRequest, TaskShape, Withdraw, Withhold
@@ -26,7 +27,7 @@ from adaptor.decisions.forecasting.told import make_forecasts
 from adaptor.decisions.held_off import avoided_partitions, give_up_impossible, why_held_off, why_not_for
 from adaptor.decisions.memory import Memory, MemoryDraft
 from adaptor.decisions.offers import compared, questions_of
-from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of
+from adaptor.decisions.other_sites import answers_missed, awaited, part_of, sites_as_places
 from adaptor.decisions.pilot_rules import on_pilots
 from adaptor.decisions.prolonging import due_soon, prolonged
 from adaptor.decisions.requests import billed, one_trial_at_a_time, shape_of
@@ -74,7 +75,7 @@ class _Step:
         self._ledger = snapshot.ledger
         self._next = _PLANNED
         self._actions: list[Action] = []
-        self._statuses: dict[str, SiteStatus] = {}
+        self._places: dict[str, Place] = {}
         """All sites as the division sees them; empty: not looked at yet."""
         self._compared: list[BagFacts | None] = []
         """The bag of each group whose tasks are divided by cost and time."""
@@ -165,18 +166,18 @@ class _Step:
         an aim. None: all of them, because there is no other site."""
         if len(self._snapshot.sites) > 1:
             self._compare_places()
-        elif not (self._statuses and self._memory.shares):
+        elif not (self._places and self._memory.shares):
             return None
-        return part_of(self._snapshot, self._memory, self._statuses, self._compared, demands)
+        return part_of(self._snapshot, self._memory, self._places, self._compared, demands)
 
     def _compare_places(self) -> None:
         """Find where the tasks of bags with a budget or an aim should run, once in a step."""
-        if self._statuses:
+        if self._places:
             return
-        self._statuses = statuses_of(self._snapshot, self._draft)
+        self._places = sites_as_places(self._snapshot, self._draft)
         self._compared = compared(self._snapshot)
         before = self._memory.shares_problem
-        questions = questions_of(self._snapshot, self._statuses, self._compared)
+        questions = questions_of(self._snapshot, self._places, self._compared)
         self._draft.memory = answered(self._memory, questions)
         if self._memory.shares_problem not in ("", before):
             self._actions.append(Explain("problem", self._memory.shares_problem))

@@ -16,7 +16,6 @@ from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import CostSplit
 from adaptor.crafting.availability import Availability
 from adaptor.forecast.forecast import Forecast
-from adaptor.model import PendingJob, QueueState
 
 
 def donated_nodes(site: str) -> str:
@@ -57,15 +56,6 @@ class MadeForecast(msgspec.Struct, frozen=True):
     """Tasks with a result by then."""
 
 
-class KnownProfile(msgspec.Struct, frozen=True):
-    """Free processors of a site, and the queue and own requests from which they were computed."""
-
-    queue: QueueState
-    unseen: tuple[PendingJob, ...]
-    """Own requests that were submitted since the queue was read."""
-    free: Availability
-
-
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """Memory by bag or by site; times are epoch seconds."""
 
@@ -76,8 +66,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     forecasts: dict[int, MadeForecast] = {}
     """Forecasts of all bags, those that share pilots among them; `take_snapshot` drops those of ended
     bags."""
-    profiles: dict[str, KnownProfile] = {}
-    """Known profile by site, so that a queue that was not read again is not planned again."""
+    planned: dict[str, Availability] = {}
+    """The queue of each site with own requests since it was read, so that it is not planned again."""
     missed: dict[str, float] = {}
     """Epoch seconds since which other sites have wanted to know the queue of a site."""
     paces: dict[int, Pace] = {}

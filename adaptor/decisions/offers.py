@@ -13,10 +13,12 @@ from adaptor.budget.provisioning.steering import Aim, Progress, can_wait
 from adaptor.budget.provisioning.task_shares import DAEMON
 from adaptor.crafting.coverage import joint_coverage
 from adaptor.crafting.fits import width
-from adaptor.crafting.multisite.site_status import NO_ANSWER, SiteStatus
+from adaptor.crafting.multisite.capacity import capacity_of
+from adaptor.crafting.places import Place, as_one
 from adaptor.crafting.situation import Demand, TaskGroup
 from adaptor.decisions.donated_offers import donated_places
 from adaptor.decisions.memory import ShareQuestion
+from adaptor.decisions.other_sites import lost
 from adaptor.decisions.requests import most_slots, shape_of, smallest, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.forecast.bag_facts import BagFacts
@@ -38,7 +40,7 @@ def compared(snapshot: Snapshot) -> list[BagFacts | None]:
 
 
 def questions_of(
-    snapshot: Snapshot, statuses: Mapping[str, SiteStatus], bags: Sequence[BagFacts | None]
+    snapshot: Snapshot, places: Mapping[str, Place], bags: Sequence[BagFacts | None]
 ) -> list[ShareQuestion]:
     """Questions for each bag that has pilots of its own, a choice of places, and uncovered tasks.
 
@@ -49,8 +51,10 @@ def questions_of(
     """
     if not any(bags):
         return []
-    expected = {name: _as_if_it_answered(status) for name, status in statuses.items()}
-    covered = joint_coverage({name: each.counted_view for name, each in expected.items()}, snapshot.groups)
+    expected = {
+        name: _as_if_it_answered(place, snapshot.sites[name], snapshot.now) for name, place in places.items()
+    }
+    covered = joint_coverage({name: place.site for name, place in expected.items()}, snapshot.groups)
     found = [
         _question(snapshot, expected, bag, group, uncovered)
         for bag, group, uncovered in zip(bags, snapshot.groups, covered.uncovered, strict=True)
@@ -111,15 +115,15 @@ def _pays_anywhere(snapshot: Snapshot, bag: BagFacts, sites: Sequence[SiteFacts]
     return dearest <= CERTAIN * in_credits(max(0, balance.left + balance.reserved))
 
 
-def _as_if_it_answered(status: SiteStatus) -> SiteStatus:
+def _as_if_it_answered(place: Place, site: SiteFacts, now: float) -> Place:
     """Count on a scheduler that is silent for a moment, rather than pay another site in its place."""
-    if status.closed == NO_ANSWER and not status.lost:
-        return msgspec.structs.replace(status, closed="")
-    return status
+    if site.silent(now) and not lost(site, now):
+        return as_one(msgspec.structs.replace(place.site, closed=""), place.free)
+    return place
 
 
 def _question(
-    snapshot: Snapshot, statuses: Mapping[str, SiteStatus], bag: BagFacts, group: TaskGroup, uncovered: int
+    snapshot: Snapshot, places: Mapping[str, Place], bag: BagFacts, group: TaskGroup, uncovered: int
 ) -> ShareQuestion | None:
     """The question of a bag; None: it has no choice of places, or none can take a task of it."""
     at = {name: demand for name, demand in group.at.items() if name in snapshot.sites}
@@ -127,7 +131,7 @@ def _question(
     formal = {
         name: found
         for name, demand in at.items()
-        if (found := _offers(snapshot, statuses[name], bag, snapshot.sites[name], demand, times[name]))
+        if (found := _offers(snapshot, places[name], bag, snapshot.sites[name], demand, times[name]))
     }
     aim, progress = aim_of(snapshot.ledger, bag), _progress(snapshot, bag, uncovered)
     promised = [offer for of_site in formal.values() for offer in of_site]
@@ -167,7 +171,7 @@ def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:
 
 
 def _offers(
-    snapshot: Snapshot, status: SiteStatus, bag: BagFacts, site: SiteFacts, demand: Demand, task: TaskTime
+    snapshot: Snapshot, place: Place, bag: BagFacts, site: SiteFacts, demand: Demand, task: TaskTime
 ) -> tuple[SiteOffer, ...]:
     """Slots that new requests could buy at a site, within its limits and next to its queue."""
     now = snapshot.now
@@ -180,7 +184,7 @@ def _offers(
     needed = tariff_for(snapshot.ledger, site, demand.task).reservation("explicit", least.p, least.tr)
     if not all(needed <= room for room in rooms):
         return ()
-    openings = status.capacity(demand, status.allowed, now).openings
+    openings = capacity_of(place, demand, place.allowed, now).openings
     whole = explicit_offer(snapshot.ledger, site, demand.task, task)
     return tuple(
         msgspec.structs.replace(

@@ -10,15 +10,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.crafting.availability import Availability
-from adaptor.crafting.multisite.division import by_demand, divide
-from adaptor.crafting.multisite.site_status import NO_ANSWER, SitePart, SiteStatus
-from adaptor.crafting.queues import as_pending
+from adaptor.crafting.multisite.division import SitePart, by_demand, divide
+from adaptor.crafting.places import Place, as_one
 from adaptor.crafting.situation import Demand, PilotView, SiteState
 from adaptor.decisions.actions import Wake
 from adaptor.decisions.donation import beside_held_nodes
 from adaptor.decisions.held_off import why_held_off, why_not_for
-from adaptor.decisions.memory import KnownProfile, Memory, MemoryDraft
+from adaptor.decisions.memory import Memory, MemoryDraft
 from adaptor.decisions.shares import parts_money, targets
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.forecast.bag_facts import BagFacts
@@ -54,23 +52,18 @@ def answers_missed(snapshot: Snapshot, draft: MemoryDraft) -> list[Wake]:
     return [Wake(name) for name in snapshot.sites if name != snapshot.site]
 
 
-def statuses_of(snapshot: Snapshot, draft: MemoryDraft) -> dict[str, SiteStatus]:
-    """Status of every site as the division sees it."""
-    statuses, profiles = {}, {}
-    for name, site in snapshot.sites.items():
-        view = _view(site)
-        known = _known_profile(view, draft.memory.profiles.get(name))
-        statuses[name] = _status(site, view, known, snapshot)
-        if known is not None:
-            profiles[name] = known
-    draft.keep(profiles=profiles)
-    return statuses
+def sites_as_places(snapshot: Snapshot, draft: MemoryDraft) -> dict[str, Place]:
+    """Every site as one place, as the division sees it."""
+    planned = draft.memory.planned
+    places = {name: as_one(_seen(site, snapshot), planned.get(name)) for name, site in snapshot.sites.items()}
+    draft.keep(planned={name: place.free for name, place in places.items()})
+    return places
 
 
 def part_of(
     snapshot: Snapshot,
     memory: Memory,
-    statuses: dict[str, SiteStatus],
+    places: dict[str, Place],
     bags: Sequence[BagFacts | None],
     demands: Sequence[Demand],
 ) -> SitePart:
@@ -80,7 +73,7 @@ def part_of(
         bags: of each group, the one whose tasks are divided by cost and time; None: there is none.
     """
     by_cost = (bag.id for bag in bags if bag is not None and not parts_money(snapshot, bag))
-    parts = divide(statuses, snapshot.groups, targets(memory, by_cost))
+    parts = divide(places, snapshot.groups, targets(memory, by_cost))
     return by_demand(parts[snapshot.site], snapshot.site, snapshot.groups, demands)
 
 
@@ -88,8 +81,8 @@ def _fresh(site: SiteFacts, now: float) -> bool:
     return site.queue is not None and now - site.queue.now < 2 * site.poll + PATIENCE
 
 
-def _view(site: SiteFacts) -> SiteState:
-    """The site with the requests that it is about to submit."""
+def _seen(site: SiteFacts, snapshot: Snapshot) -> SiteState:
+    """The site with the requests that it is about to submit, and why it must not get others now."""
     submitting = [
         PilotView(
             id=_SUBMITTING + number,
@@ -104,42 +97,27 @@ def _view(site: SiteFacts) -> SiteState:
         for number, submit in enumerate(site.submitting)
         if not submit.node
     ]
-    queue = site.queue and beside_held_nodes(site, site.queue)
-    return msgspec.structs.replace(site, queue=queue, requests=(*site.requests, *submitting))
-
-
-def _status(site: SiteFacts, view: SiteState, known: KnownProfile | None, snapshot: Snapshot) -> SiteStatus:
-    now = snapshot.now
     demands = (group.at[site.name] for group in snapshot.groups if site.name in group.at)
-    return SiteStatus(
-        view=view,
-        free=known.free if known is not None else None,
-        closed=_closed(site, now),
-        closed_to={demand.shape: why for demand in demands if (why := why_not_for(site, demand, now))},
-        lost=site.silent(now)
-        and site.silence(now) > max(_LEAST_SILENCE, 4 * site.poll, site.command_timeout),
+    found = msgspec.structs.replace(
+        site,
+        queue=site.queue and beside_held_nodes(site, site.queue),
+        requests=(*site.requests, *submitting),
+        closed=_closed(site, snapshot.now),
+        avoided={
+            (demand.shape, ""): why for demand in demands if (why := why_not_for(site, demand, snapshot.now))
+        },
     )
+    return found.heard_of() if lost(site, snapshot.now) else found
+
+
+def lost(site: SiteFacts, now: float) -> bool:
+    """Whether a site is silent for too long: only workers that still send messages count, no other pilots."""
+    return site.silent(now) and site.silence(now) > max(_LEAST_SILENCE, 4 * site.poll, site.command_timeout)
 
 
 def _closed(site: SiteFacts, now: float) -> str:
     if site.silent(now):
-        return NO_ANSWER
+        return "its scheduler does not answer"
     if not _fresh(site, now):
         return "its queue could not be read yet"
     return why_held_off(site, now)
-
-
-def _known_profile(view: SiteState, last: KnownProfile | None) -> KnownProfile | None:
-    """Free processors next to the queue and to requests since it was read; None: the queue was never read."""
-    queue = view.queue
-    if queue is None:
-        return None
-    unseen = tuple(
-        as_pending(pilot, view.rules, queue)
-        for pilot in view.requests
-        if pilot.state is PilotState.SUBMITTING or (pilot.submitted or 0.0) >= queue.now
-    )
-    if last is not None and last.queue is queue and last.unseen == unseen:
-        return last
-    state = msgspec.structs.replace(queue, pending=(*queue.pending, *unseen))
-    return KnownProfile(queue, unseen, Availability(state))

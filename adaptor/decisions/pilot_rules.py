@@ -8,7 +8,7 @@ import msgspec
 
 from adaptor.crafting.availability import availability
 from adaptor.crafting.fits import chunk_of
-from adaptor.crafting.queues import queue_in
+from adaptor.crafting.places import queue_in
 from adaptor.decisions.actions import NODES, WAITS, Action, End, LengthenPad, Remark, WithdrawStuck
 from adaptor.decisions.aims import Courses, why_not_another_unit, why_tasks_start_anew
 from adaptor.decisions.failures.tried_sizes import KEPT, KEPT_IN_LIMITS

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from adaptor.crafting.queues import queue_in
+from adaptor.crafting.places import queue_in
 from adaptor.crafting.reasons import shown
 from adaptor.crafting.situation import PilotView, ShapeAt
 from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, QueueState, Request

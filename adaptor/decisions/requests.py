@@ -14,7 +14,7 @@ from adaptor.budget.provisioning.pacing import terms_for
 from adaptor.budget.provisioning.within_budget import Purse
 from adaptor.crafting import fits
 from adaptor.crafting.fits import RequestShape, unit_of, width
-from adaptor.crafting.queues import queue_in, rules_in
+from adaptor.crafting.places import queue_in, rules_in
 from adaptor.crafting.situation import Demand, Largest, SiteRules
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts

@@ -18,7 +18,7 @@ from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.nodes.schedule import why_by_processors
-from adaptor.crafting.queues import queue_in, rules_in
+from adaptor.crafting.places import queue_in, rules_in
 from adaptor.crafting.situation import Reshape, SiteRules, SubmitRequest, TaskShape, Withdraw
 from adaptor.crafting.submissions import Submissions
 from adaptor.decisions.actions import WAITS, End, Remark, WithdrawStuck

@@ -16,13 +16,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from adaptor.crafting.availability import PlannedQueue, Schedule
+from adaptor.crafting.availability import Availability, PlannedQueue, Schedule
 from adaptor.crafting.choosing import Wanted
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.futures.drawn_queue import drawn_jobs, fitting, planned
+from adaptor.crafting.places import Place
 from adaptor.crafting.planner import PLANNERS
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.queues import Place
 from adaptor.crafting.situation import Demand, PilotView
 from adaptor.crafting.submissions import SubmissionsLeft
 from adaptor.forecast.bag_facts import BagFacts
@@ -264,8 +264,8 @@ class SiteFuture:
             allowed=allowed,
             pilots=pilots,
         )
-        place = Place(name="", queue=queue, rules=rules, allowed=allowed)
-        made = PLANNERS[view.heuristic](view, [place], wanted)
+        place = Place(site=view, free=Availability(queue), rules=rules, allowed=allowed)
+        made = PLANNERS[view.heuristic]([place], wanted)
         return [crafted.request for crafted in made.crafted]
 
     def _views(self, moment: Moment) -> list[PilotView]:

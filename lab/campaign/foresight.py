@@ -25,7 +25,7 @@ from unittest.mock import patch
 import msgspec
 
 from adaptor.crafting.availability import Availability
-from adaptor.crafting.multisite.site_status import SitePart
+from adaptor.crafting.multisite.division import SitePart
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import PlannedAction, SiteState, SubmitRequest, Withdraw, Withhold
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request

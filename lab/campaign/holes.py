@@ -24,6 +24,7 @@ import msgspec
 
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.adaptive import adaptive
+from adaptor.crafting.availability import Availability
 from adaptor.crafting.situation import CraftingSituation, SiteRules
 from adaptor.model import CraftedRequest, Limits
 from adaptor.reports import JobState
@@ -112,7 +113,12 @@ class Play:
         )
         return adaptive(
             CraftingSituation(
-                queue=queue, rules=rules, in_system=0, remaining_tasks=8, runtime=500.0, task=task
+                free=Availability(queue),
+                rules=rules,
+                allowed_requests=rules.limits.in_system,
+                remaining_tasks=8,
+                runtime=500.0,
+                task=task,
             )
         )
 

@@ -6,6 +6,7 @@ import math
 
 from hypothesis import strategies as st
 
+from adaptor.crafting.availability import Availability
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import CraftingSituation, SiteRules
 from adaptor.model import Limits, PendingJob, QueueState, RunningJob
@@ -72,9 +73,9 @@ def rules(draw: st.DrawFn) -> SiteRules:
 def situations(draw: st.DrawFn, planned: bool = False) -> CraftingSituation:
     site = draw(rules())
     return CraftingSituation(
-        queue=draw(queues(planned)),
+        free=Availability(draw(queues(planned))),
         rules=site,
-        in_system=draw(st.integers(0, site.limits.max_pending_requests)),
+        allowed_requests=draw(st.integers(0, site.limits.max_pending_requests)),
         remaining_tasks=draw(st.integers(0, 60)),
         runtime=draw(st.floats(0.1, 40)),
         task=TaskSize(processors=draw(st.integers(1, 4))),

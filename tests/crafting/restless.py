@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptor.crafting.multisite.site_status import SitePart
+from adaptor.crafting.multisite.division import SitePart
 from adaptor.crafting.planner import plan, within_rules
 from adaptor.crafting.situation import PlannedAction, SiteState, Withdraw
 from adaptor.model import PilotState

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from adaptor.crafting.adaptive import adaptive
-from adaptor.crafting.availability import availability, schedule
+from adaptor.crafting.availability import Availability, availability, schedule
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.situation import CraftingSituation, SiteRules
 from adaptor.model import CraftedRequest, Limits, PendingJob, QueueState, Request, RunningJob
@@ -27,12 +27,12 @@ def situation(
     max_tr: int = 86400, pad: float = 0.0, margin: int = 0, per_task: int = 1, granularity: int = 1,
 ) -> CraftingSituation:  # fmt: skip
     return CraftingSituation(
-        queue=queue,
+        free=Availability(queue),
         rules=SiteRules(
             limits=Limits(max_pending_requests=requests, max_proc=max_proc, max_tr=max_tr),
             time_resolution=MINUTE, slot_margin=margin, pad=pad, granularity=granularity,
         ),
-        in_system=0,
+        allowed_requests=requests,
         remaining_tasks=tasks,
         runtime=runtime,
         task=TaskSize(processors=per_task),
@@ -181,7 +181,7 @@ def test_nothing_where_nothing_fits(queue: QueueState, per_task: int) -> None:
 def test_nothing_without_tasks_or_allowed_requests() -> None:
     given = situation(site(4), 10, 60)
     assert adaptive(msgspec.structs.replace(given, remaining_tasks=0)) == []
-    assert adaptive(msgspec.structs.replace(given, in_system=3)) == []
+    assert adaptive(msgspec.structs.replace(given, allowed_requests=0)) == []
 
 
 def inserted(queue: QueueState, crafted: list[CraftedRequest]) -> QueueState:

@@ -32,7 +32,7 @@ def test_a_candidate_without_the_least_throughput_is_none(
     assume(given.remaining_tasks)
     work, profile = work_of(given), data.draw(profiles())
     least = data.draw(st.floats(0.0, 3.0))
-    for slot in given.profile(work.shape.chunk).free_slots():
+    for slot in given.free.profile(work.shape.chunk).free_slots():
         known = work.candidate_within(slot, profile)
         wanted = known if known and known.throughput > least else None
         assert work.candidate_within(slot, profile, least) == wanted

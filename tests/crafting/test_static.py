@@ -6,6 +6,7 @@ import math
 
 from hypothesis import given
 
+from adaptor.crafting.availability import Availability
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.situation import CraftingSituation, SiteRules
 from adaptor.crafting.static import static
@@ -21,9 +22,9 @@ def situation(
 ) -> CraftingSituation:  # fmt: skip
     limits = Limits(max_pending_requests=requests, max_proc=max_proc, max_tr=3600)
     return CraftingSituation(
-        queue=QueueState(now=0, processors=site),
+        free=Availability(QueueState(now=0, processors=site)),
         rules=SiteRules(limits=limits, pad=30, granularity=granularity, time_resolution=60),
-        in_system=in_system,
+        allowed_requests=max(0, requests - in_system),
         remaining_tasks=tasks,
         runtime=runtime,
         task=TaskSize(processors=per_task),

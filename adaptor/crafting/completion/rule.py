@@ -5,7 +5,7 @@ from __future__ import annotations
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.choosing import Made, Wanted, by_free_slots, by_partition, opened, situation_in
 from adaptor.crafting.completion.search import Choice, Search, steps_for
-from adaptor.crafting.queues import Place, with_crafted
+from adaptor.crafting.places import Place, with_crafted
 from adaptor.crafting.reasons import (
     asked,
     better_without,
@@ -17,7 +17,7 @@ from adaptor.crafting.reasons import (
     planned,
     too_short,
 )
-from adaptor.crafting.situation import PilotView, SiteState, Withdraw
+from adaptor.crafting.situation import PilotView, Withdraw
 from adaptor.crafting.spreading import spread
 from adaptor.model import CraftedRequest, PilotState
 from adaptor.units import counted
@@ -35,21 +35,21 @@ _LEAST_SETTLED = 30.0  # Slurm's default bf_interval: before that a request may 
 _SHARED = by_free_slots(adaptive, spread)
 
 
-def by_completion(view: SiteState, places: list[Place], wanted: Wanted) -> Made:
+def by_completion(places: list[Place], wanted: Wanted) -> Made:
     """The requests that complete the tasks of a demand first, or what is withdrawn for them.
 
     Where the tasks were divided among several sites by cost or time, `adaptive` makes the requests for the
     part of this one: that division counts on requests as long as the estimated runtime says.
     """
-    demand = wanted.demand
+    site, demand = places[0].site, wanted.demand
     if not wanted.replans:
-        return _SHARED(view, places, wanted)
+        return _SHARED(places, wanted)
     if demand.most == 0:
         return Made([], places, demand.why_most)
-    seen, reasons = opened(view, places, demand)
+    seen, reasons = opened(places, demand)
     if not any(place.usable for place in seen):
         return Made([], places, by_partition(reasons))
-    search = Search(view, seen, wanted)
+    search = Search(seen, wanted)
     if not any(place.usable and shape.widest for place, shape in zip(seen, search.shapes, strict=True)):
         for place in places:
             reasons.setdefault(place.name, nothing_possible(situation_in(place, wanted)))
@@ -59,18 +59,18 @@ def by_completion(view: SiteState, places: list[Place], wanted: Wanted) -> Made:
     if useless:
         return Made([], places, "", [Withdraw(pilot.id, too_short(pilot, [demand])) for pilot in useless])
     kept = search.best()
-    if view.rules.may_withdraw and not demand.by_hosts and (better := _better(kept, search)):
+    if site.rules.may_withdraw and not demand.by_hosts and (better := _better(kept, search)):
         return Made([], places, "", [better])
     crafted = _crafted(search, kept)[: wanted.allowed]
     for request in crafted:
         home = next(place for place in places if place.name == request.partition)
         places = with_crafted(places, home, [request], demand)
     tasks = search.tasks + demand.coming
-    limit, ends = nothing_left(view, wanted.remaining), kept.set.ends if kept.set.members else ()
+    limit, ends = nothing_left(site, wanted.remaining), kept.set.ends if kept.set.members else ()
     # Where a limit leaves no request, it is the reason: the tasks could run.
     nothing = nothing_better(tasks, ends, _end(search, kept)) if ends or not limit else ""
-    if not wanted.allowed and view.requests_left:  # other demands of this step got them
-        nothing = none_left(view.rules.limits, tasks)
+    if not wanted.allowed and site.requests_left:  # other demands of this step got them
+        nothing = none_left(site.rules.limits, tasks)
     why = limit, nothing, by_partition(reasons)
     return Made(crafted, places, "; ".join(filter(None, why)))
 

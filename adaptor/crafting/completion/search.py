@@ -10,14 +10,14 @@ from typing import NamedTuple
 import msgspec
 
 from adaptor.crafting.availability import Availability
-from adaptor.crafting.choosing import Wanted, rules_for
+from adaptor.crafting.choosing import Wanted
 from adaptor.crafting.completion.progress import FINE, Progress, RequestSet
 from adaptor.crafting.coverage import slots_left
-from adaptor.crafting.fits import TINY, RequestShape
+from adaptor.crafting.fits import TINY
+from adaptor.crafting.places import Place
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.queues import Place
 from adaptor.crafting.serving import member_of
-from adaptor.crafting.situation import Member, PilotView, SiteState
+from adaptor.crafting.situation import Member, PilotView
 from adaptor.model import PilotState, Request
 from adaptor.units import round_up
 
@@ -70,29 +70,28 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 class Search:
     """A bag, and the queues around it, planned once for a decision. Times are seconds from now on."""
 
-    def __init__(self, view: SiteState, places: Sequence[Place], wanted: Wanted) -> None:
-        """One of the `places` is usable at least."""
-        self.now, self.allowed, self.demand = view.now, wanted.allowed, wanted.demand
-        self.places = [_bounded(place, wanted) for place in places]
-        self.shapes = [
-            RequestShape.for_demand(place.rules, place.queue, self.demand) for place in self.places
-        ]
-        self.rules = max(
-            (place.rules for place in self.places if place.usable), key=lambda rules: rules.limits.max_tr
-        )
+    def __init__(self, places: Sequence[Place], wanted: Wanted) -> None:
+        """One of the `places`, all of one site, is usable at least."""
+        site = places[0].site
+        self.now, self.allowed, self.demand = site.now, wanted.allowed, wanted.demand
+        self.places = places
+        # The bound on processors is one of all requests together, and one that is withdrawn widens it.
+        alone = msgspec.structs.replace(self.demand, most=None)
+        self.shapes = [place.shape(alone) for place in places]
+        usable = [shape.rules for place, shape in zip(places, self.shapes, strict=True) if place.usable]
+        self.rules = max(usable, key=lambda rules: rules.limits.max_tr)
         """Rules of the usable place with the longest requests."""
         self.pilots = wanted.pilots
         self._elsewhere = list(wanted.elsewhere.values())
         self.tasks = self.demand.running + self.demand.waiting  # present tasks; a request is no wider
-        self.one_at_a_time = view.rules.limits.in_system == 1
+        self.one_at_a_time = site.rules.limits.in_system == 1
         self.believed = self.demand.times.beliefs(
-            view.now, self.demand.running, self.rules.longest_task, self.rules.usual_share
+            site.now, self.demand.running, self.rules.longest_task, self.rules.usual_share
         )
         pad, pace = self.rules.pad, PACE_ALONE if self.one_at_a_time else PACE
         tasks = self.tasks + self.demand.coming
         self._by_belief = [Progress(belief, tasks, pad, pace) for belief in self.believed]
-        ours = {pilot.queued_as for pilot in self.pilots}
-        self._free = [place.free or Availability(place.queue, noted=ours) for place in places]
+        self._free = [place.free for place in places]
         self._least = pad + max(self.demand.shortest, min(belief.longest for belief in self.believed))
         self._most = pad + max(belief.longest for belief in self.believed)
         offers = [offer.member for offer in self._offers(self._seen(self._free))]
@@ -116,7 +115,7 @@ class Search:
     def request(self, made: Fitting, ends: Sequence[float]) -> Request:
         """The request, as long as the bag may need it by the belief that needs most, with the tasks that it
         has started, within its hole; no longer than all tasks can take until their time-out."""
-        rules, start = self.places[made.place].rules, made.member.start
+        rules, start = self.shapes[made.place].rules, made.member.start
         needed = self.demand.shortest
         for belief, end in zip(self.believed, ends, strict=True):
             needed = max(needed, belief.longest, end - start + (0.0 if belief.alike else belief.longest))
@@ -226,7 +225,7 @@ class Search:
             place, shape = self.places[number], self.shapes[number]
             tasks = 1 if self.demand.alone else self.tasks
             widest = min(shape.widest, shape.processors_for(tasks), most) if place.usable else 0
-            longest, best = place.rules.limits.max_tr, shape.fit(int(widest))
+            longest, best = shape.rules.limits.max_tr, shape.fit(int(widest))
             least = min(self._least, longest)
             unbeaten: list[tuple[float, int]] = []
             for slot in profile.free_slots() if widest else ():
@@ -263,14 +262,6 @@ class Search:
         """The number of its place; the first one where its partition is shown no longer."""
         names = [place.name for place in self.places]
         return names.index(pilot.partition) if pilot.partition in names else 0
-
-
-def _bounded(place: Place, wanted: Wanted) -> Place:
-    """A place with the bounds of the demand, except that of processors: it is one of all requests together,
-    and one that is withdrawn widens it."""
-    rules = rules_for(place, msgspec.structs.replace(wanted.demand, most=None))
-    allowed = place.allowed if place.name else wanted.allowed
-    return msgspec.structs.replace(place, rules=rules, allowed=allowed)
 
 
 def _take_shared(profile: Profile, start: float, end: float, processors: int) -> None:

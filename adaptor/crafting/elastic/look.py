@@ -9,13 +9,13 @@ from itertools import islice
 import msgspec
 
 from adaptor.crafting.availability import Availability
-from adaptor.crafting.choosing import Wanted, by_partition, rules_for, situation_in
+from adaptor.crafting.choosing import Wanted, by_partition, situation_in
 from adaptor.crafting.coverage import slots_left, time_left
 from adaptor.crafting.elastic.holes import Hole, holes, merged
 from adaptor.crafting.elastic.walltimes import MOST_ROUNDS, SURE, further_rounds, needed, queued_walltimes
 from adaptor.crafting.fits import RequestShape, RequestUnit, unit_of
+from adaptor.crafting.places import Place
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.queues import Place
 from adaptor.crafting.reasons import none_left, nothing_possible, shown, work_held
 from adaptor.crafting.situation import Demand, Funds, PilotView, Reshape, SiteState, Withdraw
 from adaptor.model import CraftedRequest, PilotState
@@ -37,7 +37,9 @@ SURPLUS = 20  # queued pilots are withdrawn when one in this number has no task 
 class Look:
     """One look at the queue for a demand."""
 
-    def __init__(self, view: SiteState, places: Sequence[Place], wanted: Wanted) -> None:
+    def __init__(self, places: Sequence[Place], wanted: Wanted) -> None:
+        """`places`: of one site."""
+        view = places[0].site
         self._view, self._wanted, self._demand = view, wanted, wanted.demand
         demand = wanted.demand
         self._need = needed(demand, view.now)
@@ -47,12 +49,7 @@ class Look:
         self._places = [place for place in places if place.usable]
         runtime = max(1.0, self._need.hole)
         unbounded = msgspec.structs.replace(demand, runtime=runtime, most=None)  # `_most` bounds all together
-        self._shapes = {
-            place.name: _in_pilots(
-                RequestShape.for_demand(rules_for(place, unbounded), place.queue, unbounded)
-            )
-            for place in self._places
-        }
+        self._shapes = {place.name: _in_pilots(place.shape(unbounded)) for place in self._places}
         shape = next(iter(self._shapes.values()), None)
         self._unit = shape.unit if shape else None
         slots = self._slots = _slots(wanted.pilots, demand, self._unit)
@@ -385,7 +382,7 @@ class Look:
 
         def start(place: Place) -> float:
             shape = self._shapes[place.name]
-            free = (place.free or Availability(place.queue)).profile(shape.chunk)
+            free = place.free.profile(shape.chunk)
             return free.earliest_start(shape.unit.processors, min(shape.enough(), shape.rules.limits.max_tr))
 
         return min(able, key=start)

@@ -16,50 +16,50 @@ from adaptor.crafting.choosing import Made, Wanted, opened
 from adaptor.crafting.completion.rule import by_completion
 from adaptor.crafting.coverage import PilotCoverage
 from adaptor.crafting.elastic.look import Look, at_risk
-from adaptor.crafting.queues import Place, with_crafted
+from adaptor.crafting.places import Place, with_crafted
 from adaptor.crafting.serving import pilots_by_demand
 from adaptor.crafting.situation import Demand, SiteRules, SiteState
 from adaptor.model import CraftedRequest, PilotState
 
 
-def by_holes(view: SiteState, places: list[Place], wanted: Wanted) -> Made:
+def by_holes(places: list[Place], wanted: Wanted) -> Made:
     """The pilots to make now for a demand, or the queued ones that are withdrawn.
 
     A bag with a deadline or a preference goes by `completion`, within the limits for few wide requests; so
     does every bag where the site allows few pilots.
     """
-    if not view.narrow:
-        return by_completion(view, places, wanted)
+    if not places[0].site.narrow:
+        return by_completion(places, wanted)
     if wanted.demand.paced:
-        return _with_few(view, places, wanted)
+        return _with_few(places, wanted)
     if wanted.demand.most == 0 and all(pilot.state is PilotState.RUNNING for pilot in wanted.pilots):
         return Made([], places, wanted.demand.why_most)
-    seen, reasons = opened(view, places, wanted.demand)
-    look = Look(view, seen, wanted)
+    seen, reasons = opened(places, wanted.demand)
+    look = Look(seen, wanted)
     crafted = look.crafted()
     beside = _beside(places, crafted, wanted.demand) if crafted else places
     why = "" if crafted else look.why_nothing(reasons)
     return Made(crafted, beside, why, withdrawn=look.withdrawn, reshaped=look.reshaped)
 
 
-def _with_few(view: SiteState, places: list[Place], wanted: Wanted) -> Made:
-    wide = _wide(view.rules)
-    own = sum(pilot.bag == wanted.demand.bag for pilot in view.requests)
-    left = max(0, wide.limits.max_pending_requests - own)
+def _with_few(places: list[Place], wanted: Wanted) -> Made:
+    site = places[0].site
+    wide = msgspec.structs.replace(site, rules=_wide(site.rules))
+    own = sum(pilot.bag == wanted.demand.bag for pilot in site.requests)
+    left = max(0, wide.rules.limits.max_pending_requests - own)
     few = [
-        msgspec.structs.replace(place, rules=_wide(place.rules), allowed=min(place.allowed, left))
+        msgspec.structs.replace(place, site=wide, rules=_wide(place.rules), allowed=min(place.allowed, left))
         for place in places
     ]
     wanted = msgspec.structs.replace(wanted, allowed=min(wanted.allowed, left))
-    made = by_completion(msgspec.structs.replace(view, rules=wide), few, wanted)
-    by_name = {place.name: place for place in places}
+    made = by_completion(few, wanted)
     back = [
         msgspec.structs.replace(
-            place,
-            rules=by_name[place.name].rules,
-            allowed=by_name[place.name].allowed - sum(new.partition == place.name for new in made.crafted),
+            was,
+            free=place.free,
+            allowed=was.allowed - sum(new.partition == place.name for new in made.crafted),
         )
-        for place in made.places
+        for was, place in zip(places, made.places, strict=True)
     ]
     return msgspec.structs.replace(made, places=back)
 

@@ -9,7 +9,10 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from adaptor.crafting.fits import RequestShape
+from adaptor.crafting.heuristics import HEURISTICS
+from adaptor.crafting.places import Place
 from adaptor.crafting.profile import Profile, rectangles
+from adaptor.crafting.situation import Demand
 from adaptor.model import FreeSlot
 from adaptor.units import round_up
 
@@ -94,6 +97,25 @@ class Capacity:
         over = min(full, elapsed // self._longest)
         current = self._most_rounds if over < full else rest
         return over * self._most_rounds + min(current, self._shape.rounds(elapsed - over * self._longest))
+
+
+def capacity_of(place: Place, demand: Demand, requests: int, now: float) -> Capacity:
+    """Capacity of a place for a demand if it may make `requests` now, and one more as each pilot ends."""
+    site, shape = place.site, place.shape(demand)
+    whole = HEURISTICS[site.heuristic].fixed_shape
+    ends = [
+        pilot.ends if pilot.ends is not None else max(now, pilot.predicted_start or now) + pilot.request.tr
+        for pilot in site.requests
+    ]
+    return Capacity(
+        place.free.profile(shape.chunk),
+        shape,
+        now=now,
+        requests=requests,
+        ends=[] if site.closed else ends,
+        delay=site.delay(shape.widest, now, shape.rules.limits.max_tr if whole else None),
+        whole_tr=whole,
+    )
 
 
 def _units(

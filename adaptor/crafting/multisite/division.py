@@ -13,7 +13,7 @@ would be requested once per site. One division for all sites at an instant preve
    failing site slows the bag down but does not stop it. When the site returns, surplus pilots are
    needless and withdrawn.
 4. A queued pilot that is much later than predicted is withdrawn if the other sites could finish its tasks
-   clearly sooner (`site_status.latest`).
+   clearly sooner (`latest`).
 5. A bag with a cost or a deadline comes with target shares (`TargetShares`). Tasks beyond a site's
    capacity stay for later requests.
 
@@ -25,78 +25,43 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from adaptor.crafting.coverage import joint_coverage, largest_share_first, slots_left
 from adaptor.crafting.heuristics import HEURISTICS
-from adaptor.crafting.multisite.capacity import Level, TargetShares, granted, level
-from adaptor.crafting.multisite.site_status import SitePart, SiteStatus, latest, why_taken_back
-from adaptor.crafting.reasons import limit_used_up, no_answer
+from adaptor.crafting.multisite.capacity import Level, TargetShares, capacity_of, granted, level
+from adaptor.crafting.places import Place
+from adaptor.crafting.reasons import limit_used_up
 from adaptor.crafting.serving import member_of, pilots_by_demand
-from adaptor.crafting.situation import Demand, Elsewhere, Member, SiteState, TaskGroup
+from adaptor.crafting.situation import Demand, Elsewhere, Member, PilotView, TaskGroup
 from adaptor.units import counted, format_duration
 
-
-class SitePortion(msgspec.Struct, frozen=True, kw_only=True):
-    """The tasks that one site gets, besides those of the other sites."""
-
-    site: str
-    waiting: int
-    uncovered: int
-    """Waiting tasks that no pilot in the system covers."""
-    shares: dict[str, int]
-    """Tasks by site."""
-    seconds: float
-    """Seconds until the last task of all shares is expected to end."""
-    first: float
-    """Seconds until a first task could end here; may be `math.inf`."""
-    late: float
-    """Seconds by which requests here start later than predicted."""
-
-    @property
-    def mine(self) -> int:
-        return self.shares[self.site]
-
-    @property
-    def gets(self) -> str:
-        return f"gets {self.mine or 'none'} of {counted(self.waiting, 'waiting task')}"
-
-    @property
-    def others(self) -> str:
-        """Shares of the others, in words: `near gets 280, pilots in the system cover 20`."""
-        later, covered = self.uncovered - sum(self.shares.values()), self.waiting - self.uncovered
-        parts = [f"{name} gets {tasks}" for name, tasks in self.shares.items() if name != self.site]
-        parts += [f"pilots in the system cover {covered}"] * bool(covered)
-        parts += [f"{later} stay for later requests"] * bool(later)
-        return ", ".join(parts)
+TOLERATED = 300.0  # seconds of lateness that never cause a withdrawal
+CLEARLY = 0.5  # the other sites are clearly sooner if they need at most this share of the time
 
 
-def why_some(portion: SitePortion) -> str:
-    late = f"; requests start {format_duration(portion.late)} late here" if portion.late >= 1 else ""
-    beside = f" if {portion.others}" if portion.others else ""
-    return f"{portion.gets}: all can be done in {format_duration(portion.seconds)}{beside}{late}"
+class SitePart(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of the division for one site."""
 
-
-def why_none(portion: SitePortion, view: SiteState, closed: str) -> str:
-    if closed:
-        return f"{portion.gets}: {closed}; {portion.others}"
-    if view.queue is None:
-        return no_answer(view)
-    limit = view.rules.limits.in_system
-    if len(view.requests) >= limit:
-        return f"{portion.gets}: {limit_used_up(view)}; {portion.others}"
-    if math.isinf(portion.first):
-        return f"{portion.gets}: no free slot here is wide and long enough for a task; {portion.others}"
-    return (
-        f"{portion.gets}: a first task could be done here in {format_duration(portion.first)}, all of them "
-        f"elsewhere in {format_duration(portion.seconds)}; {portion.others}"
-    )
+    uncovered: list[int]
+    """Tasks for which the site requests processors, by group."""
+    needless: list[int]
+    """Ids of pilots without a task, at any site."""
+    late: dict[int, str]
+    """Queued pilots of the site to withdraw because they are late, by id, with the reason."""
+    reason: str
+    """Why the site gets these tasks, in one sentence with the numbers."""
+    replans: list[bool]
+    """By group: whether the site plans for all waiting tasks besides the work of other sites; else it gets
+    what is uncovered here, as the group was divided by cost or time."""
+    elsewhere: Sequence[Elsewhere]
+    """Work of other sites by group, where the site replans."""
 
 
 def divide(
-    sites: Mapping[str, SiteStatus],
+    sites: Mapping[str, Place],
     groups: Sequence[TaskGroup],
     targets: Mapping[int, TargetShares | None] | None = None,
 ) -> dict[str, SitePart]:
@@ -105,12 +70,12 @@ def divide(
     Each uncovered task is in the part of at most one site, at which it may run.
 
     Args:
-        sites: by name.
+        sites: by name, each as one place.
         groups: the tasks to divide.
         targets: by bag that is divided by cost or time: its target shares; None: levelled, since there are
             none. A site that plans by completion plans for all tasks of the other bags.
     """
-    covered = joint_coverage({name: site.counted_view for name, site in sites.items()}, groups)
+    covered = joint_coverage({name: place.site for name, place in sites.items()}, groups)
     work = _Work(sites, groups, covered.uncovered, targets or {})
     levels = work.divided()
     return {
@@ -128,14 +93,14 @@ def divide(
 
 def by_demand(part: SitePart, site: str, groups: Sequence[TaskGroup], demands: Sequence[Demand]) -> SitePart:
     """The part with its tasks summed up by the site's own demands instead of by group."""
-    place = {demand.shape: index for index, demand in enumerate(demands)}
+    numbers = {demand.shape: number for number, demand in enumerate(demands)}
     uncovered, replans = [0] * len(demands), [True] * len(demands)
     beside: list[Elsewhere] = [{}] * len(demands)
     for group, tasks, again, there in zip(groups, part.uncovered, part.replans, part.elsewhere, strict=True):
-        if site in group.at and (index := place.get(group.at[site].shape)) is not None:
-            uncovered[index] += tasks
-            replans[index] &= again
-            beside[index] = {**beside[index], **there}  # a pilot counts once
+        if site in group.at and (number := numbers.get(group.at[site].shape)) is not None:
+            uncovered[number] += tasks
+            replans[number] &= again
+            beside[number] = {**beside[number], **there}  # a pilot counts once
     return msgspec.structs.replace(part, uncovered=uncovered, replans=replans, elsewhere=beside)
 
 
@@ -144,7 +109,7 @@ class _Work:
 
     def __init__(
         self,
-        sites: Mapping[str, SiteStatus],
+        sites: Mapping[str, Place],
         groups: Sequence[TaskGroup],
         uncovered: list[int],
         targets: Mapping[int, TargetShares | None],
@@ -158,14 +123,14 @@ class _Work:
             {
                 name: demand
                 for name, demand in group.at.items()
-                if name in sites and demand.shape not in sites[name].closed_to
+                if name in sites and (demand.shape, "") not in sites[name].site.avoided
             }
             for group in groups
         ]
         """Demand at each site that may get requests now, by group."""
         self._uncovered = uncovered
-        self._now = max((site.view.now for site in sites.values()), default=0.0)
-        self._allowed = {name: site.allowed for name, site in sites.items()}
+        self._now = max((place.site.now for place in sites.values()), default=0.0)
+        self._allowed = {name: place.allowed for name, place in sites.items()}
         self._first: dict[str, float] = {}
         """Earliest end of a task in a new request, by site (epoch seconds)."""
 
@@ -189,7 +154,8 @@ class _Work:
         turns = Counter(name for other in order for name in self._open[other])
         requests = {name: math.ceil(self._allowed[name] / turns[name]) for name in at}
         capacities = {
-            name: self._sites[name].capacity(demand, requests[name], self._now) for name, demand in at.items()
+            name: capacity_of(self._sites[name], demand, requests[name], self._now)
+            for name, demand in at.items()
         }
         target = self._targets[index]
         if target is None:
@@ -198,7 +164,8 @@ class _Work:
             found = granted(target, capacities, self._uncovered[index], self._now)
         shares = {}
         for name, demand in at.items():
-            most = self._sites[name].most(demand)
+            shape = self._sites[name].shape(demand)
+            most = shape.holds(shape.widest, shape.rules.limits.max_tr)
             shares[name] = min(found.shares[name], requests[name] * most)
             self._allowed[name] -= math.ceil(shares[name] / max(1, most))
             self._first[name] = min(self._first.get(name, math.inf), capacities[name].first)
@@ -209,19 +176,20 @@ class _Work:
         return [self._replans(name) and not compared for compared in self._compared]
 
     def _replans(self, name: str) -> bool:
-        return HEURISTICS[self._sites[name].view.heuristic].replans
+        return HEURISTICS[self._sites[name].site.heuristic].replans
 
     def late(self, name: str) -> dict[int, str]:
         """At most one late pilot whose tasks the other sites could finish clearly sooner, with the reason."""
-        pilot = latest(self._sites[name].view.requests, self._now)
+        pilot = latest(self._sites[name].site.requests, self._now)
         if pilot is None:
             return {}
         for index, group in enumerate(self._groups):
             if name in group.at and group.waiting and group.at[name].bag == pilot.bag:
-                held = self._sites[name].holds(pilot, group.at[name])
+                shape = self._sites[name].shape(group.at[name])
+                held = shape.holds(pilot.request.p, pilot.request.tr)
                 tasks = min(group.waiting, held + self._uncovered[index])
                 others = {
-                    other: self._sites[other].capacity(demand, self._allowed[other], self._now)
+                    other: capacity_of(self._sites[other], demand, self._allowed[other], self._now)
                     for other, demand in self._open[index].items()
                     if other != name
                 }
@@ -236,50 +204,85 @@ class _Work:
         waiting = sum(self._groups[index].waiting for index in mine)
         uncovered = sum(self._uncovered[index] for index in mine)
         tasks = counted(waiting, "waiting task")
-        pilots = {
-            other: f"{len(there.counted_view.requests)} at {other}" for other, there in self._sites.items()
-        }
+        pilots = {other: f"{len(there.site.requests)} at {other}" for other, there in self._sites.items()}
         if self._replans(name) and not any(self._compared[index] for index in mine):
             others = ", ".join(there for other, there in pilots.items() if other != name)
             return f"plans for {tasks} besides the pilots of other sites ({others})"
         if not uncovered:
             return f"the pilots in the system ({', '.join(pilots.values())}) already cover the {tasks}"
+        shares = {other: sum(levels[index].shares.get(other, 0) for index in mine) for other in self._sites}
+        gets = f"gets {shares[name] or 'none'} of {tasks}"
         targets = [self._targets[index] for index in mine if self._uncovered[index]]
         if targeted := [target.reason for target in targets if target is not None]:
-            return "; ".join([self._portion(name, levels, mine).gets, *targeted])
-        portion = self._portion(name, levels, mine)
-        site = self._sites[name]
-        return why_some(portion) if portion.mine else why_none(portion, site.view, self._closed(name, mine))
+            return "; ".join([gets, *targeted])
+        beside = _beside(name, shares, uncovered, waiting - uncovered)
+        end = format_duration(max(levels[index].finish for index in mine) - self._now)
+        if not shares[name]:
+            return f"{gets}: {self._why_none(name, mine, end)}; {beside}"
+        site = self._sites[name].site
+        late = site.delay(site.rules.limits.max_proc, self._now)
+        why = f"all can be done in {end}" + (f" if {beside}" if beside else "")
+        return f"{gets}: {why}" + (f"; requests start {format_duration(late)} late here" if late >= 1 else "")
 
-    def _closed(self, name: str, mine: Sequence[int]) -> str:
-        """Why a site gets no requests for any of these groups now; empty: it may get some."""
-        site = self._sites[name]
-        reasons = [site.closed_to.get(self._groups[index].at[name].shape, "") for index in mine]
-        return site.closed or (reasons[0] if reasons and all(reasons) else "")
-
-    def _portion(self, name: str, levels: list[Level], mine: list[int]) -> SitePortion:
-        site = self._sites[name]
-        waiting = sum(self._groups[index].waiting for index in mine)
-        uncovered = sum(self._uncovered[index] for index in mine)
-        return SitePortion(
-            site=name,
-            waiting=waiting,
-            uncovered=uncovered,
-            shares={
-                other: sum(levels[index].shares.get(other, 0) for index in mine) for other in self._sites
-            },
-            seconds=max(levels[index].finish for index in mine) - self._now,
-            first=self._first.get(name, math.inf) - self._now,
-            late=site.delay(site.view.rules.limits.max_proc, self._now),
-        )
+    def _why_none(self, name: str, mine: Sequence[int], end: str) -> str:
+        """Why a site gets no task of these groups, all of which are done elsewhere in `end`."""
+        site, first = self._sites[name].site, self._first.get(name, math.inf) - self._now
+        avoided = [site.avoided.get((self._groups[index].at[name].shape, ""), "") for index in mine]
+        if closed := site.closed or (avoided[0] if all(avoided) else ""):
+            return closed
+        if len(site.requests) >= site.rules.limits.in_system:
+            return limit_used_up(site)
+        if math.isinf(first):
+            return "no free slot here is wide and long enough for a task"
+        return f"a first task could be done here in {format_duration(first)}, all of them elsewhere in {end}"
 
 
-def elsewhere(sites: Mapping[str, SiteStatus], groups: Sequence[TaskGroup], here: str) -> Sequence[Elsewhere]:
+def _beside(name: str, shares: Mapping[str, int], uncovered: int, covered: int) -> str:
+    """Tasks that the site does not get, in words: `near gets 280, pilots in the system cover 20`."""
+    later = uncovered - sum(shares.values())
+    parts = [f"{other} gets {tasks}" for other, tasks in shares.items() if other != name]
+    parts += [f"pilots in the system cover {covered}"] * bool(covered)
+    parts += [f"{later} stay for later requests"] * bool(later)
+    return ", ".join(parts)
+
+
+def latest(pilots: Iterable[PilotView], now: float) -> PilotView | None:
+    """The latest pilot of those that have waited for more than twice the predicted time; None: no such."""
+    late = [pilot for pilot in pilots if pilot.lateness(now) > max(TOLERATED, _predicted_wait(pilot))]
+    return max(late, key=lambda pilot: (pilot.lateness(now), pilot.id), default=None)
+
+
+def _predicted_wait(pilot: PilotView) -> float:
+    if pilot.predicted_start is None or pilot.submitted is None:
+        return 0.0
+    return pilot.predicted_start - pilot.submitted
+
+
+def why_taken_back(pilot: PilotView, elsewhere: Level, now: float) -> str:
+    """Why the other sites should run the tasks of a late pilot; empty: they should not.
+
+    The start of a late pilot is unknown. This rule assumes that the pilot waits for its present lateness
+    once more, so both choices lose at most as much time as the pilot lost so far (the rule of the ski
+    rental problem). The other sites must be clearly sooner, by half: the withdrawal teaches the lateness
+    of this site (`WaitLearner.gave_up`), and so the tasks do not return to it at once.
+    """
+    late = pilot.lateness(now)
+    here, there = late + pilot.request.tr, elsewhere.finish - now
+    if there > CLEARLY * here:
+        return ""
+    sites = " and ".join(name for name, tasks in sorted(elsewhere.shares.items()) if tasks)
+    return (
+        f"it should have started {format_duration(late)} ago; {sites} can finish its tasks in "
+        f"{format_duration(there)}"
+    )
+
+
+def elsewhere(sites: Mapping[str, Place], groups: Sequence[TaskGroup], here: str) -> Sequence[Elsewhere]:
     """Work of the other sites by group."""
     found: list[dict[int, Member]] = [{} for _ in groups]
-    for name, site in sites.items():
+    for name, place in sites.items():
         if name != here:
-            for index, pilot, member in _members(site, name, groups):
+            for index, pilot, member in _members(place, name, groups):
                 at = groups[index].at
                 if here in at:  # in slots of the speed of this site
                     slots = member.slots * at[here].runtime / at[name].runtime
@@ -287,17 +290,17 @@ def elsewhere(sites: Mapping[str, SiteStatus], groups: Sequence[TaskGroup], here
     return found
 
 
-def _members(site: SiteStatus, name: str, groups: Sequence[TaskGroup]) -> Iterator[tuple[int, int, Member]]:
-    """The group and the id of each pilot of a site that still counts, and what it does for that group.
+def _members(place: Place, name: str, groups: Sequence[TaskGroup]) -> Iterator[tuple[int, int, Member]]:
+    """The group and the id of each pilot of a site, and what it does for that group.
 
     A queued one starts as much later than planned as requests of its width do there.
     """
     served = [index for index, group in enumerate(groups) if name in group.at]
     demands = tuple(groups[index].at[name] for index in served)
-    view = msgspec.structs.replace(site.counted_view, demands=demands)
-    for place, pilots in pilots_by_demand(view, range(len(served))).items():
+    site = msgspec.structs.replace(place.site, demands=demands)
+    for number, pilots in pilots_by_demand(site, range(len(served))).items():
         for pilot in pilots:
-            planned = site.free.starts.get(pilot.queued_as, view.now) if site.free else view.now
-            wait = max(0.0, planned - view.now) + site.delay(pilot.request.p, view.now)
-            slots = slots_left(pilot, demands[place], site.shape(demands[place]).unit)
-            yield served[place], pilot.id, member_of(pilot, demands[place], slots, wait, view.now)
+            planned = place.free.starts.get(pilot.queued_as, site.now)
+            wait = max(0.0, planned - site.now) + site.delay(pilot.request.p, site.now)
+            slots = slots_left(pilot, demands[number], place.shape(demands[number]).unit)
+            yield served[number], pilot.id, member_of(pilot, demands[number], slots, wait, site.now)

@@ -9,9 +9,9 @@ import msgspec
 
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
-from adaptor.crafting.choosing import bounded_rules
 from adaptor.crafting.coverage import slots_in
 from adaptor.crafting.fits import unit_of
+from adaptor.crafting.places import bounded_rules
 from adaptor.crafting.situation import Demand, Largest, SiteRules
 from adaptor.decisions.held_off import why_held_off, why_not_for
 from adaptor.decisions.pilots import Pilot

@@ -14,8 +14,8 @@ import msgspec
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.fits import chunk_of
 from adaptor.crafting.heuristics import HEURISTICS
+from adaptor.crafting.places import rules_in
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.queues import rules_in
 from adaptor.crafting.situation import SiteRules
 from adaptor.decisions.site_settings import SiteSettings
 from adaptor.model import QueueState, Request

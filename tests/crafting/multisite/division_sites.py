@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from adaptor.crafting.availability import Availability
-from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.multisite.waits import WaitLearner
+from adaptor.crafting.places import Place, as_one
 from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState, TaskGroup
 from adaptor.model import Limits, PendingJob, QueueState, RunningJob
 from adaptor.resources import TaskSize
@@ -19,9 +18,10 @@ from tests.crafting.planner_views import views
 NOW = 1000.0
 
 
-def standing(view: SiteState, **changes: Any) -> SiteStatus:
-    free = Availability(view.queue) if view.queue is not None else None
-    return msgspec.structs.replace(SiteStatus(view=view, free=free), **changes)
+def standing(view: SiteState, *, closed: str = "", lost: bool = False) -> Place:
+    """A site as the division sees it."""
+    view = msgspec.structs.replace(view, closed=closed or "silent" * lost)
+    return as_one(view.heard_of() if lost else view)
 
 
 def site(
@@ -36,25 +36,28 @@ def site(
     heuristic: str = "adaptive",
     pending: tuple[PendingJob, ...] = (),
     waits: WaitLearner | None = None,
-    **changes: Any,
-) -> SiteStatus:
+    read: bool = True,
+    closed: str = "",
+    lost: bool = False,
+) -> Place:
     """A site of which all processors are busy for so many seconds, and free from then on."""
     running = (RunningJob("local", processors, NOW + busy_for),) if busy_for else ()
+    queue = QueueState(now=NOW, processors=processors, running=running, pending=pending)
     limits = Limits(max_pending_requests=requests, max_proc=max_proc, max_tr=max_tr)
     view = SiteState(
         now=NOW,
-        queue=QueueState(now=NOW, processors=processors, running=running, pending=pending),
+        queue=queue if read else None,
         rules=SiteRules(limits=limits, pad=pad),
         heuristic=heuristic,
         requests=pilots,
         waits=waits or WaitLearner(),
     )
-    return standing(view, **changes)
+    return standing(view, closed=closed, lost=lost)
 
 
-def with_waits(status: SiteStatus, waits: WaitLearner) -> SiteStatus:
+def with_waits(place: Place, waits: WaitLearner) -> Place:
     """The site with other experience of its waits."""
-    return msgspec.structs.replace(status, view=msgspec.structs.replace(status.view, waits=waits))
+    return msgspec.structs.replace(place, site=msgspec.structs.replace(place.site, waits=waits))
 
 
 def bag(waiting: int, runtime: float | Mapping[str, float] = 60.0, *sites: str, cpus: int = 1) -> TaskGroup:
@@ -79,7 +82,7 @@ def of_bag(group: TaskGroup, number: int) -> TaskGroup:
 
 
 @st.composite
-def situations(draw: st.DrawFn, sites: int = 3) -> tuple[dict[str, SiteStatus], tuple[TaskGroup, ...]]:
+def situations(draw: st.DrawFn, sites: int = 3) -> tuple[dict[str, Place], tuple[TaskGroup, ...]]:
     """Sites of any shape and mood, and tasks that may run at some of them."""
     names = [f"site{number}" for number in range(draw(st.integers(1, sites)))]
     found = {}

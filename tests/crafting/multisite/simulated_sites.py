@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from adaptor.crafting.availability import Availability, availability
+from adaptor.crafting.availability import availability
 from adaptor.crafting.multisite.division import by_demand, divide
-from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.multisite.waits import WaitLearner
+from adaptor.crafting.places import Place
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import (
@@ -24,6 +24,8 @@ from adaptor.crafting.situation import (
 from adaptor.model import CraftedRequest, Limits, PendingJob, PilotState, QueueState, RunningJob
 from adaptor.runtimes.known import KnownRuntimes
 from tests.runtimes.known import known_runtimes
+
+from .division_sites import standing
 
 STEP = 10
 
@@ -174,14 +176,8 @@ class World:
                 elif isinstance(decision, Withdraw):
                     self._withdraw(site, decision.pilot)
 
-    def _standing(self, site: Site, group: TaskGroup) -> SiteStatus:
-        view = site.view(self.now, group.at[site.name])
-        assert view.queue is not None
-        dead = self.now >= site.dead_from
-        return SiteStatus(
-            view=view, free=Availability(view.queue), closed="silent" if dead else "",
-            lost=dead,
-        )  # fmt: skip
+    def _standing(self, site: Site, group: TaskGroup) -> Place:
+        return standing(site.view(self.now, group.at[site.name]), lost=self.now >= site.dead_from)
 
     def _group(self) -> TaskGroup:
         held = {site.name: sum(len(pilot.ends_of_tasks) for pilot in site.pilots) for site in self.sites}

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from adaptor.crafting.coverage import joint_coverage
 from adaptor.crafting.fits import RequestShape
-from adaptor.crafting.multisite.division import by_demand, divide
-from adaptor.crafting.multisite.site_status import SitePart, SiteStatus
+from adaptor.crafting.multisite.division import SitePart, by_demand, divide
 from adaptor.crafting.multisite.waits import WaitLearner
+from adaptor.crafting.places import Place
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import (
     Demand,
@@ -33,14 +33,14 @@ from tests.examples import examples
 
 from .division_sites import NOW, bag, site, situations, standing, with_waits
 
-Sites = dict[str, SiteStatus]
+Sites = dict[str, Place]
 
 
 def shares(parts: dict[str, SitePart]) -> dict[str, int]:
     return {name: sum(part.uncovered) for name, part in parts.items()}
 
 
-def divided(near: SiteStatus, far: SiteStatus, *groups: TaskGroup) -> dict[str, int]:
+def divided(near: Place, far: Place, *groups: TaskGroup) -> dict[str, int]:
     return shares(divide({"near": near, "far": far}, groups or (bag(400),)))
 
 
@@ -102,7 +102,7 @@ def test_what_a_site_will_soon_do_is_not_given_to_a_slower_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "mood", [{"closed": "its scheduler does not answer"}, {"lost": True}, {"free": None}]
+    "mood", [{"closed": "its scheduler does not answer"}, {"lost": True}, {"read": False}]
 )
 def test_a_site_without_an_answer_gets_nothing_new(mood: dict[str, Any]) -> None:
     assert divided(site(), site(**mood)) == {"near": 400, "far": 0}
@@ -142,7 +142,7 @@ def test_bags_of_one_shape_are_planned_for_together() -> None:
     assert by_demand(parts["far"], "far", groups, demands).uncovered == [100]
 
 
-def reasons(near: SiteStatus, far: SiteStatus, *groups: TaskGroup) -> tuple[str, str]:
+def reasons(near: Place, far: Place, *groups: TaskGroup) -> tuple[str, str]:
     parts = divide({"near": near, "far": far}, groups or (bag(400),))
     return parts["near"].reason, parts["far"].reason
 
@@ -198,7 +198,7 @@ def test_a_pilot_much_later_than_predicted_is_taken_back_where_another_site_is_s
         (site(requests=0), late_pilot(1800, waited=2000)),
     ],
 )
-def test_otherwise_it_keeps_its_place(near: SiteStatus, pilot: PilotView) -> None:
+def test_otherwise_it_keeps_its_place(near: Place, pilot: PilotView) -> None:
     assert divide({"near": near, "far": site(pilots=(pilot,))}, (bag(160),))["far"].late == {}
 
 
@@ -220,7 +220,7 @@ def test_the_planner_carries_the_part_out() -> None:
     parts = divide({"near": near, "far": far}, groups)
     asked = {}
     for name, each in (("near", near), ("far", far)):
-        view = msgspec.structs.replace(each.view, demands=(groups[0].at[name],))
+        view = msgspec.structs.replace(each.site, demands=(groups[0].at[name],))
         issued = plan(view, by_demand(parts[name], name, groups, view.demands))
         asked[name] = sum(each.crafted.tasks for each in issued if isinstance(each, SubmitRequest))
     assert asked == {"near": 272, "far": 128}
@@ -230,7 +230,7 @@ def test_the_planner_withholds_with_the_reason_and_withdraws_late_pilots() -> No
     far = site(busy_for=7200, pilots=(late_pilot(1800, waited=2000),))
     groups = (bag(160),)
     part = divide({"near": site(), "far": far}, groups)["far"]
-    view = msgspec.structs.replace(far.view, demands=(groups[0].at["far"],))
+    view = msgspec.structs.replace(far.site, demands=(groups[0].at["far"],))
     assert plan(view, part) == [Withdraw(7, part.late[7]), Withhold(part.reason)]
 
 
@@ -241,28 +241,28 @@ def test_no_task_is_covered_or_asked_for_twice_and_nobody_is_above_the_limits(
 ) -> None:
     sites, groups = drawn
     parts = divide(sites, groups)
-    left = joint_coverage({name: each.counted_view for name, each in sites.items()}, groups).uncovered
+    left = joint_coverage({name: each.site for name, each in sites.items()}, groups).uncovered
     for index, group in enumerate(groups):
         assert sum(part.uncovered[index] for part in parts.values()) <= left[index] <= group.waiting
     for name, each in sites.items():
         assert all(
-            not tasks or (name in group.at and not each.closed and not each.lost)
+            not tasks or (name in group.at and not each.site.closed)
             for group, tasks in zip(groups, parts[name].uncovered, strict=True)
         )
-        limits = each.view.rules.limits
+        limits = each.site.rules.limits
         asked = sum(
             math.ceil(tasks / _most(each, group.at[name]))
             for group, tasks in zip(groups, parts[name].uncovered, strict=True)
             if tasks
         )
-        assert not asked or asked + len(each.view.requests) <= limits.max_pending_requests
+        assert not asked or asked + len(each.site.requests) <= limits.max_pending_requests
 
 
-def _most(each: SiteStatus, demand: Demand) -> int:
+def _most(each: Place, demand: Demand) -> int:
     """Tasks that the largest request of a site holds."""
-    assert each.view.queue is not None
-    shape = RequestShape.for_demand(each.view.rules, each.view.queue, demand)
-    return shape.slots(shape.widest) * max(1, shape.rounds(each.view.rules.limits.max_tr))
+    assert each.site.queue is not None
+    shape = RequestShape.for_demand(each.site.rules, each.site.queue, demand)
+    return shape.slots(shape.widest) * max(1, shape.rounds(each.site.rules.limits.max_tr))
 
 
 @examples(100)
@@ -276,7 +276,7 @@ def test_a_site_that_gets_faster_never_gets_fewer_tasks(
     slow = divide(sites, (group,))[name].uncovered[0]
     faster = with_waits(sites[name], WaitLearner())
     later = WaitLearner()
-    later.started(1, 100.0 * factor, sites[name].view.now)
+    later.started(1, 100.0 * factor, sites[name].site.now)
     slower = with_waits(sites[name], later)
     assert divide({**sites, name: faster}, (group,))[name].uncovered[0] >= slow
     assert divide({**sites, name: slower}, (group,))[name].uncovered[0] <= slow

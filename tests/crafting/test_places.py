@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptor.crafting.queues import places_of, with_crafted
+from adaptor.crafting.places import places_of, with_crafted
 from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
 from adaptor.resources import Node, TaskSize
@@ -34,7 +34,7 @@ def free_now(given: SiteState, *requests: tuple[str, int]) -> dict[str, int]:
         home = next(place for place in places if place.name == partition)
         crafted = CraftedRequest(Request(p, 3600), 0.0, 1, "")
         places = with_crafted(places, home, [crafted], DEMAND)
-    return {place.name: place.free.profile().free_at(0.0) for place in places if place.free is not None}
+    return {place.name: place.free.profile().free_at(0.0) for place in places}
 
 
 def test_nodes_of_one_partition_alone_are_taken_there_alone() -> None:

@@ -1,4 +1,4 @@
-"""Places of a site's requests: its one queue, or each of its partitions. Pure."""
+"""Places where requests can be made: each partition of a site, or the site as one. Pure."""
 
 from __future__ import annotations
 
@@ -8,26 +8,38 @@ from collections.abc import Iterable
 import msgspec
 
 from adaptor.crafting.availability import Availability
-from adaptor.crafting.fits import chunk_of, need_of
+from adaptor.crafting.fits import RequestShape, chunk_of, for_work, need_of
 from adaptor.crafting.nodes.schedule import parts_of
 from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState
 from adaptor.model import CraftedRequest, PendingJob, PilotState, QueueState
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """One of them, with all requests that are made so far."""
+    """One of them, with all requests that are made there so far."""
 
-    name: str
-    """The partition; empty: the site has only one."""
-    queue: QueueState
+    site: SiteState
+    """Its site: pilots, waits and limits that all places of the site share."""
+    name: str = ""
+    """The partition; empty: the site as one place."""
+    free: Availability
+    """Its queue with these requests, and what all of them leave free."""
     rules: SiteRules
     allowed: int
     """Requests that may still be made there."""
-    free: Availability | None = None
-    """Availability next to all these jobs, which saves planning the queue again for each request; None: the
-    site has only one place."""
     usable: bool = True
     """False: it gets none of the requests that are crafted now, and still sees those of the others."""
+
+    @property
+    def queue(self) -> QueueState:
+        return self.free.queue
+
+    def rules_for(self, demand: Demand) -> SiteRules:
+        """The rules with the demand's own bounds on p and tr here."""
+        return for_work(bounded_rules(self.rules, demand, self.name), self.queue, demand)
+
+    def shape(self, demand: Demand) -> RequestShape:
+        """The shape of requests for such tasks here."""
+        return RequestShape.for_demand(self.rules_for(demand), self.queue, demand)
 
     def shares_with(self, other: Place) -> bool:
         """Whether what runs here may take processors there."""
@@ -48,30 +60,65 @@ def queue_in(queue: QueueState, partition: str) -> QueueState:
     return queue.partitions.get(partition, queue)
 
 
-def places_of(view: SiteState, queue: QueueState) -> list[Place]:
-    """Places in the order of the configuration, with the requests that the scheduler may not show yet.
+def bounded_rules(rules: SiteRules, demand: Demand, partition: str) -> SiteRules:
+    """The rules with the demand's own bounds on p and tr in a partition; empty: the site has only one."""
+    limits, largest = rules.limits, demand.largest_in(partition)
+    if largest is not None:
+        limits = msgspec.structs.replace(
+            limits, max_proc=min(limits.max_proc, largest.p), max_tr=min(limits.max_tr, largest.tr)
+        )
+    if demand.most is not None:
+        limits = msgspec.structs.replace(limits, max_proc=min(limits.max_proc, demand.most))
+    if demand.longest is not None:
+        limits = msgspec.structs.replace(limits, max_tr=min(limits.max_tr, demand.longest))
+    return msgspec.structs.replace(rules, limits=limits, least_tr=demand.least_tr)
 
-    If the scheduler shows one already, it counts twice: planning may then miss a free slot, but never
-    requests the same slot twice.
+
+def as_one(site: SiteState, last: Availability | None = None) -> Place:
+    """A site as one place, with the requests that its queue does not show yet.
+
+    Args:
+        last: its queue as planned for an earlier decision, which is kept while nothing changes.
     """
-    places: list[Place] = []
-    for name in [name for name in view.rules.limits.partitions if name in queue.partitions] or [""]:
-        rules = rules_in(view.rules, name)
-        there = sum(pilot.state.in_system for pilot in view.requests if not name or pilot.partition == name)
+    queue = site.queue or QueueState(now=site.now, processors=0)
+    new = [_as_pending(pilot, site.rules, queue) for pilot in _unseen(site, queue)] if site.queue else []
+    if new:
+        queue = msgspec.structs.replace(queue, pending=(*queue.pending, *new))
+    free = last if last is not None and last.queue == queue else Availability(queue)
+    return Place(site=site, free=free, rules=site.rules, allowed=site.requests_left if site.queue else 0)
+
+
+def places_of(site: SiteState, queue: QueueState) -> list[Place]:
+    """Places in the order of the configuration, with the requests that the queue does not show yet."""
+    places, ours = list[Place](), {pilot.queued_as for pilot in site.requests}
+    for name in [name for name in site.rules.limits.partitions if name in queue.partitions] or [""]:
+        rules, free = rules_in(site.rules, name), Availability(queue_in(queue, name), noted=ours)
+        there = sum(pilot.state.in_system for pilot in site.requests if not name or pilot.partition == name)
         allowed = max(0, rules.limits.in_system - there)
-        places.append(Place(name=name, queue=queue_in(queue, name), rules=rules, allowed=allowed))
-    for pilot in view.requests:
+        places.append(Place(site=site, name=name, free=free, rules=rules, allowed=allowed))
+    for pilot in _unseen(site, queue):
         home = next((place for place in places if place.name == pilot.partition), None)
-        if pilot.state is PilotState.SUBMITTING and home is not None:
-            new = as_pending(pilot, home.rules, home.queue)
+        if home is not None:
+            new = _as_pending(pilot, home.rules, home.queue)
             places = [_with(place, new if place is home else _beside(home, place, new)) for place in places]
-    if len(places) == 1 and len(view.rules.limits.partitions) < 2:
-        return places
-    ours = {pilot.queued_as for pilot in view.requests}
-    return [msgspec.structs.replace(place, free=Availability(place.queue, noted=ours)) for place in places]
+    return places
 
 
-def as_pending(pilot: PilotView, rules: SiteRules, queue: QueueState) -> PendingJob:
+def _unseen(site: SiteState, queue: QueueState) -> list[PilotView]:
+    """The requests that were made since the queue was read."""
+    new = [
+        pilot
+        for pilot in site.requests
+        if pilot.state is PilotState.SUBMITTING or (pilot.submitted or 0.0) >= queue.now
+    ]
+    if not new:
+        return []
+    queues = (queue, *queue.partitions.values())
+    shown = {job.id for each in queues for jobs in (each.running, each.pending) for job in jobs}
+    return [pilot for pilot in new if pilot.queued_as not in shown]
+
+
+def _as_pending(pilot: PilotView, rules: SiteRules, queue: QueueState) -> PendingJob:
     """A request that the scheduler may not show yet."""
     task = pilot.shape[0] if pilot.shape else None
     need = need_of(pilot.request, rules, queue, task)
@@ -84,16 +131,17 @@ def with_crafted(
     """The places after these requests are made in one of them: they take the nodes that others share too."""
     for new in crafted:
         pending = PendingJob(
-            f"request {len(home.queue.pending)}",
+            f"request {len(home.queue.pending)} {home.name}",
             new.request.p,
             new.request.tr,
             new.predicted_start,
             need=need_of(new.request, home.rules, home.queue, demand.task),
             new=True,
         )
-        made = _with(msgspec.structs.replace(home, allowed=home.allowed - 1), pending)
-        if home.free is None:  # it is the only place
-            places, home = [made], made
+        made = msgspec.structs.replace(home, allowed=home.allowed - 1)
+        if len(places) == 1:
+            home = _with(made, pending)
+            places = [home]
             continue
         start, known = _planned(home, pending, demand)
         places = [
@@ -106,14 +154,12 @@ def with_crafted(
 def _with(place: Place, job: PendingJob | None) -> Place:
     if job is None:
         return place
-    queue = msgspec.structs.replace(place.queue, pending=(*place.queue.pending, job))
-    return msgspec.structs.replace(place, queue=queue)
+    return msgspec.structs.replace(place, free=place.free.with_job(job))
 
 
 def _planned(home: Place, job: PendingJob, demand: Demand) -> tuple[float, PendingJob]:
     """The most likely start of a request, and the request with the nodes that it will get."""
     free = home.free
-    assert free is not None
     unit = chunk_of(home.rules, home.queue, demand.task) if home.queue.nodes else None
     start = job.planned_start
     if start is None:
@@ -126,7 +172,7 @@ def _planned(home: Place, job: PendingJob, demand: Demand) -> tuple[float, Pendi
 
 def _holding(place: Place, job: PendingJob | None, start: float) -> Place:
     """The place with a request that takes something of it; None, or one that never starts: nothing."""
-    if job is None or place.free is None or math.isinf(start):
+    if job is None or math.isinf(start):
         return place
     known = msgspec.structs.replace(job, planned_start=start)
     return msgspec.structs.replace(place, free=place.free.beside(known, start))
