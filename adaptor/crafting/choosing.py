@@ -226,7 +226,7 @@ def _long_enough(places: list[Place], demand: Demand, reasons: dict[str, str]) -
 
 def within(crafted: list[CraftedRequest], demand: Demand) -> list[CraftedRequest]:
     """The first requests whose sum of processors is within `demand.most`."""
-    if demand.most is None:
+    if math.isinf(demand.most):
         return crafted
     kept: list[CraftedRequest] = []
     left = demand.most

@@ -67,8 +67,8 @@ def bounded_rules(rules: SiteRules, demand: Demand, partition: str) -> SiteRules
         limits = msgspec.structs.replace(
             limits, max_proc=min(limits.max_proc, largest.p), max_tr=min(limits.max_tr, largest.tr)
         )
-    if demand.most is not None:
-        limits = msgspec.structs.replace(limits, max_proc=min(limits.max_proc, demand.most))
+    if demand.most < limits.max_proc:
+        limits = msgspec.structs.replace(limits, max_proc=int(demand.most))
     if demand.longest is not None:
         limits = msgspec.structs.replace(limits, max_tr=min(limits.max_tr, demand.longest))
     return msgspec.structs.replace(rules, limits=limits, least_tr=demand.least_tr)

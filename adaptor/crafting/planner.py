@@ -148,7 +148,7 @@ def _planned(view: SiteState, part: SitePart | None) -> list[PlannedAction]:
         return [*decisions, Withhold(no_answer(view))]
     uncovered = [
         # If a bag requests hosts one by one, the rule that counts hosts has counted the tasks of the pilots.
-        demand.waiting if part is None and demand.by_hosts and demand.most else tasks
+        demand.waiting if part is None and demand.by_hosts and 0 < demand.most < math.inf else tasks
         for tasks, demand in zip(cover.uncovered, view.demands, strict=True)
     ]
     served = [
@@ -203,7 +203,7 @@ def _requests(
 
 def _why_none(view: SiteState, demand: Demand, reason: str) -> str:
     """The reason that leaves a demand without a request: the heuristic's, or the bound on the demand."""
-    if not demand.why_most or demand.most is None:
+    if math.isinf(demand.most):
         return reason
     binds = demand.most < unit_of(view.rules, view.queue, demand.task).processors
     return demand.why_most if binds or not reason or view.requests_left else reason

@@ -220,8 +220,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """Their bag, if it has its own pilots; None: bags that share pilots."""
     alone: bool = False
     """True if each of the waiting tasks must have its worker for itself: a wide request would stand empty."""
-    most: int | None = None
-    """The most processors to request now; None: only the site's limits apply."""
+    most: float = math.inf
+    """The most processors to request now; infinite: only the site's limits apply."""
     why_most: str = ""
     """Why not more than `most`, in one sentence with the numbers."""
     withheld: bool = False
@@ -249,6 +249,16 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """Runtimes of the tasks, as far as they are known at the site."""
     threat: Threat = Threat()
     """Tasks that pilots may cut, if none of them waits."""
+
+    def at_most(self, processors: int, why: str) -> Demand:
+        """The demand with no more processors than these to request now."""
+        if self.most <= processors:
+            return self
+        return msgspec.structs.replace(self, most=processors, why_most=why)
+
+    def withhold(self, why: str) -> Demand:
+        """The demand without a request, as the scheduler lets none start for such tasks now."""
+        return msgspec.structs.replace(self, most=0, why_most=why, withheld=True)
 
     @property
     def wants_pilots(self) -> bool:

@@ -75,15 +75,13 @@ def aimed(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aimed:
 def _one_at_a_time(site: SiteFacts, demand: Demand) -> Demand:
     """The demand with requests no wider than one task, if each task must have its worker for itself."""
     least = shape_of(site, demand).processors_for(1)
-    if demand.most is not None and demand.most <= least:
-        return demand
     why = "tasks under which workers have died repeatedly run alone, one after another"
-    return msgspec.structs.replace(demand, most=least, why_most=why)
+    return demand.at_most(least, why)
 
 
 def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aimed:
     """The demand, limited to what the aims of its bag allow; unchanged for a bag without aims."""
-    bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
+    bag = snapshot.payer(demand.bag)
     if bag is None or not demand.waiting:
         return Aimed(demand)
     site, memory = snapshot.here, draft.memory
@@ -92,7 +90,7 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     demand = msgspec.structs.replace(demand, paced=bag.spec.paced)
     why = _neither_can_be_kept(snapshot, memory, bag)
     if why:
-        return Aimed(msgspec.structs.replace(demand, most=0, why_most=why), why)
+        return Aimed(demand.at_most(0, why), why)
     needed, resolution = demand.runtime + site.rules.pad, site.rules.time_resolution
     if bag.spec.deadline is not None:
         ledger = snapshot.ledger
@@ -109,10 +107,9 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     hosts = _within_share(memory, site, bag, paced.advice.hosts)
     if demand.held and not any(pilot.bag == bag.id for pilot in site.requests):
         hosts = max(hosts, 1)  # donated nodes are no hosts for these tasks
-    limited = msgspec.structs.replace(
-        _for_whole_units(snapshot, bag, demand, paced),
-        most=shape_of(site, demand).processors_for(hosts),
-        why_most=f"{bag_name(bag.id)} ({_wanted(bag)}): {paced.advice.reason}",
+    limited = _for_whole_units(snapshot, bag, demand, paced).at_most(
+        shape_of(site, demand).processors_for(hosts),
+        f"{bag_name(bag.id)} ({_wanted(bag)}): {paced.advice.reason}",
     )
     draft.keep_pace(bag.id, paced.pace)
     return Aimed(_within_money(snapshot, memory, bag, limited, course))
@@ -137,11 +134,10 @@ def _within_money(
     if pays_for_all(course, purse, slots, demand.runtime, tariff.charging_unit, tariff.grace):
         return demand
     hosts = hosts_within(course, purse)
-    most = shape_of(snapshot.here, demand).processors_for(hosts)
-    if hosts >= demand.waiting or (demand.most is not None and demand.most <= most):
+    if hosts >= demand.waiting:
         return demand
     why = f"what its budget leaves after the work pays for {counted(hosts, 'more host')}"
-    return msgspec.structs.replace(demand, most=most, why_most=why)
+    return demand.at_most(shape_of(snapshot.here, demand).processors_for(hosts), why)
 
 
 def _funds(snapshot: Snapshot, memory: Memory, bag: BagFacts, purse: Purse) -> Funds:
@@ -334,7 +330,7 @@ def why_not_another_unit(snapshot: Snapshot, courses: Courses, site: SiteFacts, 
     A pilot is charged as a whole, so its slots go on together: where half of them at least run a task that
     should go on.
     """
-    bag = snapshot.bags.get(pilot.bag) if pilot.bag is not None else None
+    bag = snapshot.payer(pilot.bag)
     if bag is None or pilot.node or pilot.leaving or pilot.started is None:
         return ""
     if not ends_with_units(bag, snapshot.ledger, site):
@@ -361,7 +357,7 @@ def why_tasks_start_anew(snapshot: Snapshot, courses: Courses, site: SiteFacts, 
 
     What its idle slots cost pays for tasks that wait for money.
     """
-    bag = snapshot.bags.get(pilot.bag) if pilot.bag is not None else None
+    bag = snapshot.payer(pilot.bag)
     if bag is None or pilot.node or pilot.leaving or pilot.started is None or not pilot.processors:
         return ""
     purse = purse_of(snapshot.ledger, site, bag)
@@ -405,13 +401,11 @@ def within_together(snapshot: Snapshot, demand: Demand) -> Demand:
     left = max(0, demand.together - there)
     unit = unit_of(snapshot.here.rules, snapshot.queue, demand.task)
     most = math.ceil(left / unit.tasks) * unit.processors
-    if demand.most is not None and demand.most <= most:
-        return demand
     why = (
         f"{counted(demand.together, 'task')} may run at the same time (max-running, canary), and requests in "
         f"the system have {counted(there, 'slot')}"
     )
-    return msgspec.structs.replace(demand, most=most, why_most=why)
+    return demand.at_most(most, why)
 
 
 def _slots(snapshot: Snapshot, demand: Demand) -> int:

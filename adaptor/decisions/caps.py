@@ -80,7 +80,7 @@ def _site_part(
 ) -> Allowance:
     """The site's part of what is left. The smallest request is within every part, so that what is left of a
     budget is never left over."""
-    bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
+    bag = snapshot.payer(demand.bag)
     if bag is None:
         return allowance
     assert allowance.amount is not None
@@ -107,7 +107,7 @@ def useful_tr(
 
     Credits reserved for nothing buy no other host. None: no bound.
     """
-    bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
+    bag = snapshot.payer(demand.bag)
     purse = None if bag is None else purse_of(ledger, snapshot.here, bag, allowance.kind)
     if bag is None or purse is None or allowance.amount is None:
         return None

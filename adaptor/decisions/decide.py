@@ -7,6 +7,7 @@ their order, and passes `Decision.memory` to the next step of any site.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -153,7 +154,7 @@ class _Step:
             match wanted:
                 case SubmitRequest(crafted, demand):
                     p = crafted.request.p
-                    last = demand.most is None and served[demand.shape] >= demand.waiting
+                    last = math.isinf(demand.most) and served[demand.shape] >= demand.waiting
                     told = self._issue(wanted, told, p / unpaid[demand.shape], last=last)
                     unpaid[demand.shape] -= p
                 case Reshape():
@@ -191,7 +192,7 @@ class _Step:
         demand = within_together(self._snapshot, found.demand)
         why = why_not_for(self._snapshot.here, demand, self._snapshot.now)
         if why:
-            return msgspec.structs.replace(demand, most=0, why_most=why, withheld=True)
+            return demand.withhold(why)
         return one_trial_at_a_time(self._snapshot.here, demand)
 
     def _issue(self, wanted: SubmitRequest, divided: str, share: float, *, last: bool) -> str:

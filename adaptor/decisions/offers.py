@@ -88,8 +88,7 @@ def _own_bag(snapshot: Snapshot, group: TaskGroup) -> BagFacts | None:
     sites = [snapshot.sites[name] for name in group.at if name in snapshot.sites]
     if len(group.at) < 2 and all(site.donation is None for site in sites):
         return None
-    number = next(iter(group.at.values())).bag
-    bag = None if number is None else snapshot.bags.get(number)
+    bag = snapshot.payer(next(iter(group.at.values())).bag)
     if bag is None or bag.spec.paced or not _pays_anywhere(snapshot, bag, sites):
         return bag
     return None  # it wants to be fast, and nothing else: it gets what one without a wish gets

@@ -109,7 +109,7 @@ def _given_up(snapshot: Snapshot, ledger: Ledger, lacks: Counter[int | None]) ->
 
 def _goes_on(snapshot: Snapshot, pilot: Pilot) -> bool:
     """Whether it has a use for more time."""
-    bag = snapshot.bags.get(pilot.bag) if pilot.bag is not None else None
+    bag = snapshot.payer(pilot.bag)
     if bag is None or pilot.state is not PilotState.RUNNING or pilot.leaving:
         return False
     return bool(bag.by_pilot.get(pilot.id) or (bag.waiting and pilot.processors))

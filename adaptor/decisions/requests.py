@@ -97,12 +97,10 @@ def one_trial_at_a_time(site: SiteFacts, demand: Demand) -> Demand:
         same = pilot.shape is not None and pilot.shape[0] == demand.task
         if trial is not None and same and pilot.started is None and not pilot.leaving:
             why = f"pilot {pilot.id} shows first whether such a request starts: {trial.why}"
-            return msgspec.structs.replace(demand, most=0, why_most=why, withheld=True)
+            return demand.withhold(why)
     if untried and len(untried) == max(1, len(site.rules.limits.partitions)):
         most = max(each.p for each in untried.values())
-        if demand.most is None or most < demand.most:
-            why = next(iter(untried.values())).why
-            return msgspec.structs.replace(demand, most=most, why_most=f"no larger one: {why}")
+        return demand.at_most(most, f"no larger one: {next(iter(untried.values())).why}")
     return demand
 
 

@@ -116,6 +116,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     work: bool
     """Whether an unfinished task may run at this site."""
 
+    def payer(self, bag: int | None) -> BagFacts | None:
+        """The bag that pays for its own pilots, by number; None: bags share them."""
+        return None if bag is None else self.bags.get(bag)
+
     @property
     def here(self) -> SiteFacts:
         return self.sites[self.site]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -16,14 +18,14 @@ from adaptor.resources import TaskSize
 WHY = "bag 3 (cheap): 40 of 40 tasks remain"
 
 
-def view(most: int | None, heuristic: str = "adaptive", cpus: int = 1) -> SiteState:
+def view(most: float, heuristic: str = "adaptive", cpus: int = 1) -> SiteState:
     demand = Demand(
         waiting=40,
         runtime=60.0,
         task=TaskSize(processors=cpus),
         bag=3,
         most=most,
-        why_most=WHY if most is not None else "",
+        why_most=WHY if most < math.inf else "",
     )
     return SiteState(
         now=0.0,
@@ -50,15 +52,15 @@ def test_where_nothing_may_be_asked_for_it_says_why() -> None:
 
 
 def test_fewer_processors_are_asked_for_longer() -> None:
-    (wide, *_), (narrow, *_) = plan(view(None)), plan(view(2))
+    (wide, *_), (narrow, *_) = plan(view(math.inf)), plan(view(2))
     assert isinstance(wide, SubmitRequest)
     assert isinstance(narrow, SubmitRequest)
     assert narrow.crafted.request.tr > wide.crafted.request.tr
 
 
 @pytest.mark.parametrize("heuristic", ["static", "adaptive"])
-@given(longest=st.integers(60, 4000), most=st.none() | st.integers(1, 20))
-def test_no_request_is_longer_than_may_be_asked_for(heuristic: str, longest: int, most: int | None) -> None:
+@given(longest=st.integers(60, 4000), most=st.just(math.inf) | st.integers(1, 20))
+def test_no_request_is_longer_than_may_be_asked_for(heuristic: str, longest: int, most: float) -> None:
     seen = view(most, heuristic)
     demand = msgspec.structs.replace(seen.demands[0], longest=longest)
     issued = [
@@ -85,7 +87,7 @@ def test_of_two_bounds_the_one_that_binds_is_said() -> None:
 @pytest.mark.parametrize("heuristic", ["static", "adaptive", "completion"])
 @given(p=st.integers(1, 20), tr=st.integers(60, 4000))
 def test_no_request_is_larger_than_those_that_failed_allow(heuristic: str, p: int, tr: int) -> None:
-    seen = view(None, heuristic)
+    seen = view(math.inf, heuristic)
     demand = msgspec.structs.replace(seen.demands[0], largest=(("", Largest(p, tr, "too large")),))
     decisions = plan(msgspec.structs.replace(seen, demands=(demand,)))
     requests = [each.crafted.request for each in decisions if isinstance(each, SubmitRequest)]

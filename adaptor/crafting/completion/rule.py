@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.choosing import Made, Wanted, by_free_slots, by_partition, opened, situation_in
 from adaptor.crafting.completion.search import Choice, Search, steps_for
@@ -130,7 +132,7 @@ def _crafted(search: Search, found: Choice) -> list[CraftedRequest]:
     reason = _planned(search, found)
     if search.demand.coming:
         reason += f"; {counted(search.demand.coming, 'more task')} expected: the open bag is refilled"
-    if search.demand.most is not None:
+    if search.demand.most < math.inf:
         reason += f"; {search.demand.why_most}"
     made = [(new, search.request(new, found.set.ends), search.places[new.place].name) for new in found.made]
     rounds = (search.shapes[new.place].rounds(request.tr) for new, request, _ in made)

@@ -76,8 +76,8 @@ class Search:
         self.now, self.allowed, self.demand = site.now, wanted.allowed, wanted.demand
         self.places = places
         # The bound on processors is one of all requests together, and one that is withdrawn widens it.
-        alone = msgspec.structs.replace(self.demand, most=None)
-        self.shapes = [place.shape(alone) for place in places]
+        unbounded = msgspec.structs.replace(self.demand, most=math.inf)
+        self.shapes = [place.shape(unbounded) for place in places]
         usable = [shape.rules for place, shape in zip(places, self.shapes, strict=True) if place.usable]
         self.rules = max(usable, key=lambda rules: rules.limits.max_tr)
         """Rules of the usable place with the longest requests."""
@@ -139,7 +139,7 @@ class Search:
         """
         found, made = self._as_is, list[Fitting]()
         free, allowed, left = self._free, self.allowed, [place.allowed for place in self.places]
-        most = math.inf if self.demand.most is None else self.demand.most
+        most = self.demand.most
         several = len(self.places) > 1  # each has a limit of its own
         beside = 0 if self.one_at_a_time or several else BESIDE
         if withdrawn is not None:

@@ -48,7 +48,8 @@ class Look:
             self._need = msgspec.structs.replace(self._need, hole=hole)
         self._places = [place for place in places if place.usable]
         runtime = max(1.0, self._need.hole)
-        unbounded = msgspec.structs.replace(demand, runtime=runtime, most=None)  # `_most` bounds all together
+        # `_most` bounds all of them together.
+        unbounded = msgspec.structs.replace(demand, runtime=runtime, most=math.inf)
         self._shapes = {place.name: _in_pilots(place.shape(unbounded)) for place in self._places}
         shape = next(iter(self._shapes.values()), None)
         self._unit = shape.unit if shape else None
@@ -73,7 +74,7 @@ class Look:
         usable = [place for place in self._places if self._todo and self._shapes[place.name].widest]
         self._free = {place.name: self._free_in(place) for place in usable}
         self._left = wanted.allowed
-        self._most = math.inf if demand.most is None else demand.most
+        self._most = demand.most
         self._funds = demand.funds
         self._work = {place.name: Funds(work=self._work_in(place)) for place in self._places}
         self.withdrawn: list[Withdraw] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import msgspec
@@ -87,7 +88,7 @@ def bad_sites(draw: st.DrawFn) -> SiteState:
         shortest=shortest,
         times=draw(times(queue.now)),
         alone=draw(st.booleans()),
-        most=draw(st.sampled_from([None, None, 0, 1, 7])),
+        most=draw(st.sampled_from([math.inf, math.inf, 0, 1, 7])),
         longest=draw(st.sampled_from([None, None, 30])),
     )
     rules = SiteRules(
@@ -122,7 +123,7 @@ def decided(view: SiteState) -> list[SubmitRequest | Withdraw | Reshape | Withho
         assert 0 < crafted.request.tr <= min(limits.max_tr, demand.longest or limits.max_tr)
         assert 0 < crafted.tasks <= max(1, demand.waiting)
         assert crafted.reason
-    if demand.most is not None and not any(isinstance(decision, Reshape) for decision in made):
+    if not any(isinstance(decision, Reshape) for decision in made):
         assert sum(decision.crafted.request.p for decision in issued) <= demand.most
     changed = [decision.pilot for decision in decisions if isinstance(decision, (Withdraw, Reshape))]
     assert len(set(changed)) == len(changed)

@@ -51,7 +51,7 @@ def view(
     pending: tuple[PendingJob, ...] = (),
     rules: SiteRules = RULES,
     processors: int = 64,
-    most: int | None = None,
+    most: float = math.inf,
     task: TaskSize = SINGLE,
     funds: Funds = ENDLESS,
     threat: Threat = NO_THREAT,
@@ -180,8 +180,8 @@ def test_a_hole_too_short_for_what_waits_gets_a_pilot_of_its_own() -> None:
     assert asked(view(*ours, running=(busy,), pending=pending, times=KNOWN)) == {(1, 3600, True): 4}
 
 
-@pytest.mark.parametrize("most", [None, 0])
-def test_queued_pilots_make_room_for_a_hole_where_a_limit_is_used_up(most: int | None) -> None:
+@pytest.mark.parametrize("most", [math.inf, 0])
+def test_queued_pilots_make_room_for_a_hole_where_a_limit_is_used_up(most: float) -> None:
     """With `--max-running` the processors of queued pilots count too: idle nodes do not wait for them."""
     ours = [queued(id) for id in range(1, 201)]
     busy = RunningJob("1", 60, 3600.0)
@@ -476,7 +476,7 @@ def sites(draw: st.DrawFn) -> SiteState:
         running=running,
         pending=pending,
         rules=rules,
-        most=draw(st.sampled_from([None, None, 0, 5])),
+        most=draw(st.sampled_from([math.inf, math.inf, 0, 5])),
         funds=draw(FUNDS),
     )
 
@@ -492,8 +492,7 @@ def test_all_rules_of_the_site_hold_and_no_running_pilot_ends(seen: SiteState) -
     for each in issued:
         assert 0 < each.request.p <= limits.max_proc
         assert 0 < each.request.tr <= limits.max_tr
-    if demand.most is not None:
-        assert sum(each.request.p for each in issued) <= demand.most
+    assert sum(each.request.p for each in issued) <= demand.most
     left = demand.funds
     for each in issued:
         left = left.after(each.request.p, each.request.tr, each.paid)
