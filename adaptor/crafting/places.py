@@ -78,22 +78,28 @@ def as_one(site: SiteState, last: Availability | None = None) -> Place:
     """A site as one place, with the requests that its queue does not show yet.
 
     Args:
-        last: its queue as planned for an earlier decision, which is kept while nothing changes.
+        last: its queue as planned for another decision, which is kept while nothing changes.
     """
-    queue = site.queue or QueueState(now=site.now, processors=0)
-    new = [_as_pending(pilot, site.rules, queue) for pilot in _unseen(site, queue)] if site.queue else []
-    if new:
-        queue = msgspec.structs.replace(queue, pending=(*queue.pending, *new))
-    free = last if last is not None and last.queue == queue else Availability(queue)
-    return Place(site=site, free=free, rules=site.rules, allowed=site.requests_left if site.queue else 0)
+    queue = site.queue
+    if queue is None:
+        unknown = Availability(QueueState(now=site.now, processors=0))
+        return Place(site=site, free=unknown, rules=site.rules, allowed=0)
+    if new := tuple(_as_pending(pilot, site.rules, queue) for pilot in _unseen(site, queue)):
+        queue = msgspec.structs.replace(queue, pending=queue.pending + new)
+    free = last if last is not None and last.queue == queue else Availability(queue, noted=_ours(site))
+    return Place(site=site, free=free, rules=site.rules, allowed=site.requests_left)
 
 
-def places_of(site: SiteState, queue: QueueState) -> list[Place]:
-    """Places in the order of the configuration, with the requests that the queue does not show yet."""
-    places, ours = list[Place](), {pilot.queued_as for pilot in site.requests}
-    for name in [name for name in site.rules.limits.partitions if name in queue.partitions] or [""]:
-        rules, free = rules_in(site.rules, name), Availability(queue_in(queue, name), noted=ours)
-        there = sum(pilot.state.in_system for pilot in site.requests if not name or pilot.partition == name)
+def places_of(site: SiteState, last: Availability | None = None) -> list[Place]:
+    """Partitions in the order of the configuration, with the requests that the queue does not show yet; the
+    site as one place where it has none. `last`: as for `as_one`."""
+    queue, places = site.queue, list[Place]()
+    names = [name for name in site.rules.limits.partitions if queue and name in queue.partitions]
+    if queue is None or not names:
+        return [as_one(site, last)]
+    for name in names:
+        rules, free = rules_in(site.rules, name), Availability(queue.partitions[name], noted=_ours(site))
+        there = sum(pilot.state.in_system for pilot in site.requests if pilot.partition == name)
         allowed = max(0, rules.limits.in_system - there)
         places.append(Place(site=site, name=name, free=free, rules=rules, allowed=allowed))
     for pilot in _unseen(site, queue):
@@ -102,6 +108,11 @@ def places_of(site: SiteState, queue: QueueState) -> list[Place]:
             new = _as_pending(pilot, home.rules, home.queue)
             places = [_with(place, new if place is home else _beside(home, place, new)) for place in places]
     return places
+
+
+def _ours(site: SiteState) -> set[str]:
+    """Names of its requests in the queue."""
+    return {pilot.queued_as for pilot in site.requests}
 
 
 def _unseen(site: SiteState, queue: QueueState) -> list[PilotView]:

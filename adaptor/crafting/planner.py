@@ -7,6 +7,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from functools import partial
 
 from adaptor.crafting.adaptive import adaptive
+from adaptor.crafting.availability import Availability
 from adaptor.crafting.choosing import Plan, Wanted, by_free_slots, one_by_one
 from adaptor.crafting.completion.rule import by_completion
 from adaptor.crafting.coverage import coverage, has_slot, holds, largest_share_first
@@ -40,7 +41,7 @@ from adaptor.crafting.situation import (
 from adaptor.crafting.spreading import spread
 from adaptor.crafting.static import static
 from adaptor.crafting.submissions import SubmissionCount
-from adaptor.model import PilotState, QueueState
+from adaptor.model import PilotState
 from adaptor.units import counted
 
 PLANNERS: dict[str, Plan] = {
@@ -52,22 +53,24 @@ PLANNERS: dict[str, Plan] = {
 """The function by which each heuristic makes requests."""
 
 
-def plan(view: SiteState, part: SitePart | None = None) -> list[PlannedAction]:
+def plan(
+    view: SiteState, part: SitePart | None = None, planned: Availability | None = None
+) -> list[PlannedAction]:
     """The decisions for a site, within its rules whatever the heuristic wants.
 
     If several sites serve the same bags, `part` names this site's part of the waiting tasks, by demand (see
     `adaptor.crafting.multisite`). The three limits always hold, and max_submissions; a pilot that this step
     withdraws still counts. A request that would be withdrawn and made again is changed in its place where the
     scheduler does that. If tasks wait and the step neither issues, changes nor withdraws a request for them,
-    a `Withhold` says why.
+    a `Withhold` says why. `planned`: its queue as the division has planned it.
 
     Raises:
         KeyError: `view.heuristic` is not in `HEURISTICS`.
     """
-    wanted = _planned(view, part)
+    wanted = _planned(view, part, planned)
     if _all_narrow(view):  # a queued pilot more or less is not worth a change in its place
         return within_rules(view, wanted)
-    return within_rules(view, reshaped(view, wanted, lambda left: _planned(left, part)))
+    return within_rules(view, reshaped(view, wanted, lambda left: _planned(left, part, planned)))
 
 
 def _all_narrow(view: SiteState) -> bool:
@@ -122,7 +125,7 @@ def _within_work(view: SiteState, wanted: Iterable[PlannedAction]) -> Iterator[P
         yield decision
 
 
-def _planned(view: SiteState, part: SitePart | None) -> list[PlannedAction]:
+def _planned(view: SiteState, part: SitePart | None, planned: Availability | None) -> list[PlannedAction]:
     """Withdrawals first, then the requests for the waiting tasks, in order of urgency.
 
     Heuristics that replan look again at those that pilots in the system cover (see `coverage`), but not where
@@ -160,12 +163,12 @@ def _planned(view: SiteState, part: SitePart | None) -> list[PlannedAction]:
         refused = nothing_left(view, sum(uncovered)) if any(uncovered) else covered
     if refused:
         return [*decisions, Withhold(refused)]
-    return [*decisions, *_requests(view, view.queue, uncovered, served, part)]
+    return [*decisions, *_requests(view, planned, uncovered, served, part)]
 
 
 def _requests(
     view: SiteState,
-    queue: QueueState,
+    planned: Availability | None,
     uncovered: Sequence[int],
     served: Sequence[int],
     part: SitePart | None,
@@ -176,7 +179,7 @@ def _requests(
     pilots of its own only.
     """
     decisions: list[PlannedAction] = []
-    planned, places = PLANNERS[view.heuristic], places_of(view, queue)
+    craft, places = PLANNERS[view.heuristic], places_of(view, planned)
     serving = pilots_by_demand(view, served)
     allowed = view.requests_left
     for index, peers in turns(view.demands, uncovered, served):
@@ -189,7 +192,7 @@ def _requests(
             replans=replans,
             elsewhere=part.elsewhere[index] if part and replans else {},
         )
-        made = planned(places, wanted)
+        made = craft(places, wanted)
         decisions += [*made.withdrawn, *made.reshaped]
         decisions += [SubmitRequest(crafted, demand) for crafted in made.crafted]
         if demand.waiting and not (made.crafted or made.withdrawn or made.reshaped):

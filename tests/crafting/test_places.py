@@ -29,7 +29,7 @@ def view(*pilots: PilotView, nodes: dict[str, str] | None = None) -> SiteState:
 def free_now(given: SiteState, *requests: tuple[str, int]) -> dict[str, int]:
     """By partition, the processors that are free at once beside requests `(partition, p)` of an hour."""
     assert given.queue is not None
-    places = places_of(given, given.queue)
+    places = places_of(given)
     for partition, p in requests:
         home = next(place for place in places if place.name == partition)
         crafted = CraftedRequest(Request(p, 3600), 0.0, 1, "")
@@ -57,4 +57,4 @@ def test_pilots_count_in_their_own_partition() -> None:
     there = PilotView(id=1, state=PilotState.QUEUED, request=Request(2, 60), partition="q")
     given = view(there, nodes={"p": "ab", "q": "bc"})
     assert given.queue is not None
-    assert [(place.name, place.allowed) for place in places_of(given, given.queue)] == [("p", 3), ("q", 2)]
+    assert [(place.name, place.allowed) for place in places_of(given)] == [("p", 3), ("q", 2)]

@@ -149,4 +149,4 @@ def test_tasks_that_run_elsewhere_count_once() -> None:
     view = sites["near"].site
     assert view.queue is not None
     wanted = Wanted(demand=near, remaining=100, allowed=4, elsewhere=there)
-    assert Search(places_of(view, view.queue), wanted).tasks == 108
+    assert Search(places_of(view), wanted).tasks == 108
