@@ -76,12 +76,12 @@ class Offer(msgspec.Struct, frozen=True):
 Plan = Callable[[list[Place], Wanted], Made]  # a heuristic's plan for a demand, in the places of a site
 
 
-def by_free_slots(heuristic: Heuristic, among: Callable[[list[Place], Wanted, dict[str, str]], Made]) -> Plan:
+def by_free_slots(heuristic: Heuristic, among: Callable[[list[Place], Wanted], Made]) -> Plan:
     """The plan of a heuristic that crafts requests for the tasks which no pilot covers.
 
     Args:
         heuristic: for a site without partitions, or with one.
-        among: for a site with several; it adds why a partition offers nothing.
+        among: for a site with several.
     """
 
     def plan(places: list[Place], wanted: Wanted) -> Made:
@@ -95,32 +95,75 @@ def by_free_slots(heuristic: Heuristic, among: Callable[[list[Place], Wanted, di
             return Made(crafted, with_crafted(places, place, crafted, wanted.demand), reason)
         if wanted.allowed <= 0:
             return Made([], places, none_left(limits, wanted.remaining))
-        seen, reasons = opened(places, wanted.demand)
-        made = among(seen, wanted, reasons)
-        return msgspec.structs.replace(made, reason="" if made.crafted else by_partition(reasons))
+        seen = opened(places, wanted.demand)
+        made = among(seen, wanted)
+        return made if made.crafted else Made([], made.places, why_none(seen, wanted))
 
     return plan
 
 
-def by_partition(reasons: Mapping[str, str]) -> str:
-    """Why none of the partitions gets a request."""
-    return "; ".join(f"{name}: {why}" for name, why in reasons.items())
-
-
-def opened(places: Sequence[Place], demand: Demand) -> tuple[list[Place], dict[str, str]]:
-    """The places, usable where requests for these tasks may be made now, and why the others are not.
+def opened(places: Sequence[Place], demand: Demand) -> list[Place]:
+    """The places, closed where no request for these tasks may be made now.
 
     A partition whose requests are too short for the tasks gets none while another one allows longer ones.
     """
-    reasons, site = dict[str, str](), places[0].site
-    if len(places) > 1 and site.queue is not None:
-        failed = {name: why for (shape, name), why in site.avoided.items() if shape == demand.shape}
-        reasons = {**failed, **site.queue.closed}
-    able = _long_enough([place for place in places if place.name not in reasons], demand, reasons)
-    return [msgspec.structs.replace(place, usable=place.name in able) for place in places], reasons
+    if len(places) == 1:
+        return [*places]
+    site = places[0].site
+    failed = {name: why for (shape, name), why in site.avoided.items() if shape == demand.shape}
+    longest = max(
+        (place.rules_for(demand).limits.max_tr for place in places if place.name not in failed), default=0
+    )
+    return [
+        msgspec.structs.replace(
+            place, closed=failed.get(place.name) or _why_too_short(place, demand, longest)
+        )
+        for place in places
+    ]
 
 
-def one_by_one(heuristic: Heuristic, places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made:
+def _why_too_short(place: Place, demand: Demand, longest: int) -> str:
+    """Why its longest request holds no task; empty: it does, or none of the `longest` of all places does."""
+    rules = place.rules_for(demand)
+    need = demand.runtime + rules.pad
+    if rules.limits.max_tr >= min(need, longest):
+        return ""
+    lasts, largest = format_duration(rules.limits.max_tr), demand.largest_in(place.name)
+    why = f"a task may need {format_duration(need)}, and a request lasts {lasts} at most"
+    return why if largest is None else f"{why}: {largest.why}"
+
+
+def why_closed(places: Sequence[Place]) -> dict[str, str]:
+    """Why some partitions of a site get no request now, by name."""
+    queue = places[0].site.queue
+    shut = queue.closed if queue is not None and len(places) > 1 else {}
+    return {**shut, **{place.name: place.closed for place in places if place.closed}}
+
+
+def why_none(places: Sequence[Place], wanted: Wanted) -> str:
+    """Why none of the places gets a request."""
+    reasons = why_closed(places)
+    for place in places:
+        reasons.setdefault(place.name, _why_used_up(place) or nothing_possible(situation_in(place, wanted)))
+    return by_partition(reasons)
+
+
+def by_partition(reasons: Mapping[str, str]) -> str:
+    """Reasons by the name of a partition in one sentence; the only one needs no name."""
+    if len(reasons) == 1:
+        return next(iter(reasons.values()))
+    return "; ".join(f"{name}: {why}" for name, why in reasons.items())
+
+
+def _why_used_up(place: Place) -> str:
+    """Why a partition takes no further request; empty: it does, or its limit is that of the site."""
+    limits = place.rules.limits
+    if place.allowed > 0 or not place.name:
+        return ""
+    return f"its {limits.in_system_key} is {limits.in_system} and used up"
+
+
+def one_by_one(heuristic: Heuristic, places: list[Place], wanted: Wanted) -> Made:
     """Craft requests one by one, for heuristics that look at no other request, the static one among them.
 
     Each partition proposes the requests that it would get alone. The request with the most throughput is
@@ -130,7 +173,7 @@ def one_by_one(heuristic: Heuristic, places: list[Place], wanted: Wanted, reason
     crafted: list[CraftedRequest] = []
     while len(crafted) < wanted.allowed and wanted.remaining > 0:
         rest = msgspec.structs.replace(wanted, allowed=wanted.allowed - len(crafted))
-        proposals = [_proposal(heuristic, place, rest, reasons) for place in places]
+        proposals = [_proposal(heuristic, place, rest) for place in places]
         found = [proposal for proposal in proposals if proposal is not None]
         if not found:
             break
@@ -165,28 +208,15 @@ def told(crafted: CraftedRequest, best: Offer, offers: Iterable[Offer]) -> Craft
     return msgspec.structs.replace(crafted, reason=reason, partition=best.place.name)
 
 
-def open_situation(place: Place, wanted: Wanted, reasons: dict[str, str]) -> CraftingSituation | None:
-    """The situation for a heuristic in a partition; None: no request may be made there, for the reason
-    kept."""
-    if not place.usable:
-        return None
-    if place.allowed <= 0:
-        limits = place.rules.limits
-        reasons[place.name] = f"its {limits.in_system_key} is {limits.in_system} and used up"
-        return None
-    return situation_in(place, wanted)
+def open_situation(place: Place, wanted: Wanted) -> CraftingSituation | None:
+    """The situation for a heuristic in a partition; None: no request may be made there."""
+    return None if place.closed or place.allowed <= 0 else situation_in(place, wanted)
 
 
-def _proposal(
-    heuristic: Heuristic, place: Place, wanted: Wanted, reasons: dict[str, str]
-) -> tuple[Offer, CraftedRequest] | None:
-    """The first request that the heuristic crafts in a partition; None: none, for the reason kept."""
-    situation = open_situation(place, wanted, reasons)
-    if situation is None:
-        return None
-    found = heuristic(situation)
-    if not found:
-        reasons[place.name] = nothing_possible(situation)
+def _proposal(heuristic: Heuristic, place: Place, wanted: Wanted) -> tuple[Offer, CraftedRequest] | None:
+    """The first request that the heuristic crafts in a partition; None: none."""
+    situation = open_situation(place, wanted)
+    if situation is None or not (found := heuristic(situation)):
         return None
     shape = RequestShape.of(situation)
     start = found[0].predicted_start
@@ -204,24 +234,6 @@ def throughput(crafted: CraftedRequest, shape: RequestShape, start: float, now: 
     rounds = math.ceil(crafted.tasks / max(1, shape.slots(crafted.request.p)))
     busy = min(crafted.request.tr, shape.rules.pad + rounds * shape.runtime)
     return crafted.tasks / (start + busy - now)
-
-
-def _long_enough(places: list[Place], demand: Demand, reasons: dict[str, str]) -> set[str]:
-    """Names of the places whose longest request holds a task; if there is none, of those with the longest
-    requests."""
-    longest = max((place.rules_for(demand).limits.max_tr for place in places), default=0)
-    able = set()
-    for place in places:
-        rules = place.rules_for(demand)
-        need = demand.runtime + rules.pad
-        if rules.limits.max_tr >= min(need, longest):
-            able.add(place.name)
-        else:
-            may_need, lasts = format_duration(need), format_duration(rules.limits.max_tr)
-            why = f"a task may need {may_need}, and a request lasts {lasts} at most"
-            largest = demand.largest_in(place.name)
-            reasons[place.name] = f"{why}: {largest.why}" if largest is not None else why
-    return able
 
 
 def within(crafted: list[CraftedRequest], demand: Demand) -> list[CraftedRequest]:

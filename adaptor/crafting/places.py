@@ -26,8 +26,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     rules: SiteRules
     allowed: int
     """Requests that may still be made there."""
-    usable: bool = True
-    """False: it gets none of the requests that are crafted now, and still sees those of the others."""
+    closed: str = ""
+    """Why no request is crafted here now; empty: one may be. It sees those of the other places anyway."""
 
     @property
     def queue(self) -> QueueState:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from functools import partial
 
 from adaptor.crafting.adaptive import adaptive
-from adaptor.crafting.availability import Availability
 from adaptor.crafting.choosing import Plan, Wanted, by_free_slots, one_by_one
 from adaptor.crafting.completion.rule import by_completion
 from adaptor.crafting.coverage import coverage, has_slot, holds, largest_share_first
@@ -53,24 +52,22 @@ PLANNERS: dict[str, Plan] = {
 """The function by which each heuristic makes requests."""
 
 
-def plan(
-    view: SiteState, part: SitePart | None = None, planned: Availability | None = None
-) -> list[PlannedAction]:
+def plan(view: SiteState, part: SitePart | None = None) -> list[PlannedAction]:
     """The decisions for a site, within its rules whatever the heuristic wants.
 
     If several sites serve the same bags, `part` names this site's part of the waiting tasks, by demand (see
     `adaptor.crafting.multisite`). The three limits always hold, and max_submissions; a pilot that this step
     withdraws still counts. A request that would be withdrawn and made again is changed in its place where the
     scheduler does that. If tasks wait and the step neither issues, changes nor withdraws a request for them,
-    a `Withhold` says why. `planned`: its queue as the division has planned it.
+    a `Withhold` says why.
 
     Raises:
         KeyError: `view.heuristic` is not in `HEURISTICS`.
     """
-    wanted = _planned(view, part, planned)
+    wanted = _planned(view, part)
     if _all_narrow(view):  # a queued pilot more or less is not worth a change in its place
         return within_rules(view, wanted)
-    return within_rules(view, reshaped(view, wanted, lambda left: _planned(left, part, planned)))
+    return within_rules(view, reshaped(view, wanted, lambda left: _planned(left, part)))
 
 
 def _all_narrow(view: SiteState) -> bool:
@@ -125,72 +122,71 @@ def _within_work(view: SiteState, wanted: Iterable[PlannedAction]) -> Iterator[P
         yield decision
 
 
-def _planned(view: SiteState, part: SitePart | None, planned: Availability | None) -> list[PlannedAction]:
+def _planned(view: SiteState, part: SitePart | None) -> list[PlannedAction]:
     """Withdrawals first, then the requests for the waiting tasks, in order of urgency.
 
     Heuristics that replan look again at those that pilots in the system cover (see `coverage`), but not where
     the tasks were divided among several sites by cost or time.
     """
-    narrow = _all_narrow(view)
-    cover = part or (unneeded(view) if narrow else coverage(view))
-    replanned = [
-        index
-        for index in range(len(view.demands) if HEURISTICS[view.heuristic].replans else 0)
-        if part is None or part.replans[index]
-    ]
-    wanting = [
-        demand.waiting > 0 or (narrow and part is None and demand.wants_pilots) for demand in view.demands
-    ]
-    needless = cover.needless if narrow and part is None else nobodys(view, cover.needless, replanned)
+    many_narrow = part is None and _all_narrow(view)
+    part = part or _undivided(view)
+    replans = HEURISTICS[view.heuristic].replans
+    replanned = [index for index, again in enumerate(part.replans) if again and replans]
+    wanting = [demand.waiting > 0 or (many_narrow and demand.wants_pilots) for demand in view.demands]
+    needless = part.needless if many_narrow else nobodys(view, part.needless, replanned)
     decisions: list[PlannedAction] = [*withdrawals(view, needless)]
-    if part is not None and not replanned:
+    if not replanned:
         decisions += [Withdraw(pilot, reason) for pilot, reason in part.late.items()]
     if not any(wanting):
         return decisions
     if view.queue is None:
         return [*decisions, Withhold(no_answer(view))]
-    uncovered = [
-        # If a bag requests hosts one by one, the rule that counts hosts has counted the tasks of the pilots.
-        demand.waiting if part is None and demand.by_hosts and 0 < demand.most < math.inf else tasks
-        for tasks, demand in zip(cover.uncovered, view.demands, strict=True)
-    ]
     served = [
-        index for index, tasks in enumerate(uncovered) if tasks or (index in replanned and wanting[index])
+        index
+        for index, tasks in enumerate(part.uncovered)
+        if tasks or (index in replanned and wanting[index])
     ]
-    refused = ""
     if not replanned:
-        covered = part.reason if part else everything_covered(view)
-        refused = nothing_left(view, sum(uncovered)) if any(uncovered) else covered
-    if refused:
-        return [*decisions, Withhold(refused)]
-    return [*decisions, *_requests(view, planned, uncovered, served, part)]
+        covered = part.reason or everything_covered(view)
+        if refused := nothing_left(view, sum(part.uncovered)) if any(part.uncovered) else covered:
+            return [*decisions, Withhold(refused)]
+    return [*decisions, *_requests(view, part, served)]
 
 
-def _requests(
-    view: SiteState,
-    planned: Availability | None,
-    uncovered: Sequence[int],
-    served: Sequence[int],
-    part: SitePart | None,
-) -> list[PlannedAction]:
+def _undivided(view: SiteState) -> SitePart:
+    """The part of a site that has no other one beside it: all that waits."""
+    cover = unneeded(view) if _all_narrow(view) else coverage(view)
+    return SitePart(
+        uncovered=[
+            # If a bag requests hosts one by one, the rule that counts them has counted what pilots cover.
+            demand.waiting if demand.by_hosts and 0 < demand.most < math.inf else tasks
+            for tasks, demand in zip(cover.uncovered, view.demands, strict=True)
+        ],
+        needless=cover.needless,
+        replans=[True] * len(view.demands),
+        elsewhere=[{}] * len(view.demands),
+    )
+
+
+def _requests(view: SiteState, part: SitePart, served: Sequence[int]) -> list[PlannedAction]:
     """Plan for each demand in turn (see `turns`).
 
     The queue of each demand contains the requests crafted before it, in whatever partition, and each gives up
     pilots of its own only.
     """
     decisions: list[PlannedAction] = []
-    craft, places = PLANNERS[view.heuristic], places_of(view, planned)
+    craft, places = PLANNERS[view.heuristic], places_of(view, part.free)
     serving = pilots_by_demand(view, served)
     allowed = view.requests_left
-    for index, peers in turns(view.demands, uncovered, served):
-        demand, replans = view.demands[index], part is None or part.replans[index]
+    for index, peers in turns(view.demands, part.uncovered, served):
+        demand, replans = view.demands[index], part.replans[index]
         wanted = Wanted(
             demand=demand,
-            remaining=uncovered[index],
+            remaining=part.uncovered[index],
             allowed=math.ceil(allowed / peers),
             pilots=tuple(serving[index]),
             replans=replans,
-            elsewhere=part.elsewhere[index] if part and replans else {},
+            elsewhere=part.elsewhere[index] if replans else {},
         )
         made = craft(places, wanted)
         decisions += [*made.withdrawn, *made.reshaped]

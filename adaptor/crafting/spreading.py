@@ -10,14 +10,13 @@ from adaptor.crafting.adaptive import as_crafted, best_candidate, shares
 from adaptor.crafting.candidates import Candidate, finish_of, optimize
 from adaptor.crafting.choosing import Made, Offer, Wanted, best_of, open_situation, situation_in, told, within
 from adaptor.crafting.places import Place, with_crafted
-from adaptor.crafting.reasons import nothing_possible
 from adaptor.model import CraftedRequest
 
 _Chosen = tuple[Candidate, Offer, list[Offer]]
 """A request of the set, its offer, and what all partitions offered in its stead."""
 
 
-def spread(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made:
+def spread(places: list[Place], wanted: Wanted) -> Made:
     """Algorithm 2 of De Rose et al. 2008, §4.3.1, over the free slots of several partitions.
 
     The set of allowed requests is chosen one by one: from each partition comes the request with the best
@@ -29,7 +28,7 @@ def spread(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made
     crafted: list[CraftedRequest] = []
     while len(crafted) < wanted.allowed and wanted.remaining > 0:
         rest = msgspec.structs.replace(wanted, allowed=wanted.allowed - len(crafted))
-        some = _set_of(places, rest, reasons)
+        some = _set_of(places, rest)
         kept = within([*crafted, *some], wanted.demand)[len(crafted) :]
         crafted += some[: len(kept)]
         for request in some[: len(kept)]:
@@ -43,7 +42,7 @@ def spread(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made
     return Made(within(crafted, wanted.demand), places)
 
 
-def _set_of(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> list[CraftedRequest]:
+def _set_of(places: list[Place], wanted: Wanted) -> list[CraftedRequest]:
     """One set of at most `wanted.allowed` requests that fit together, in the order of their choice.
 
     Each fits together with those chosen before it: one made earlier would take the first nodes with room,
@@ -52,7 +51,7 @@ def _set_of(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> lis
     chosen: list[_Chosen] = []
     beside = places
     while len(chosen) < wanted.allowed:
-        found = _offers(beside, wanted, reasons)
+        found = _offers(beside, wanted)
         if not found or _too_late(found, chosen, wanted):
             break
         offers = [offer for offer, _ in found]
@@ -64,19 +63,13 @@ def _set_of(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> lis
     return _cut(chosen, wanted)
 
 
-def _offers(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> list[tuple[Offer, Candidate]]:
-    """The best request of each partition; where there is none, the reason is kept."""
-    found = []
-    for place in places:
-        situation = open_situation(place, wanted, reasons)
-        if situation is None:
-            continue
-        best = best_candidate(situation)
-        if best is None:
-            reasons[place.name] = nothing_possible(situation)
-        else:
-            found.append((Offer(place, best.slot.start, best.throughput), best))
-    return found
+def _offers(places: list[Place], wanted: Wanted) -> list[tuple[Offer, Candidate]]:
+    """The best request of each partition that has one."""
+    situations = ((place, open_situation(place, wanted)) for place in places)
+    best = ((place, best_candidate(situation)) for place, situation in situations if situation is not None)
+    return [
+        (Offer(place, each.slot.start, each.throughput), each) for place, each in best if each is not None
+    ]
 
 
 def _too_late(found: list[tuple[Offer, Candidate]], chosen: list[_Chosen], wanted: Wanted) -> bool:

@@ -140,7 +140,7 @@ class _Step:
         avoided = avoided_partitions(snapshot.here, limited, snapshot.now)
         view = msgspec.structs.replace(snapshot.here, queue=queue, demands=limited, avoided=avoided)
         told = part.reason if part is not None else ""
-        decisions = plan(view, part, self._memory.planned.get(snapshot.site))
+        decisions = plan(view, part)
         unpaid = Counter[TaskShape]()  # processors of the requests that have yet to share what is left
         served = Counter[TaskShape]()  # tasks for which the requests of bags with few wide ones have time
         for wanted in decisions:

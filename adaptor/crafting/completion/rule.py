@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from adaptor.crafting.adaptive import adaptive
-from adaptor.crafting.choosing import Made, Wanted, by_free_slots, by_partition, opened, situation_in
+from adaptor.crafting.choosing import Made, Wanted, by_free_slots, by_partition, opened, why_closed, why_none
 from adaptor.crafting.completion.search import Choice, Search, steps_for
 from adaptor.crafting.places import Place, with_crafted
 from adaptor.crafting.reasons import (
@@ -15,7 +15,6 @@ from adaptor.crafting.reasons import (
     none_left,
     nothing_better,
     nothing_left,
-    nothing_possible,
     planned,
     too_short,
 )
@@ -48,14 +47,12 @@ def by_completion(places: list[Place], wanted: Wanted) -> Made:
         return _SHARED(places, wanted)
     if demand.most == 0:
         return Made([], places, demand.why_most)
-    seen, reasons = opened(places, demand)
-    if not any(place.usable for place in seen):
-        return Made([], places, by_partition(reasons))
+    seen = opened(places, demand)
+    if all(place.closed for place in seen):
+        return Made([], places, by_partition(why_closed(seen)))
     search = Search(seen, wanted)
-    if not any(place.usable and shape.widest for place, shape in zip(seen, search.shapes, strict=True)):
-        for place in places:
-            reasons.setdefault(place.name, nothing_possible(situation_in(place, wanted)))
-        return Made([], places, by_partition(reasons) if len(places) > 1 else reasons[places[0].name])
+    if not any(shape.widest for place, shape in zip(seen, search.shapes, strict=True) if not place.closed):
+        return Made([], places, why_none(seen, wanted))
     shortest = min(demand.shortest, search.rules.limits.max_tr)
     useless = [pilot for pilot in search.in_state(PilotState.QUEUED) if pilot.request.tr < shortest]
     if useless:
@@ -73,8 +70,8 @@ def by_completion(places: list[Place], wanted: Wanted) -> Made:
     nothing = nothing_better(tasks, ends, _end(search, kept)) if ends or not limit else ""
     if not wanted.allowed and site.requests_left:  # other demands of this step got them
         nothing = none_left(site.rules.limits, tasks)
-    why = limit, nothing, by_partition(reasons)
-    return Made(crafted, places, "; ".join(filter(None, why)))
+    closed = (f"{name}: {why}" for name, why in why_closed(seen).items())
+    return Made(crafted, places, "; ".join(filter(None, (limit, nothing, *closed))))
 
 
 def _better(kept: Choice, search: Search) -> Withdraw | None:

@@ -71,16 +71,16 @@ class Search:
     """A bag, and the queues around it, planned once for a decision. Times are seconds from now on."""
 
     def __init__(self, places: Sequence[Place], wanted: Wanted) -> None:
-        """One of the `places`, all of one site, is usable at least."""
+        """One of the `places`, all of one site, is open at least."""
         site = places[0].site
         self.now, self.allowed, self.demand = site.now, wanted.allowed, wanted.demand
         self.places = places
         # The bound on processors is one of all requests together, and one that is withdrawn widens it.
         unbounded = msgspec.structs.replace(self.demand, most=math.inf)
         self.shapes = [place.shape(unbounded) for place in places]
-        usable = [shape.rules for place, shape in zip(places, self.shapes, strict=True) if place.usable]
-        self.rules = max(usable, key=lambda rules: rules.limits.max_tr)
-        """Rules of the usable place with the longest requests."""
+        rules = [shape.rules for place, shape in zip(places, self.shapes, strict=True) if not place.closed]
+        self.rules = max(rules, key=lambda each: each.limits.max_tr)
+        """Rules of the open place with the longest requests."""
         self.pilots = wanted.pilots
         self._elsewhere = list(wanted.elsewhere.values())
         self.tasks = self.demand.running + self.demand.waiting  # present tasks; a request is no wider
@@ -224,7 +224,7 @@ class Search:
         for number, profile in enumerate(profiles):
             place, shape = self.places[number], self.shapes[number]
             tasks = 1 if self.demand.alone else self.tasks
-            widest = min(shape.widest, shape.processors_for(tasks), most) if place.usable else 0
+            widest = min(shape.widest, shape.processors_for(tasks), most) if not place.closed else 0
             longest, best = shape.rules.limits.max_tr, shape.fit(int(widest))
             least = min(self._least, longest)
             unbeaten: list[tuple[float, int]] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 import msgspec
@@ -46,7 +46,7 @@ class Look:
         if not demand.waiting:  # the pilots are for copies of running tasks
             hole = max(self._need.hole, demand.threat.enough)
             self._need = msgspec.structs.replace(self._need, hole=hole)
-        self._places = [place for place in places if place.usable]
+        self._places = [place for place in places if not place.closed]
         runtime = max(1.0, self._need.hole)
         # `_most` bounds all of them together.
         unbounded = msgspec.structs.replace(demand, runtime=runtime, most=math.inf)
@@ -71,8 +71,8 @@ class Look:
             self._todo = min(self._todo, wanted.remaining + self._covered)
         self._coming: set[int] = set()
         self._profiles: dict[str, Profile] = {}
-        usable = [place for place in self._places if self._todo and self._shapes[place.name].widest]
-        self._free = {place.name: self._free_in(place) for place in usable}
+        able = [place for place in self._places if self._todo and self._shapes[place.name].widest]
+        self._free = {place.name: self._free_in(place) for place in able}
         self._left = wanted.allowed
         self._most = demand.most
         self._funds = demand.funds
@@ -89,7 +89,8 @@ class Look:
         self._shorten()
         return made
 
-    def why_nothing(self, reasons: dict[str, str]) -> str:
+    def why_nothing(self, closed: Mapping[str, str]) -> str:
+        """Why no pilot is made. `closed`: see `why_closed`."""
         tasks = counted(self._todo, "task")
         if self._todo <= 0:
             return ""
@@ -99,11 +100,12 @@ class Look:
             queued = len(self._queued)
             pilots = f"{counted(queued, 'queued pilot')} {verb(queued, 'wait')} to start"
             return f"{pilots}, enough for the {tasks}, and no hole fits one"
+        reasons = dict(closed)
         for place in self._places:
-            if not self._paid(place, 1)[0] and self._funds.endless:
-                reasons.setdefault(place.name, work_held(self._view, place.name))
-            reasons.setdefault(place.name, nothing_possible(situation_in(place, self._wanted)))
-        return by_partition(reasons) if len(reasons) > 1 else next(iter(reasons.values()), "")
+            held = not self._paid(place, 1)[0] and self._funds.endless
+            nothing = nothing_possible(situation_in(place, self._wanted))
+            reasons[place.name] = work_held(self._view, place.name) if held else nothing
+        return by_partition(reasons)
 
     # --- what is queued ------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.crafting.choosing import Made, Wanted, opened
+from adaptor.crafting.choosing import Made, Wanted, opened, why_closed
 from adaptor.crafting.completion.rule import by_completion
 from adaptor.crafting.coverage import PilotCoverage
 from adaptor.crafting.elastic.look import Look, at_risk
@@ -34,11 +34,11 @@ def by_holes(places: list[Place], wanted: Wanted) -> Made:
         return _with_few(places, wanted)
     if wanted.demand.most == 0 and all(pilot.state is PilotState.RUNNING for pilot in wanted.pilots):
         return Made([], places, wanted.demand.why_most)
-    seen, reasons = opened(places, wanted.demand)
+    seen = opened(places, wanted.demand)
     look = Look(seen, wanted)
     crafted = look.crafted()
     beside = _beside(places, crafted, wanted.demand) if crafted else places
-    why = "" if crafted else look.why_nothing(reasons)
+    why = "" if crafted else look.why_nothing(why_closed(seen))
     return Made(crafted, beside, why, withdrawn=look.withdrawn, reshaped=look.reshaped)
 
 

@@ -29,6 +29,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from adaptor.crafting.availability import Availability
 from adaptor.crafting.coverage import joint_coverage, largest_share_first, slots_left
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.capacity import Level, TargetShares, capacity_of, granted, level
@@ -43,21 +44,23 @@ CLEARLY = 0.5  # the other sites are clearly sooner if they need at most this sh
 
 
 class SitePart(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of the division for one site."""
+    """The waiting tasks for which one site makes requests."""
 
     uncovered: list[int]
     """Tasks for which the site requests processors, by group."""
     needless: list[int]
     """Ids of pilots without a task, at any site."""
-    late: dict[int, str]
+    late: dict[int, str] = {}
     """Queued pilots of the site to withdraw because they are late, by id, with the reason."""
-    reason: str
-    """Why the site gets these tasks, in one sentence with the numbers."""
+    reason: str = ""
+    """Why the site gets these tasks, in one sentence with the numbers; empty: it is the only one."""
     replans: list[bool]
     """By group: whether the site plans for all waiting tasks besides the work of other sites; else it gets
     what is uncovered here, as the group was divided by cost or time."""
     elsewhere: Sequence[Elsewhere]
     """Work of other sites by group, where the site replans."""
+    free: Availability | None = None
+    """The queue of the site as the division has planned it; None: there was no division."""
 
 
 def divide(
@@ -86,8 +89,9 @@ def divide(
             reason=work.reason(name, levels),
             replans=(replans := work.replans(name)),
             elsewhere=elsewhere(sites, groups, name) if any(replans) else [{}] * len(groups),
+            free=place.free,
         )
-        for name in sites
+        for name, place in sites.items()
     }
 
 
