@@ -43,7 +43,7 @@ class Schedule(msgspec.Struct, frozen=True):
 
 
 class Availability:
-    """A queue, and the processors that its jobs leave free: planned when first asked, once for all units of
+    """A queue, and the processors that its jobs leave free: planned when first asked, once for every unit of
     requests."""
 
     def __init__(

@@ -22,9 +22,9 @@ class BoundedProfile(Profile):
         self._inner, self._bound = inner, bound
         times = sorted({*(time for time, _ in inner.steps()), *(time for time, _ in bound.steps())})
         free = [min(inner.free_at(time), bound.free_at(time)) for time in times]
-        kept = [place for place in range(len(times)) if not place or free[place] != free[place - 1]]
-        self._times = [times[place] for place in kept]
-        self._free = [free[place] for place in kept]
+        kept = [step for step in range(len(times)) if not step or free[step] != free[step - 1]]
+        self._times = [times[step] for step in kept]
+        self._free = [free[step] for step in kept]
 
     def copy(self) -> BoundedProfile:
         return BoundedProfile(self._inner.copy(), self._bound.copy())

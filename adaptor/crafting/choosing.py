@@ -179,7 +179,7 @@ def one_by_one(heuristic: Heuristic, places: list[Place], wanted: Wanted) -> Mad
             break
         offers = [offer for offer, _ in found]
         best = best_of(offers)
-        request = told(next(crafted for offer, crafted in found if offer is best), best, offers)
+        request = placed(next(crafted for offer, crafted in found if offer is best), best, offers)
         if not within([*crafted, request], wanted.demand)[len(crafted) :]:
             break
         crafted.append(request)
@@ -198,7 +198,7 @@ def best_of(offers: Iterable[Offer]) -> Offer:
     return best
 
 
-def told(crafted: CraftedRequest, best: Offer, offers: Iterable[Offer]) -> CraftedRequest:
+def placed(crafted: CraftedRequest, best: Offer, offers: Iterable[Offer]) -> CraftedRequest:
     """The request with its partition, and in its reason what the others offered."""
     now = best.place.queue.now
     others = [offer.words(now) for offer in offers if offer.place.name != best.place.name]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.crafting.availability import Availability
+from adaptor.crafting.availability import Availability, PlannedQueue
 from adaptor.crafting.fits import RequestShape, chunk_of, for_work, need_of
 from adaptor.crafting.nodes.schedule import parts_of
 from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState
@@ -116,11 +116,12 @@ def _ours(site: SiteState) -> set[str]:
 
 
 def _unseen(site: SiteState, queue: QueueState) -> list[PilotView]:
-    """The requests that were made since the queue was read."""
+    """The requests that were made since the queue was read; a plan of the scheduler has all that it got."""
+    since = math.inf if isinstance(queue, PlannedQueue) else queue.now
     new = [
         pilot
         for pilot in site.requests
-        if pilot.state is PilotState.SUBMITTING or (pilot.submitted or 0.0) >= queue.now
+        if pilot.state is PilotState.SUBMITTING or (pilot.submitted or 0.0) >= since
     ]
     if not new:
         return []

@@ -81,7 +81,7 @@ def within_rules(view: SiteState, wanted: Iterable[PlannedAction]) -> list[Plann
     sent; and no more requests are sent than the site's limits and max_submissions leave. For the latter an
     array of equal ones counts once.
     """
-    left, submissions = view.places_left, SubmissionCount(view.submissions.left, view.rules.most_in_array)
+    left, submissions = view.limit_left, SubmissionCount(view.submissions.left, view.rules.most_in_array)
     kept: list[PlannedAction] = []
     dropped, better = 0, False
     for decision in _within_work(view, wanted):
@@ -154,7 +154,7 @@ def _planned(view: SiteState, part: SitePart | None) -> list[PlannedAction]:
 
 
 def _undivided(view: SiteState) -> SitePart:
-    """The part of a site that has no other one beside it: all that waits."""
+    """The part of a site that is the only one: all that waits."""
     cover = unneeded(view) if _all_narrow(view) else coverage(view)
     return SitePart(
         uncovered=[
@@ -219,10 +219,10 @@ def turns(
 
     Args:
         uncovered: by demand, waiting tasks that no pilot covers.
-        served: places of those with waiting tasks that get a turn.
+        served: numbers of those with waiting tasks that get a turn.
 
     Yields:
-        The place of a demand, and among how many, itself included, the requests that are left are divided.
+        The number of a demand, and among how many, itself included, the requests that are left are divided.
     """
     order = largest_share_first(served, uncovered, [demand.waiting for demand in demands])
     order.sort(key=lambda index: -demands[index].priority)

@@ -41,7 +41,7 @@ def nothing_left(view: SiteState, uncovered: int) -> str:
         return ""
     if not uncovered:
         return everything_covered(view)
-    if view.places_left:
+    if view.limit_left:
         return hour_used_up(view, uncovered)
     return (
         f"{limit_used_up(view)}: {uncovered} of {counted(_waiting(view), 'waiting task')} "

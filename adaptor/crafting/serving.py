@@ -57,7 +57,7 @@ def pilots_by_demand(view: SiteState, served: Collection[int]) -> dict[int, list
     serves none.
 
     Args:
-        served: places of the demands that pilots are wanted for.
+        served: numbers of the demands that pilots are wanted for.
     """
     found: dict[int, list[PilotView]] = {index: [] for index in sorted(served)}
     for pilot in view.requests:

@@ -333,7 +333,7 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
         return is_narrow(self.heuristic, self.rules.limits.in_system)
 
     @property
-    def places_left(self) -> int:
+    def limit_left(self) -> int:
         """Requests that max_pending_requests leaves."""
         in_system = sum(pilot.state.in_system for pilot in self.requests)
         return max(0, self.rules.limits.in_system - in_system)
@@ -345,8 +345,8 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
             return 0
         left = self.submissions.left
         if left is None or (self.narrow and left):
-            return self.places_left  # equal ones are one submission
-        return min(self.places_left, left)
+            return self.limit_left  # equal ones are one submission
+        return min(self.limit_left, left)
 
     @property
     def next_request(self) -> float:

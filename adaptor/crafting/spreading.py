@@ -8,7 +8,16 @@ import msgspec
 
 from adaptor.crafting.adaptive import as_crafted, best_candidate, shares
 from adaptor.crafting.candidates import Candidate, finish_of, optimize
-from adaptor.crafting.choosing import Made, Offer, Wanted, best_of, open_situation, situation_in, told, within
+from adaptor.crafting.choosing import (
+    Made,
+    Offer,
+    Wanted,
+    best_of,
+    open_situation,
+    placed,
+    situation_in,
+    within,
+)
 from adaptor.crafting.places import Place, with_crafted
 from adaptor.model import CraftedRequest
 
@@ -91,7 +100,7 @@ def _cut(chosen: list[_Chosen], wanted: Wanted) -> list[CraftedRequest]:
     tasks = shares(cut, wanted.remaining)
     kept = {id(each.work): (each, share) for each, share in zip(cut, tasks, strict=True)}
     return [
-        told(as_crafted(*kept[id(was.work)], situation_in(offer.place, wanted)), offer, offers)
+        placed(as_crafted(*kept[id(was.work)], situation_in(offer.place, wanted)), offer, offers)
         for was, offer, offers in chosen
         if id(was.work) in kept
     ]

@@ -56,20 +56,11 @@ from adaptor.model import Estimate, PilotState
 from adaptor.units import counted, format_duration, format_instant, round_up
 
 
-class Aimed(msgspec.Struct, frozen=True):
-    """A demand with the processors that may be asked for, and why no more."""
-
-    demand: Demand
-    paused: str = ""
-    """Why the bag gets no request now; empty: it may get one."""
-
-
-def aimed(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aimed:
-    """The demand, limited to what the aims of its bag allow, and to one task at a time if that must be."""
+def aimed(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Demand:
+    """The demand, limited to what the aims of its bag allow, and to one task at a time if that must be. A bag
+    that gets no request now is paused."""
     found = _within_aims(snapshot, draft, demand)
-    if not demand.alone:
-        return found
-    return msgspec.structs.replace(found, demand=_one_at_a_time(snapshot.here, found.demand))
+    return _one_at_a_time(snapshot.here, found) if demand.alone else found
 
 
 def _one_at_a_time(site: SiteFacts, demand: Demand) -> Demand:
@@ -79,18 +70,18 @@ def _one_at_a_time(site: SiteFacts, demand: Demand) -> Demand:
     return demand.at_most(least, why)
 
 
-def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aimed:
+def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Demand:
     """The demand, limited to what the aims of its bag allow; unchanged for a bag without aims."""
     bag = snapshot.payer(demand.bag)
     if bag is None or not demand.waiting:
-        return Aimed(demand)
+        return demand
     site, memory = snapshot.here, draft.memory
     if not bag.spec.aims:
-        return Aimed(_within_money(snapshot, memory, bag, demand))
+        return _within_money(snapshot, memory, bag, demand)
     demand = msgspec.structs.replace(demand, paced=bag.spec.paced)
-    why = _neither_can_be_kept(snapshot, memory, bag)
-    if why:
-        return Aimed(demand.at_most(0, why), why)
+    if why := _neither_can_be_kept(snapshot, memory, bag):
+        draft.pause_bags(snapshot.site, demand.payers, why)
+        return demand.at_most(0, why)
     needed, resolution = demand.runtime + site.rules.pad, site.rules.time_resolution
     if bag.spec.deadline is not None:
         ledger = snapshot.ledger
@@ -98,7 +89,7 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
         longest = longest_before(bag.spec.deadline, snapshot.now, needed, unit, resolution)
         demand = msgspec.structs.replace(demand, longest=longest)
     if not bag.spec.paced:
-        return Aimed(_within_money(snapshot, memory, bag, demand))
+        return _within_money(snapshot, memory, bag, demand)
     course = course_of(snapshot, bag, known_shortest(site, bag, demand))
     demand = msgspec.structs.replace(
         demand, longest=longest_to_learn(course, demand.longest, needed, resolution)
@@ -112,7 +103,7 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
         f"{bag_name(bag.id)} ({_wanted(bag)}): {paced.advice.reason}",
     )
     draft.keep_pace(bag.id, paced.pace)
-    return Aimed(_within_money(snapshot, memory, bag, limited, course))
+    return _within_money(snapshot, memory, bag, limited, course)
 
 
 def _within_money(

@@ -139,7 +139,7 @@ class _Step:
         queue = snapshot.queue and beside_held_nodes(snapshot.here, snapshot.queue, coming)
         avoided = avoided_partitions(snapshot.here, limited, snapshot.now)
         view = msgspec.structs.replace(snapshot.here, queue=queue, demands=limited, avoided=avoided)
-        told = part.reason if part is not None else ""
+        divided = part.reason if part is not None else ""
         decisions = plan(view, part)
         unpaid = Counter[TaskShape]()  # processors of the requests that have yet to share what is left
         served = Counter[TaskShape]()  # tasks for which the requests of bags with few wide ones have time
@@ -155,7 +155,7 @@ class _Step:
                 case SubmitRequest(crafted, demand):
                     p = crafted.request.p
                     last = math.isinf(demand.most) and served[demand.shape] >= demand.waiting
-                    told = self._issue(wanted, told, p / unpaid[demand.shape], last=last)
+                    divided = self._issue(wanted, divided, p / unpaid[demand.shape], last=last)
                     unpaid[demand.shape] -= p
                 case Reshape():
                     self._reshape(wanted)
@@ -186,10 +186,7 @@ class _Step:
     def _limited(self, demand: Demand) -> Demand:
         """The demand within what its bag aims at and may run at a time; without a request for it while such
         requests fail, so that the others go on."""
-        found = aimed(self._snapshot, self._draft, demand)
-        if found.paused:
-            self._draft.pause_bags(self._snapshot.site, demand.payers, found.paused)
-        demand = within_together(self._snapshot, found.demand)
+        demand = within_together(self._snapshot, aimed(self._snapshot, self._draft, demand))
         why = why_not_for(self._snapshot.here, demand, self._snapshot.now)
         if why:
             return demand.withhold(why)

@@ -46,7 +46,7 @@ def use_and_leave(snapshot: Snapshot, draft: MemoryDraft, ledger: Ledger) -> Ite
     if not donation.asked:
         yield WithholdNodes("")
         return
-    choice = _Choice(snapshot, draft.memory, donation, ledger)
+    distribution = _Distribution(snapshot, draft.memory, donation, ledger)
     reason = snapshot.here.unusable or _why_none(donation, snapshot.now)
     may_use = not reason
     wanted = tuple(demand.wanted for demand in snapshot.donation_demands)
@@ -56,12 +56,12 @@ def use_and_leave(snapshot: Snapshot, draft: MemoryDraft, ledger: Ledger) -> Ite
             case LeaveNodes():
                 yield from _leave(snapshot, donation, decision)
             case UseNodes() if may_use:
-                yield from choice.submits(decision)
-                draft.pause(donated_nodes(snapshot.site), choice.too_dear)
+                yield from distribution.submits(decision)
+                draft.pause(donated_nodes(snapshot.site), distribution.too_dear)
             case UseNoMore():
-                reason = reason or choice.reason or decision.reason
+                reason = reason or distribution.reason or decision.reason
     yield from _of_no_use(snapshot)
-    yield WithholdNodes(reason or choice.reason)
+    yield WithholdNodes(reason or distribution.reason)
 
 
 def beside_donated(snapshot: Snapshot, demand: Demand, coming: Sequence[SubmitRequest]) -> Demand:
@@ -191,7 +191,7 @@ class _Wanted(msgspec.Struct, frozen=True):
         return self.demands[0].pilots_of
 
 
-class _Choice:
+class _Distribution:
     """Assigns nodes to bags: the next node goes to the payer with the most tasks without a place."""
 
     def __init__(self, snapshot: Snapshot, memory: Memory, donation: DonationFacts, ledger: Ledger) -> None:

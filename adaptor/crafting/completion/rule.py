@@ -131,8 +131,8 @@ def _crafted(search: Search, found: Choice) -> list[CraftedRequest]:
         reason += f"; {counted(search.demand.coming, 'more task')} expected: the open bag is refilled"
     if search.demand.most < math.inf:
         reason += f"; {search.demand.why_most}"
-    made = [(new, search.request(new, found.set.ends), search.places[new.place].name) for new in found.made]
-    rounds = (search.shapes[new.place].rounds(request.tr) for new, request, _ in made)
+    made = [(new, search.request(new, found.set.ends), search.places[new.where].name) for new in found.made]
+    rounds = (search.shapes[new.where].rounds(request.tr) for new, request, _ in made)
     holds = [new.member.slots * max(1, count) for new, count in zip(found.made, rounds, strict=True)]
     share = min(1.0, search.demand.waiting / max(1, sum(holds)))
     return [
@@ -144,7 +144,7 @@ def _crafted(search: Search, found: Choice) -> list[CraftedRequest]:
 def _planned(search: Search, found: Choice) -> str:
     several, words = len(search.places) > 1, list[str]()
     for new in found.made:
-        where = search.places[new.place].name if several else ""
+        where = search.places[new.where].name if several else ""
         words.append(asked(search.now, search.request(new, found.set.ends), new.member.start, where))
     return planned(words, _end(search, found))
 

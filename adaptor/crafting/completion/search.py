@@ -49,7 +49,7 @@ Bar = tuple[float, list[int]]
 class Fitting(NamedTuple):
     """A request that may be made: the widest and longest of its hole."""
 
-    place: int
+    where: int
     """The number of its place."""
     member: Member
     processors: int
@@ -105,17 +105,17 @@ class Search:
 
     def wait(self, pilot: PilotView) -> float:
         """Seconds until the planned start of a queued pilot."""
-        starts = self._free[self._place_of(pilot)].starts
+        starts = self._free[self._number_of(pilot)].starts
         return max(0.0, starts.get(pilot.queued_as, self.now) - self.now)
 
     def slots(self, pilot: PilotView) -> int:
         """Tasks that run in a pilot at the same time."""
-        return slots_left(pilot, self.demand, self.shapes[self._place_of(pilot)].unit)
+        return slots_left(pilot, self.demand, self.shapes[self._number_of(pilot)].unit)
 
     def request(self, made: Fitting, ends: Sequence[float]) -> Request:
         """The request, as long as the bag may need it by the belief that needs most, with the tasks that it
         has started, within its hole; no longer than all tasks can take until their time-out."""
-        rules, start = self.shapes[made.place].rules, made.member.start
+        rules, start = self.shapes[made.where].rules, made.member.start
         needed = self.demand.shortest
         for belief, end in zip(self.believed, ends, strict=True):
             needed = max(needed, belief.longest, end - start + (0.0 if belief.alike else belief.longest))
@@ -124,7 +124,7 @@ class Search:
         needed = min(needed, rounds * self.demand.times.ended_after + rules.pad)
         needed = max(1.0, needed, rules.least_tr)
         tr = int(min(made.member.length, round_up(needed - TINY, rules.time_resolution)))
-        shape = self.shapes[made.place]
+        shape = self.shapes[made.where]
         enough = shape.sure_tr(made.room)
         if not start > 0:
             enough = min(enough, max(shape.enough(), shape.enough(self._least)))
@@ -144,7 +144,7 @@ class Search:
         beside = 0 if self.one_at_a_time or several else BESIDE
         if withdrawn is not None:
             found, free = self._without(withdrawn), [plan.without(withdrawn.queued_as) for plan in free]
-            left[self._place_of(withdrawn)] += 1
+            left[self._number_of(withdrawn)] += 1
             most += withdrawn.request.p
             allowed += 1
         profiles = [profile.copy() for profile in self._seen(free)]
@@ -156,7 +156,7 @@ class Search:
             offers = [
                 offer
                 for offer in self._offers(profiles, most, latest)
-                if (left[offer.place] > 0 if allowed else offer.processors >= WIDE * self.shapes[0].widest)
+                if (left[offer.where] > 0 if allowed else offer.processors >= WIDE * self.shapes[0].widest)
                 and not self._needless(offer.member, found.members)
             ]
             usual = BETTER, (found if made else self._as_is).steps
@@ -169,7 +169,7 @@ class Search:
                 beside -= 1
             else:
                 allowed -= 1
-                left[best.place] -= 1
+                left[best.where] -= 1
             members, known = [*found.members, best.member], steps if found.members else None
             found = RequestSet(self._by_belief, members, known)
             most -= best.processors
@@ -199,11 +199,11 @@ class Search:
             [offer.member for offer in offers], *bar, alone=self.one_at_a_time
         ):
             number, steps = addition
-            offer, home = offers[number], self.places[offers[number].place]
+            offer, home = offers[number], self.places[offers[number].where]
             held, planned = offer.member.length + home.rules.margin, self.now + offer.member.start
-            start = profiles[offer.place].earliest_start(offer.processors, held, planned)
+            start = profiles[offer.where].earliest_start(offer.processors, held, planned)
             if start - self.now <= offer.member.start + TINY:
-                profiles[offer.place].take(start, held, offer.processors)
+                profiles[offer.where].take(start, held, offer.processors)
                 for place, profile in zip(self.places, profiles, strict=True):
                     if place is not home and place.shares_with(home):
                         _take_shared(profile, start, start + held, offer.processors)
@@ -258,7 +258,7 @@ class Search:
                 there.append(member_of(pilot, self.demand, self.slots(pilot), self.wait(pilot), self.now))
         return RequestSet(self._by_belief, there + self._elsewhere)
 
-    def _place_of(self, pilot: PilotView) -> int:
+    def _number_of(self, pilot: PilotView) -> int:
         """The number of its place; the first one where its partition is shown no longer."""
         names = [place.name for place in self.places]
         return names.index(pilot.partition) if pilot.partition in names else 0

@@ -47,7 +47,7 @@ def merged(found: Sequence[Hole], most: int, longest: float) -> list[Hole]:
             long.processors * (min(long.duration, longest) - min(short.duration, longest))
             for long, short in pairwise(classes)
         ]
-        place = losses.index(min(losses))
-        long, short = classes[place : place + 2]
-        classes[place : place + 2] = [Hole(long.processors + short.processors, short.duration)]
+        first = losses.index(min(losses))
+        long, short = classes[first : first + 2]
+        classes[first : first + 2] = [Hole(long.processors + short.processors, short.duration)]
     return classes

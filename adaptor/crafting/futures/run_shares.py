@@ -170,7 +170,7 @@ class RunShares:
     @property
     def known(self) -> tuple[float, ...]:
         """Shares from 0 to 1 that are equally likely, in order: those learned and a few assumed ones."""
-        assumed = [(place + 0.5) / _FEW for place in range(_FEW)]
+        assumed = [(number + 0.5) / _FEW for number in range(_FEW)]
         return tuple(sorted([*(each.share for each in self._ran[-MOST:]), *assumed]))
 
     def of_user(self, user: str, limit: float | None) -> tuple[float, ...]:

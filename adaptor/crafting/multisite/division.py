@@ -79,15 +79,15 @@ def divide(
             none. A site that plans by completion plans for all tasks of the other bags.
     """
     covered = joint_coverage({name: place.site for name, place in sites.items()}, groups)
-    work = _Work(sites, groups, covered.uncovered, targets or {})
-    levels = work.divided()
+    division = _Division(sites, groups, covered.uncovered, targets or {})
+    levels = division.divided()
     return {
         name: SitePart(
             uncovered=[each.shares.get(name, 0) for each in levels],
             needless=covered.needless,
-            late={id: why for id, why in work.late(name).items() if id not in covered.needless},
-            reason=work.reason(name, levels),
-            replans=(replans := work.replans(name)),
+            late={id: why for id, why in division.late(name).items() if id not in covered.needless},
+            reason=division.reason(name, levels),
+            replans=(replans := division.replans(name)),
             elsewhere=elsewhere(sites, groups, name) if any(replans) else [{}] * len(groups),
             free=place.free,
         )
@@ -108,7 +108,7 @@ def by_demand(part: SitePart, site: str, groups: Sequence[TaskGroup], demands: S
     return msgspec.structs.replace(part, uncovered=uncovered, replans=replans, elsewhere=beside)
 
 
-class _Work:
+class _Division:
     """One division: the uncovered tasks, and the requests that each site may still make."""
 
     def __init__(

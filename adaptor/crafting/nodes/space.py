@@ -27,7 +27,7 @@ class Ask(msgspec.Struct, frozen=True):
     scatter: bool
     whole: bool
     among: int
-    """Nodes on which it may run: a place in `Space.lists`."""
+    """Nodes on which it may run: a number in `Space.lists`."""
 
 
 class Space:
