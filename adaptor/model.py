@@ -252,6 +252,10 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     unknown: tuple[str, ...] = ()
     """A sentence for each kind of answer that the backend does not know, and what it counts as."""
 
+    def in_partition(self, name: str) -> QueueState:
+        """The queue as requests in a partition meet it; that of the site where it has only one."""
+        return self.partitions.get(name, self)
+
     @property
     def allowances(self) -> list[Allowed]:
         """Bounds in each partition; of a site without a choice, those of the site."""

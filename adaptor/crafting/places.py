@@ -49,17 +49,6 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         return any(node.name in ours for node in other.queue.nodes if node.ours)
 
 
-def rules_in(rules: SiteRules, partition: str) -> SiteRules:
-    """The rules for requests in a partition; those of the site where it has only one."""
-    limits = rules.limits.partitions.get(partition)
-    return rules if limits is None else msgspec.structs.replace(rules, limits=limits)
-
-
-def queue_in(queue: QueueState, partition: str) -> QueueState:
-    """The queue as requests in a partition meet it; that of the site where it has only one."""
-    return queue.partitions.get(partition, queue)
-
-
 def bounded_rules(rules: SiteRules, demand: Demand, partition: str) -> SiteRules:
     """The rules with the demand's own bounds on p and tr in a partition; empty: the site has only one."""
     limits, largest = rules.limits, demand.largest_in(partition)
@@ -98,7 +87,7 @@ def places_of(site: SiteState, last: Availability | None = None) -> list[Place]:
     if queue is None or not names:
         return [as_one(site, last)]
     for name in names:
-        rules, free = rules_in(site.rules, name), Availability(queue.partitions[name], noted=_ours(site))
+        rules, free = site.rules.in_partition(name), Availability(queue.partitions[name], noted=_ours(site))
         there = sum(pilot.state.in_system for pilot in site.requests if pilot.partition == name)
         allowed = max(0, rules.limits.in_system - there)
         places.append(Place(site=site, name=name, free=free, rules=rules, allowed=allowed))

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from adaptor.crafting.fits import RequestShape
-from adaptor.crafting.places import queue_in
 from adaptor.crafting.situation import CraftingSituation, Demand, PilotView, SiteState
 from adaptor.model import Limits, PilotState, Request
 from adaptor.units import counted, format_clock, format_duration, format_instant, verb
@@ -74,7 +73,7 @@ def hour_used_up(view: SiteState, uncovered: int) -> str:
 def work_held(view: SiteState, partition: str) -> str:
     """Why no request is made in addition to those that run or are queued."""
     queue = view.queue
-    source = queue_in(queue, partition).allowed.work_left.source if queue is not None else ""
+    source = queue.in_partition(partition).allowed.work_left.source if queue is not None else ""
     return (
         f"running and queued jobs may take all that {source} allows: no other request until some of it passed"
     )

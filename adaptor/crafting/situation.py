@@ -57,6 +57,11 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     backfilled: int | None = None
     """Our waiting requests that backfilling looks at, the first ones; None: all."""
 
+    def in_partition(self, name: str) -> SiteRules:
+        """The rules for requests in a partition; those of the site where it has only one."""
+        limits = self.limits.partitions.get(name)
+        return self if limits is None else msgspec.structs.replace(self, limits=limits)
+
     @property
     def margin(self) -> int:
         """Seconds of a free slot in addition to the largest tr in it."""
@@ -206,7 +211,7 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     task: TaskSize = TaskSize()
     waiting: int = 0
     """Tasks without a worker."""
-    held: int = 0
+    formal_only: int = 0
     """Tasks among them that wait for a formal request: they were preempted on donated nodes too often."""
     running: int = 0
     """Tasks that a worker holds, at any site."""
@@ -372,7 +377,7 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
         besides those that are queued."""
         if self.queue is None:
             return math.inf
-        left = self.queue.partitions.get(partition, self.queue).allowed.work_left.value
+        left = self.queue.in_partition(partition).allowed.work_left.value
         waiting = (pilot for pilot in self.requests if pilot.state is not PilotState.RUNNING)
         return left - sum(pilot.request.area for pilot in waiting) if left < math.inf else left
 

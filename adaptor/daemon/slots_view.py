@@ -12,7 +12,6 @@ from adaptor.api import FreeStep, GpuTotals, SlotsView, SlotView
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.fits import RequestShape, usable, why_no_node_holds
-from adaptor.crafting.places import rules_in
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.daemon.sites import limits_of, make_backend
@@ -31,7 +30,8 @@ def slots_views(
     if not queue.partitions:
         return [slots_view(site, queue, rules, task)]
     found = {
-        name: slots_view(site, each, rules_in(rules, name), task) for name, each in queue.partitions.items()
+        name: slots_view(site, each, rules.in_partition(name), task)
+        for name, each in queue.partitions.items()
     }
     found |= {name: unread(site, why) for name, why in queue.closed.items()}
     names = sorted(found, key=list(rules.limits.partitions).index)

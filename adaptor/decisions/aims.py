@@ -96,7 +96,7 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Dema
     )
     paced = advise(course, memory.paces.get(bag.id))
     hosts = _within_share(memory, site, bag, paced.advice.hosts)
-    if demand.held and not any(pilot.bag == bag.id for pilot in site.requests):
+    if demand.formal_only and not any(pilot.bag == bag.id for pilot in site.requests):
         hosts = max(hosts, 1)  # donated nodes are no hosts for these tasks
     limited = _for_whole_units(snapshot, bag, demand, paced).at_most(
         shape_of(site, demand).processors_for(hosts),

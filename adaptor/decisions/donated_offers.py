@@ -55,10 +55,10 @@ def _donating(snapshot: Snapshot, name: str, bag: BagFacts, demand: Demand) -> _
     cheaper = tariff.price("donated") < tariff.price("explicit")
     if site.donation is None or not cheaper or bag.spec.allocation != "mixed":
         return None
-    if demand.waiting <= demand.held:
+    if demand.waiting <= demand.formal_only:
         return None
     wanted = DonationDemand(
-        waiting=demand.waiting - demand.held, task=demand.task, needs=known_shortest(site, bag, demand)
+        waiting=demand.waiting - demand.formal_only, task=demand.task, needs=known_shortest(site, bag, demand)
     )
     return _Donating(
         site=site,

@@ -8,7 +8,6 @@ import msgspec
 
 from adaptor.crafting.availability import availability
 from adaptor.crafting.fits import chunk_of
-from adaptor.crafting.places import queue_in
 from adaptor.decisions.actions import NODES, WAITS, Action, End, LengthenPad, Remark, WithdrawStuck
 from adaptor.decisions.aims import Courses, why_not_another_unit, why_tasks_start_anew
 from adaptor.decisions.failures.tried_sizes import KEPT, KEPT_IN_LIMITS
@@ -206,7 +205,7 @@ def why_overdue(site: SiteFacts, queue: QueueState | None, pilot: Pilot) -> str:
     """
     if pilot.state is not PilotState.QUEUED or pilot.node or pilot.leaving or queue is None:
         return ""
-    queue = queue_in(queue, pilot.partition)
+    queue = queue.in_partition(pilot.partition)
     failures = site.failures.stuck.of(pilot.asked).failures if pilot.asked is not None else 0
     patience = OVERDUE * 2 ** min(failures, _DOUBLINGS)
     expected = pilot.submitted if pilot.predicted_start is None else pilot.predicted_start

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from adaptor.crafting.places import queue_in
 from adaptor.crafting.reasons import shown
 from adaptor.crafting.situation import PilotView, ShapeAt
 from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, QueueState, Request
@@ -276,7 +275,7 @@ def expected_start(pilot: Pilot, queue: QueueState | None, now: float) -> float 
     """
     if pilot.started is not None or pilot.leaving or pilot.never or pilot.wait.hold is not Hold.NONE:
         return None
-    pending = () if queue is None else queue_in(queue, pilot.partition).pending
+    pending = () if queue is None else queue.in_partition(pilot.partition).pending
     plan = next((job.planned_start for job in pending if job.id == pilot.job), None)
     due = pilot.predicted_start if plan is None else plan
     return due if due is not None and due > now else None

@@ -14,7 +14,6 @@ from adaptor.budget.provisioning.pacing import terms_for
 from adaptor.budget.provisioning.within_budget import Purse
 from adaptor.crafting import fits
 from adaptor.crafting.fits import RequestShape, unit_of, width
-from adaptor.crafting.places import queue_in, rules_in
 from adaptor.crafting.situation import Demand, Largest, SiteRules
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts
@@ -38,8 +37,8 @@ def paid_in_parts(spec: BagSpec, *, narrow: bool) -> bool:
 
 def shape_of(site: SiteFacts, demand: Demand, partition: str = "") -> RequestShape:
     """The shape of requests for these tasks in a partition of a site; empty: the site has only one."""
-    queue = site.queue and queue_in(site.queue, partition)
-    return RequestShape.for_demand(rules_in(site.rules, partition), queue, demand)
+    queue = site.queue and site.queue.in_partition(partition)
+    return RequestShape.for_demand(site.rules.in_partition(partition), queue, demand)
 
 
 def smallest(shape: RequestShape, demand: Demand) -> Request:

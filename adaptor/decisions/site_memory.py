@@ -18,7 +18,6 @@ from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.nodes.schedule import why_by_processors
-from adaptor.crafting.places import queue_in, rules_in
 from adaptor.crafting.situation import Reshape, SiteRules, SubmitRequest, TaskShape, Withdraw
 from adaptor.crafting.submissions import Submissions
 from adaptor.decisions.actions import WAITS, End, Remark, WithdrawStuck
@@ -367,8 +366,8 @@ class SiteMemory:
         if pilot.node:
             self.not_submitted(pilot, reason, now)
             return False
-        queue = self.seen and queue_in(self.seen, pilot.partition)
-        shape = RequestShape.for_demand(rules_in(self.rules, pilot.partition), queue, submit.demand)
+        queue = self.seen and self.seen.in_partition(pilot.partition)
+        shape = RequestShape.for_demand(self.rules.in_partition(pilot.partition), queue, submit.demand)
         asked = billed(self.rules, pilot.request)
         self.sizes.failed(pilot, asked, remedy, reason, now + KEPT)
         last = is_least(asked, smallest_to_try(shape, submit.demand), remedy)

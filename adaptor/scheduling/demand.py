@@ -206,7 +206,7 @@ def _demand(state: SchedulingState, site: str, turns: list[Turn]) -> Demand:
     return Demand(
         task=task,
         waiting=waiting,
-        held=sum(_held(state, bag, line, site) for bag, line in turns),
+        formal_only=sum(_held(state, bag, line, site) for bag, line in turns),
         alone=alone,
         running=sum(_leased(state, each, line) for each, line in turns),
         coming=sum(_coming(bag, line) for bag, line in turns),

@@ -322,8 +322,8 @@ def test_whatever_is_started_fits_before_what_is_planned(
 def test_the_demand_says_how_many_tasks_are_held_for_requests(world: World) -> None:
     world.submit(3)
     (before,) = world.broker.demands("site")
-    assert (before.waiting, before.held) == (3, 0)
+    assert (before.waiting, before.formal_only) == (3, 0)
     for number in range(3):
         preempt(world, world.join(f"w{number}", donated=node(world)).id, after=1)
     (after,) = world.broker.demands("site")
-    assert (after.waiting, after.held) == (3, 1)
+    assert (after.waiting, after.formal_only) == (3, 1)

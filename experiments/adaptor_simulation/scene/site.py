@@ -14,7 +14,6 @@ import msgspec
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.fits import chunk_of
 from adaptor.crafting.heuristics import HEURISTICS
-from adaptor.crafting.places import rules_in
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import SiteRules
 from adaptor.decisions.site_settings import SiteSettings
@@ -237,7 +236,7 @@ class SimulatedSite:
 
     def _where(self, partition: str) -> tuple[SiteRules, frozenset[str] | None]:
         """The rules and the nodes of a partition; None: it has all."""
-        return rules_in(self.place.settings.rules, partition), self.place.partitions.get(partition)
+        return self.place.settings.rules.in_partition(partition), self.place.partitions.get(partition)
 
     def _stop(self, job: _Job, state: JobState) -> None:
         if job.number is not None:
