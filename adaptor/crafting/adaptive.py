@@ -7,10 +7,9 @@ import math
 import msgspec
 
 from adaptor.crafting.candidates import Candidate, Work, optimize
-from adaptor.crafting.fits import RequestShape
+from adaptor.crafting.places import CraftingSituation
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.reasons import shown
-from adaptor.crafting.situation import CraftingSituation
 from adaptor.model import CraftedRequest, FreeSlot
 from adaptor.units import counted, format_duration
 
@@ -50,8 +49,7 @@ def adaptive(situation: CraftingSituation) -> list[CraftedRequest]:
 
 def work_of(situation: CraftingSituation) -> Work:
     """The work for which candidates are made."""
-    shape = RequestShape.of(situation)
-    return Work(shape=shape, now=situation.queue.now, remaining=situation.remaining_tasks)
+    return Work(shape=situation.shape, now=situation.queue.now, remaining=situation.remaining_tasks)
 
 
 def best_candidate(situation: CraftingSituation) -> Candidate | None:
@@ -123,17 +121,17 @@ def _give(profile: Profile, each: Candidate) -> None:
 
 def as_crafted(each: Candidate, tasks: int, situation: CraftingSituation) -> CraftedRequest:
     """The request to issue for a number of the tasks."""
-    request, slot = each.request, each.slot
+    request, slot, shape = each.request, each.slot, situation.shape
     wait = slot.start - situation.queue.now
     start = f"in {format_duration(wait)}" if wait > 0 else "from now"
     span = "without end" if math.isinf(slot.duration) else f"for {format_duration(slot.duration)}"
     reason = (
         f"asks {shown(request)} for {tasks} of {counted(situation.remaining_tasks, 'task')} of "
-        f"{format_duration(situation.runtime)}: the slot free {start} {span} on "
+        f"{format_duration(shape.runtime)}: the slot free {start} {span} on "
         f"{counted(slot.processors, 'processor')} gives the best throughput"
     )
-    if request.tr < situation.runtime + situation.rules.pad:
-        need = format_duration(situation.runtime + situation.rules.pad)
-        longest = format_duration(situation.rules.limits.max_tr)
+    if request.tr < shape.runtime + shape.rules.pad:
+        need = format_duration(shape.runtime + shape.rules.pad)
+        longest = format_duration(shape.rules.limits.max_tr)
         reason += f"; a task may need {need}, but a request may last {longest} at most"
     return CraftedRequest(request, slot.start, tasks, reason)

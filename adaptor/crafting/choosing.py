@@ -8,13 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 
 from adaptor.crafting.fits import RequestShape
-from adaptor.crafting.places import Place, with_crafted
+from adaptor.crafting.places import CraftingSituation, Heuristic, Place, with_crafted
 from adaptor.crafting.reasons import none_left, nothing_possible
 from adaptor.crafting.situation import (
-    CraftingSituation,
     Demand,
     Elsewhere,
-    Heuristic,
     PilotView,
     Reshape,
     Withdraw,
@@ -107,18 +105,12 @@ def opened(places: Sequence[Place], demand: Demand) -> list[Place]:
 
     A partition whose requests are too short for the tasks gets none while another one allows longer ones.
     """
-    if len(places) == 1:
-        return [*places]
-    site = places[0].site
-    failed = {name: why for (shape, name), why in site.avoided.items() if shape == demand.shape}
-    longest = max(
-        (place.rules_for(demand).limits.max_tr for place in places if place.name not in failed), default=0
-    )
+    failed = [place.site.avoided.get((demand.shape, place.name), "") for place in places]
+    able = (place for place, why in zip(places, failed, strict=True) if not why)
+    longest = max((place.rules_for(demand).limits.max_tr for place in able), default=0)
     return [
-        msgspec.structs.replace(
-            place, closed=failed.get(place.name) or _why_too_short(place, demand, longest)
-        )
-        for place in places
+        msgspec.structs.replace(place, closed=why or _why_too_short(place, demand, longest))
+        for place, why in zip(places, failed, strict=True)
     ]
 
 
@@ -144,7 +136,10 @@ def why_none(places: Sequence[Place], wanted: Wanted) -> str:
     """Why none of the places gets a request."""
     reasons = why_closed(places)
     for place in places:
-        reasons.setdefault(place.name, _why_used_up(place) or nothing_possible(situation_in(place, wanted)))
+        limits, used_up = place.rules.limits, place.allowed <= 0 and len(places) > 1
+        limit = f"its {limits.in_system_key} is {limits.in_system} and used up"
+        nothing = limit if used_up else nothing_possible(situation_in(place, wanted))
+        reasons.setdefault(place.name, nothing)
     return by_partition(reasons)
 
 
@@ -153,14 +148,6 @@ def by_partition(reasons: Mapping[str, str]) -> str:
     if len(reasons) == 1:
         return next(iter(reasons.values()))
     return "; ".join(f"{name}: {why}" for name, why in reasons.items())
-
-
-def _why_used_up(place: Place) -> str:
-    """Why a partition takes no further request; empty: it does, or its limit is that of the site."""
-    limits = place.rules.limits
-    if place.allowed > 0 or not place.name:
-        return ""
-    return f"its {limits.in_system_key} is {limits.in_system} and used up"
 
 
 def one_by_one(heuristic: Heuristic, places: list[Place], wanted: Wanted) -> Made:
@@ -218,7 +205,7 @@ def _proposal(heuristic: Heuristic, place: Place, wanted: Wanted) -> tuple[Offer
     situation = open_situation(place, wanted)
     if situation is None or not (found := heuristic(situation)):
         return None
-    shape = RequestShape.of(situation)
+    shape = situation.shape
     start = found[0].predicted_start
     if start is None:
         free = situation.free.profile(shape.chunk)
@@ -254,9 +241,7 @@ def situation_in(place: Place, wanted: Wanted) -> CraftingSituation:
     """The situation for a heuristic in a place."""
     return CraftingSituation(
         free=place.free,
-        rules=place.rules_for(wanted.demand),
+        shape=place.shape(wanted.demand),
         allowed_requests=max(0, min(wanted.allowed, place.allowed)),
         remaining_tasks=wanted.remaining,
-        runtime=wanted.demand.runtime,
-        task=wanted.demand.task,
     )

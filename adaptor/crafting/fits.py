@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.crafting.situation import CraftingSituation, Demand, SiteRules
+from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.model import FreeSlot, QueueState, Request
 from adaptor.resources import Gpus, Need, Node, TaskSize
 from adaptor.units import counted, format_size, round_down, round_up
@@ -316,7 +316,7 @@ def need_of(request: Request, rules: SiteRules, queue: QueueState, task: TaskSiz
     return msgspec.structs.replace(chunk, chunks=chunk.chunks * units)
 
 
-def for_work(rules: SiteRules, queue: QueueState | None, demand: Demand | CraftingSituation) -> SiteRules:
+def for_work(rules: SiteRules, queue: QueueState | None, demand: Demand) -> SiteRules:
     """The rules with limits as `Limits.for_work` makes them for such tasks. A wide request has no more than
     what running jobs leave now, where that is a minute at least; narrow pilots share it."""
     limits, left = rules.limits, queue.allowed.work_left.value if queue is not None else math.inf
@@ -354,13 +354,7 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
     """Processors of a request whose memory and GPUs the scheduler allows."""
 
     @classmethod
-    def of(cls, situation: CraftingSituation) -> RequestShape:
-        return cls.for_demand(situation.rules, situation.queue, situation)
-
-    @classmethod
-    def for_demand(
-        cls, rules: SiteRules, queue: QueueState | None, demand: Demand | CraftingSituation
-    ) -> RequestShape:
+    def for_demand(cls, rules: SiteRules, queue: QueueState | None, demand: Demand) -> RequestShape:
         """`queue` is None where the size of the site is not known yet."""
         unit = unit_of(rules, queue, demand.task)
         return cls(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -47,6 +47,26 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
             return True  # they are not known
         ours = {node.name for node in self.queue.nodes if node.ours}
         return any(node.name in ours for node in other.queue.nodes if node.ours)
+
+
+class CraftingSituation(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a heuristic may look at (De Rose §4.3)."""
+
+    free: Availability
+    """The queue, and what its jobs leave free."""
+    shape: RequestShape
+    """The shape of requests for the tasks, by the rules of the place and the estimated runtime (§4.3.1)."""
+    allowed_requests: int
+    """The paper's maxPendingRequests less its actualPendingRequests."""
+    remaining_tasks: int
+    """Waiting tasks that no request in the system covers."""
+
+    @property
+    def queue(self) -> QueueState:
+        return self.free.queue
+
+
+Heuristic = Callable[[CraftingSituation], list[CraftedRequest]]
 
 
 def bounded_rules(rules: SiteRules, demand: Demand, partition: str) -> SiteRules:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from adaptor.crafting.fits import RequestShape
-from adaptor.crafting.situation import CraftingSituation, Demand, PilotView, SiteState
+from adaptor.crafting.places import CraftingSituation
+from adaptor.crafting.situation import Demand, PilotView, SiteState
 from adaptor.model import Limits, PilotState, Request
 from adaptor.units import counted, format_clock, format_duration, format_instant, verb
 
@@ -94,14 +95,14 @@ def limit_used_up(view: SiteState) -> str:
 
 def nothing_possible(situation: CraftingSituation) -> str:
     """Why a heuristic crafted no request for the remaining tasks of a situation; empty: none remain."""
-    shape = RequestShape.of(situation)
+    shape = situation.shape
     if shape.site_processors == 0:
         return "no node is in service now"
     if situation.remaining_tasks == 0:
         return ""
     tasks = counted(situation.remaining_tasks, "task")
     if situation.allowed_requests == 0:
-        return none_left(situation.rules.limits, situation.remaining_tasks)
+        return none_left(shape.rules.limits, situation.remaining_tasks)
     if shape.widest == 0:
         return f"no request can run {tasks}: {_too_wide(shape)}"
     width = counted(shape.unit.processors, "processor")

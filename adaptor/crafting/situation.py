@@ -1,14 +1,13 @@
-"""The inputs and decisions of the planner, and the input of a heuristic. Frozen types."""
+"""The inputs and decisions of the planner. Frozen types."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
 
-from adaptor.crafting.availability import Availability
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.heuristics import is_narrow
 from adaptor.crafting.multisite.waits import WaitLearner
@@ -76,28 +75,6 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     def usual_share(self) -> float:
         """The factor for times found with `USUAL`: where requests last an hour the queue moves in minutes."""
         return min(1.0, self.limits.max_tr / USUAL)
-
-
-class CraftingSituation(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a heuristic may look at (De Rose §4.3)."""
-
-    free: Availability
-    """The queue, and what its jobs leave free."""
-    rules: SiteRules
-    allowed_requests: int
-    """The paper's maxPendingRequests less its actualPendingRequests."""
-    remaining_tasks: int
-    """Waiting tasks that no request in the system covers."""
-    runtime: float
-    """The estimated task runtime in seconds (§4.3.1)."""
-    task: TaskSize = TaskSize()
-
-    @property
-    def queue(self) -> QueueState:
-        return self.free.queue
-
-
-Heuristic = Callable[[CraftingSituation], list[CraftedRequest]]
 
 
 TaskShape = tuple[TaskSize, int | None]  # the size of a task, and its bag if that has its own pilots

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from adaptor.crafting.fits import RequestShape
-from adaptor.crafting.situation import CraftingSituation
+from adaptor.crafting.places import CraftingSituation
 from adaptor.model import CraftedRequest, Request
 from adaptor.units import counted, format_duration
 
@@ -20,7 +19,7 @@ def static(situation: CraftingSituation) -> list[CraftedRequest]:
 
     Returns an empty list if no task fits in a request.
     """
-    shape = RequestShape.of(situation)
+    shape = situation.shape
     allowed, remaining = situation.allowed_requests, situation.remaining_tasks
     if not allowed or remaining <= 0 or not shape.widest:
         return []

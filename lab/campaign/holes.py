@@ -25,7 +25,9 @@ import msgspec
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.availability import Availability
-from adaptor.crafting.situation import CraftingSituation, SiteRules
+from adaptor.crafting.fits import RequestShape
+from adaptor.crafting.places import CraftingSituation
+from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.model import CraftedRequest, Limits
 from adaptor.reports import JobState
 from adaptor.resources import TaskSize
@@ -114,11 +116,9 @@ class Play:
         return adaptive(
             CraftingSituation(
                 free=Availability(queue),
-                rules=rules,
+                shape=RequestShape.for_demand(rules, queue, Demand(runtime=500.0, task=task)),
                 allowed_requests=rules.limits.in_system,
                 remaining_tasks=8,
-                runtime=500.0,
-                task=task,
             )
         )
 

@@ -7,8 +7,10 @@ import math
 from hypothesis import strategies as st
 
 from adaptor.crafting.availability import Availability
+from adaptor.crafting.fits import RequestShape
+from adaptor.crafting.places import CraftingSituation
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.situation import CraftingSituation, SiteRules
+from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.model import Limits, PendingJob, QueueState, RunningJob
 from adaptor.resources import TaskSize
 
@@ -71,12 +73,11 @@ def rules(draw: st.DrawFn) -> SiteRules:
 
 @st.composite
 def situations(draw: st.DrawFn, planned: bool = False) -> CraftingSituation:
-    site = draw(rules())
+    site, queue = draw(rules()), draw(queues(planned))
+    demand = Demand(runtime=draw(st.floats(0.1, 40)), task=TaskSize(processors=draw(st.integers(1, 4))))
     return CraftingSituation(
-        free=Availability(draw(queues(planned))),
-        rules=site,
+        free=Availability(queue),
+        shape=RequestShape.for_demand(site, queue, demand),
         allowed_requests=draw(st.integers(0, site.limits.max_pending_requests)),
         remaining_tasks=draw(st.integers(0, 60)),
-        runtime=draw(st.floats(0.1, 40)),
-        task=TaskSize(processors=draw(st.integers(1, 4))),
     )

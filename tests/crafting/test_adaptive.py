@@ -11,7 +11,8 @@ from hypothesis import given
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.availability import Availability, availability, schedule
 from adaptor.crafting.fits import RequestShape
-from adaptor.crafting.situation import CraftingSituation, SiteRules
+from adaptor.crafting.places import CraftingSituation
+from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.model import CraftedRequest, Limits, PendingJob, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize
 from adaptor.units import round_up
@@ -26,17 +27,17 @@ def situation(
     queue: QueueState, tasks: int, runtime: float, *, requests: int = 3, max_proc: int = 64,
     max_tr: int = 86400, pad: float = 0.0, margin: int = 0, per_task: int = 1, granularity: int = 1,
 ) -> CraftingSituation:  # fmt: skip
+    rules = SiteRules(
+        limits=Limits(max_pending_requests=requests, max_proc=max_proc, max_tr=max_tr),
+        time_resolution=MINUTE, slot_margin=margin, pad=pad, granularity=granularity,
+    )  # fmt: skip
+    demand = Demand(runtime=runtime, task=TaskSize(processors=per_task))
     return CraftingSituation(
         free=Availability(queue),
-        rules=SiteRules(
-            limits=Limits(max_pending_requests=requests, max_proc=max_proc, max_tr=max_tr),
-            time_resolution=MINUTE, slot_margin=margin, pad=pad, granularity=granularity,
-        ),
+        shape=RequestShape.for_demand(rules, queue, demand),
         allowed_requests=requests,
         remaining_tasks=tasks,
-        runtime=runtime,
-        task=TaskSize(processors=per_task),
-    )  # fmt: skip
+    )
 
 
 def site(processors: int, *jobs: RunningJob | PendingJob) -> QueueState:
@@ -215,7 +216,7 @@ def test_no_job_of_the_queue_starts_later_because_of_ours(given: CraftingSituati
 @given(situations(planned=True))
 def test_the_limits_and_the_rules_hold(given: CraftingSituation) -> None:
     crafted = adaptive(given)
-    rules, shape = given.rules, RequestShape.of(given)
+    rules, shape = given.shape.rules, given.shape
     assert len(crafted) <= given.allowed_requests
     for each in crafted:
         assert 0 < each.request.p <= min(rules.limits.max_proc, given.queue.processors)
@@ -233,8 +234,8 @@ def test_all_tasks_are_provided_for_unless_a_limit_or_the_queue_forbids(given: C
     crafted = adaptive(given)
     provided = sum(each.tasks for each in crafted)
     if provided < given.remaining_tasks and len(crafted) < given.allowed_requests:
-        shape = RequestShape.of(given)
+        shape = given.shape
         left = availability(inserted(given.queue, crafted))
-        tr = shape.tr_for(1, given.rules.limits.max_tr)
-        least = round_up(tr, given.rules.time_resolution) + given.rules.slot_margin
+        tr = shape.tr_for(1, shape.rules.limits.max_tr)
+        least = round_up(tr, shape.rules.time_resolution) + shape.rules.slot_margin
         assert not shape.widest or left.earliest_start(shape.unit.processors, least) == math.inf

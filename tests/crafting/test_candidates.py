@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adaptor.crafting.adaptive import work_of
-from adaptor.crafting.situation import CraftingSituation
+from adaptor.crafting.places import CraftingSituation
 from adaptor.model import FreeSlot
 from tests.crafting.crafting_strategies import profiles, situations
 

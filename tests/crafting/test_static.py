@@ -8,7 +8,8 @@ from hypothesis import given
 
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.fits import RequestShape
-from adaptor.crafting.situation import CraftingSituation, SiteRules
+from adaptor.crafting.places import CraftingSituation
+from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.crafting.static import static
 from adaptor.model import Limits, QueueState, Request
 from adaptor.resources import TaskSize
@@ -21,13 +22,14 @@ def situation(
     granularity: int = 1, site: int = 1000, runtime: float = 600,
 ) -> CraftingSituation:  # fmt: skip
     limits = Limits(max_pending_requests=requests, max_proc=max_proc, max_tr=3600)
+    rules = SiteRules(limits=limits, pad=30, granularity=granularity, time_resolution=60)
+    queue = QueueState(now=0, processors=site)
+    demand = Demand(runtime=runtime, task=TaskSize(processors=per_task))
     return CraftingSituation(
-        free=Availability(QueueState(now=0, processors=site)),
-        rules=SiteRules(limits=limits, pad=30, granularity=granularity, time_resolution=60),
+        free=Availability(queue),
+        shape=RequestShape.for_demand(rules, queue, demand),
         allowed_requests=max(0, requests - in_system),
         remaining_tasks=tasks,
-        runtime=runtime,
-        task=TaskSize(processors=per_task),
     )
 
 
@@ -80,14 +82,14 @@ def test_it_says_what_it_expects_and_why() -> None:
 @given(situations())
 def test_the_formula_of_the_paper(given: CraftingSituation) -> None:
     crafted = static(given)
-    limits, shape = given.rules.limits, RequestShape.of(given)
+    limits, shape = given.shape.rules.limits, given.shape
     assert len(crafted) <= min(given.allowed_requests, given.remaining_tasks)
     assert bool(crafted) == bool(given.allowed_requests and given.remaining_tasks and shape.widest)
     for each in crafted:
         assert each.request.tr == limits.max_tr
         assert each.request.p <= min(limits.max_proc, given.queue.processors)
         assert each.tasks >= 1
-        if given.task.processors == given.rules.granularity == 1:
+        if shape.task.processors == shape.rules.granularity == 1:
             share = math.ceil(given.remaining_tasks / given.allowed_requests)
             assert each.request.p == min(limits.max_proc, given.queue.processors, share)
     assert sum(each.tasks for each in crafted) <= given.remaining_tasks
