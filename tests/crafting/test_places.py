@@ -1,10 +1,13 @@
-"""What a request of one partition takes of the others."""
+"""What a request of one partition takes of the others, and what a queue does not show yet."""
 
 from __future__ import annotations
 
-from adaptor.crafting.places import places_of, with_crafted
+import msgspec
+
+from adaptor.crafting.availability import PlannedQueue
+from adaptor.crafting.places import as_one, places_of, with_crafted
 from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState
-from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
+from adaptor.model import CraftedRequest, Limits, PendingJob, PilotState, QueueState, Request
 from adaptor.resources import Node, TaskSize
 from backends.partitions import most_of, together
 
@@ -58,3 +61,45 @@ def test_pilots_count_in_their_own_partition() -> None:
     given = view(there, nodes={"p": "ab", "q": "bc"})
     assert given.queue is not None
     assert [(place.name, place.allowed) for place in places_of(given)] == [("p", 3), ("q", 2)]
+
+
+def alone(*pilots: PilotView, queue: QueueState) -> SiteState:
+    rules = SiteRules(limits=LIMITS)
+    return SiteState(now=100.0, queue=queue, rules=rules, heuristic="adaptive", requests=pilots)
+
+
+def waiting(submitted: float, state: PilotState = PilotState.QUEUED, job: str | None = "7") -> PilotView:
+    return PilotView(id=1, state=state, request=Request(4, 3600), job=job, submitted=submitted)
+
+
+def test_requests_made_since_the_queue_was_read_count_until_it_shows_them() -> None:
+    queue = QueueState(now=100.0, processors=8)
+    shown = msgspec.structs.replace(queue, pending=(PendingJob("7", 4, 3600, 100.0),))
+    submitting = waiting(99.0, PilotState.SUBMITTING, None)
+    for pilot, seen, free in (
+        (waiting(99.0), queue, 8),  # it is no longer in the queue, or the scheduler hides it
+        (waiting(100.0), queue, 4),
+        (waiting(100.0), shown, 4),
+        (submitting, queue, 4),
+        (submitting, shown, 0),
+    ):
+        (place,) = places_of(alone(pilot, queue=seen))
+        assert place.free.profile().free_at(100.0) == free
+
+
+def test_a_plan_of_the_scheduler_has_all_requests_that_it_got() -> None:
+    queue = PlannedQueue(now=100.0, processors=8, plan=((100.0, 4), (3700.0, 8)))
+    for pilot, free in ((waiting(100.0), 4), (waiting(100.0, PilotState.SUBMITTING, None), 0)):
+        assert as_one(alone(pilot, queue=queue)).free.profile().free_at(100.0) == free
+
+
+def test_a_queue_is_planned_again_only_where_something_has_changed() -> None:
+    site = alone(waiting(100.0), queue=QueueState(now=100.0, processors=8))
+    first = as_one(site).free
+    assert as_one(site, first).free is first
+    assert as_one(msgspec.structs.replace(site, requests=()), first).free is not first
+
+
+def test_a_site_whose_queue_is_not_known_has_no_room() -> None:
+    place = as_one(msgspec.structs.replace(alone(queue=QueueState(now=0.0, processors=8)), queue=None))
+    assert (place.allowed, place.queue.processors) == (0, 0)

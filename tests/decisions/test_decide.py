@@ -35,7 +35,7 @@ def snapshot_of(view: SiteState, ledger: Ledger | None = None) -> Snapshot:
         ledger = Ledger()
         ledger.set_price("here", Tariff(price_explicit=1.0, price_donated=1.0), 0.0)
     pilots = tuple(
-        Pilot(**{**msgspec.structs.asdict(pilot), "submitted": pilot.submitted or view.now})
+        Pilot(**{**msgspec.structs.asdict(pilot), "submitted": pilot.submitted or 0.0})
         for pilot in view.requests
     )
     return Snapshot(
