@@ -14,6 +14,7 @@ import msgspec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.budget.provisioning.task_time import TaskTime
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.memory import donated_nodes
 from adaptor.decisions.requests import known_shortest, tariff_for
@@ -22,7 +23,6 @@ from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import closes, least_probability, nodes_to_come, slots_on
 from adaptor.donation.situation import DonationDemand, LeaveNodes, NodeUse, NodeView, UseNodes
 from adaptor.forecast.bag_facts import BagFacts
-from adaptor.runtimes.task_time import TaskTime
 
 
 def donated_places(

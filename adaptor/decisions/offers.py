@@ -11,6 +11,7 @@ from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress, can_wait
 from adaptor.budget.provisioning.task_shares import DAEMON
+from adaptor.budget.provisioning.task_time import TaskTime
 from adaptor.crafting.coverage import joint_coverage
 from adaptor.crafting.fits import width
 from adaptor.crafting.multisite.capacity import capacity_of
@@ -23,15 +24,11 @@ from adaptor.decisions.requests import most_slots, shape_of, smallest, tariff_fo
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.forecast.bag_facts import BagFacts
 from adaptor.resources import TaskSize
-from adaptor.runtimes.known import KnownRuntimes
-from adaptor.runtimes.task_time import TaskTime, learned_time
 
 _OPENINGS = 3  # distinct instants at which processors of a site become free, at most
 _SPREAD = 0.5  # deviation of runtimes in parts of their mean, before enough have finished to tell
-_SHORTEST = 1e-3  # least mean runtime in seconds, should a clock have been set back
 CERTAIN = 0.8
 """The part of what is left of a budget up to which the expected cost of a bag may be taken for certain."""
-_RUNNING = 200  # running tasks of a site that count, at most; evenly spaced among all
 
 
 def compared(snapshot: Snapshot) -> list[BagFacts | None]:
@@ -69,19 +66,11 @@ def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
     Before any has finished: as expected by the user, else by the tasks at all sites,
     else as in earlier bags of its kind, else as the site's initial_tr says.
     """
-    here = bag.learned[site]
-    told = here.seen.mean or bag.spec.time
-    guess = told or bag.known_at(site).hint or here.estimate
+    there, said = bag.known_there(site), bag.known_at(site).hint
+    guess = there.mean or said or bag.learned[site].estimate
     # The first tasks to finish are short ones: without those that run, a site not used yet would look fast.
-    at = [site] if told or here.seen.finished else list(bag.learned)
-    known = [bag.learned[name].seen for name in at]
-    finished = sum(there.finished for there in known)
-    total = max(sum(there.total for there in known), _SHORTEST * finished)
-    squares = max(sum(there.squares for there in known), _SHORTEST * total)
-    elapsed = [seconds for name in at for seconds in bag.elapsed(name, now)]
-    running = elapsed[:: max(1, -(-len(elapsed) // _RUNNING))]
-    seen = KnownRuntimes(finished=finished, total=total, squares=squares)
-    return learned_time(TaskTime(guess, _SPREAD * guess), 0, seen, running)
+    known = there if there.finished or bag.spec.time else bag.known
+    return TaskTime(*known.normal(now, guess, _SPREAD * guess))
 
 
 def _own_bag(snapshot: Snapshot, group: TaskGroup) -> BagFacts | None:

@@ -74,6 +74,6 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
         """Runtimes of its tasks at all sites, and what earlier bags say of a site."""
         return msgspec.structs.replace(self.known, earlier=self.earlier.get(site))
 
-    def elapsed(self, site: str, now: float) -> list[float]:
-        """Seconds since the start of each running attempt at a site."""
-        return [max(0.0, now - start) for start in self.attempts.get(site, ())]
+    def known_there(self, site: str) -> KnownRuntimes:
+        """Runtimes of its tasks at a site; of a running one each attempt counts."""
+        return self.learned[site].seen.running_since(self.attempts.get(site, ()))

@@ -7,9 +7,12 @@ was cut, what the user says, and what earlier bags of the kind took. All rules a
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from statistics import NormalDist
 
 import msgspec
+
+from adaptor.runtimes.normal import excess
 
 PRIOR = 2  # finished tasks that the assumption of an exponential distribution counts for
 ENOUGH = 8  # finished tasks that say what another one takes
@@ -20,6 +23,9 @@ _HINTED = 0.5
 
 With that of exponential ones (1) equal tasks take half as long again; with 0.5 heavy tails leave a few over.
 """
+_SHOW_SPREAD = 10  # tasks that show how far normal runtimes spread
+_ROUNDS = 6  # of expectation and maximisation
+_SHORTEST = 1e-3  # least mean runtime in seconds, should a clock have been set back
 SAID_WITHIN = 2.0  # factor within which the mean that a user says is expected (one standard deviation)
 ALIKE = 1.02  # runtimes within this factor are alike
 _UNIFORM = 0.07
@@ -109,6 +115,12 @@ class KnownRuntimes(msgspec.Struct, kw_only=True):
         self.stop(started)
         self.add(runtime)
 
+    def running_since(self, starts: Collection[float]) -> KnownRuntimes:
+        """These, with the tasks that run since these instants and no others."""
+        return msgspec.structs.replace(
+            self, running=len(starts), starts=sum(starts), first_start=min(starts, default=None)
+        )
+
     def stop(self, started: float) -> None:
         """A running task was interrupted: it will start again."""
         self.running -= 1
@@ -197,6 +209,34 @@ class KnownRuntimes(msgspec.Struct, kw_only=True):
             return self.with_hint.corrected_mean(now)
         spread = min(1.0, self.with_long_ones(now).variation)
         return self.mean + spread * self.running * self.age(now) / self.finished
+
+    def normal(self, now: float, mean: float, deviation: float, weight: int = 0) -> tuple[float, float]:
+        """Mean and deviation of a task, where runtimes are normal.
+
+        Short tasks finish first, so the finished ones alone would look too short; the running ones are
+        counted with the runtime to be expected of one of their mean age (expectation-maximisation for
+        censored normal values). So a site whose tasks never finish looks worse with every step.
+
+        Args:
+            mean, deviation: assumed before any has finished.
+            weight: finished tasks for which these count.
+        """
+        total = weight * mean + max(self.total, _SHORTEST * self.finished)
+        squares = weight * (mean**2 + deviation**2) + max(self.squares, _SHORTEST * self.total)
+        spread, age, found = deviation / mean, self.age(now), (mean, deviation)
+        for running in (0, *[self.running] * _ROUNDS) if self.running else (0,):
+            number = weight + self.finished + running
+            if not number:
+                continue
+            further, variance = excess(*found, age)
+            average = (total + running * (age + further)) / number
+            # Too few to say how far they spread: as assumed, in proportion.
+            if self.finished + running < _SHOW_SPREAD and weight < _SHOW_SPREAD:
+                found = average, spread * average
+            else:
+                all_squares = squares + running * ((age + further) ** 2 + variance)
+                found = average, math.sqrt(max(0.0, all_squares / number - average**2))
+        return found
 
     def with_long_ones(self, now: float) -> KnownRuntimes:
         """Running tasks count as finished where they have run longer than the finished ones took."""

@@ -16,13 +16,13 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import CostSplit
+from adaptor.budget.provisioning.task_time import TaskTime
 from adaptor.daemon.client.credits import why_paused
 from adaptor.daemon.treasury import Costs
 from adaptor.decisions import shares
 from adaptor.decisions.memory import Memory, ShareQuestion
 from adaptor.decisions.offers import aim_of, task_time
 from adaptor.forecast.bag_facts import BagFacts
-from adaptor.runtimes.task_time import TaskTime
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.facts import facts_of
 from backends.base import SchedulerError
@@ -164,8 +164,13 @@ def test_runtimes_are_those_of_the_site_else_of_the_others_else_assumed(two: Fak
     bag = two.submit_bag(40)
 
     def time_at(site: str, bag: Bag = bag, elapsed: tuple[float, ...] = (), at: str = "near") -> TaskTime:
-        attempts = {at: tuple(-each for each in elapsed)}
-        return task_time(msgspec.structs.replace(offer_facts(two, bag), attempts=attempts), site, now=0.0)
+        starts, facts = tuple(-each for each in elapsed), offer_facts(two, bag)
+        known = facts.known.running_since(starts)
+        for learner in facts.learned.values():
+            known.add_all(
+                learner.seen.finished, learner.seen.total, learner.seen.squares, learner.seen.longest
+            )
+        return task_time(msgspec.structs.replace(facts, attempts={at: starts}, known=known), site, now=0.0)
 
     assert time_at("near").mean == 60, "initial_tr"
     for _ in range(12):

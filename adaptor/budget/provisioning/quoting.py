@@ -12,7 +12,7 @@ import msgspec
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.menu import Line, menu
 from adaptor.budget.provisioning.site_offers import SiteOffer
-from adaptor.runtimes.task_time import TaskTime
+from adaptor.budget.provisioning.task_time import TaskTime
 
 REPLICATED = 7  # tasks that run on every site, so that the sites can be compared
 NORMAL_SAMPLE = 30  # finished tasks from which a mean is as good as normal (central limit theorem)

@@ -8,7 +8,7 @@ import msgspec
 
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.errors import BudgetError
-from adaptor.runtimes.task_time import TaskTime
+from adaptor.budget.provisioning.task_time import TaskTime
 
 FINE = 8  # charging units in a task, beyond which they are as good as nothing
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adaptor.budget.provisioning.site_offers import SiteOffer
-from adaptor.runtimes.task_time import TaskTime
+from adaptor.budget.provisioning.task_time import TaskTime
 
 Floats = npt.NDArray[np.float64]
 Kind = Literal["normal", "levy", "multi-modal"]

@@ -16,7 +16,7 @@ import numpy as np
 from adaptor.budget.provisioning.menu import menu
 from adaptor.budget.provisioning.quoting import NORMAL_SAMPLE, REPLICATED
 from adaptor.budget.provisioning.site_offers import SiteOffer
-from adaptor.runtimes.task_time import TaskTime
+from adaptor.budget.provisioning.task_time import TaskTime
 from adaptor_experiments.bats.design import (
     BUDGETS,
     CASES,

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from adaptor.budget.provisioning.quoting import compact_samples, learn, sample_size
-from adaptor.runtimes.task_time import TaskTime
+from adaptor.budget.provisioning.task_time import TaskTime
 from adaptor_experiments.bats.design import SAMPLERS, SITES, UNIT
 
 IDLE = -1

@@ -11,9 +11,9 @@ from adaptor.budget.errors import InfeasibleError
 from adaptor.budget.provisioning.allocation import Allocation, fastest
 from adaptor.budget.provisioning.menu import Line
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
+from adaptor.budget.provisioning.task_time import TaskTime
 from adaptor.runtimes.known import KnownRuntimes
 from adaptor.runtimes.sample import RuntimeSample
-from adaptor.runtimes.task_time import TaskTime, learned_time
 from adaptor_experiments.bats.design import INTERVAL, SITES, THRESHOLD
 from adaptor_experiments.bats.sampling import IDLE, Fleet, Sampled
 
@@ -153,7 +153,8 @@ class Throughput:
         return {site.name: self._estimate(place) for place, site in enumerate(SITES)}
 
     def _estimate(self, site: int) -> TaskTime:
-        return learned_time(self._known[SITES[site].name], SAMPLE, self._seen[site])
+        known = self._known[SITES[site].name]
+        return TaskTime(*self._seen[site].normal(0.0, known.mean, known.deviation, SAMPLE))
 
     def _offers(self, now: float) -> list[SiteOffer]:
         """The sites with the machines that we hold, in groups that are paid equally long."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.provisioning.site_offers import SiteOffer
-from adaptor.runtimes.task_time import TaskTime
+from adaptor.budget.provisioning.task_time import TaskTime
 from adaptor_experiments.ricciardi import equations as paper
 
 Goal = Literal["time", "cost"]

@@ -12,9 +12,10 @@ from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import DAEMON, INTERVAL, Caution, split_tasks
+from adaptor.budget.provisioning.task_time import TaskTime
 from adaptor.budget.provisioning.ways import CONFIDENCE
 from adaptor.runtimes.known import KnownRuntimes
-from adaptor.runtimes.task_time import learned_time
+from adaptor.runtimes.normal import excess
 from adaptor_experiments.ricciardi import equations as paper
 from adaptor_experiments.ricciardi.design import (
     Flavour,
@@ -106,6 +107,16 @@ LATE = 3  # δt before the end `EvenOddsController` decides more often, so that 
 SHORT = 0.25  # of Δt
 
 
+def _learned(task: TaskTime, weight: int, seen: KnownRuntimes, now: float) -> TaskTime:
+    """`task` is expected, and counts for this number of finished tasks."""
+    return TaskTime(*seen.normal(now, task.mean, task.deviation, weight))
+
+
+def _remaining(task: TaskTime, elapsed: float) -> float:
+    """Seconds that a task which has run for `elapsed` is expected to run on."""
+    return excess(task.mean, task.deviation, elapsed)[0]
+
+
 class PaperController:
     """The paper's: means of the finished tasks, remaining tasks, time and credits (eq. 11 and 12)."""
 
@@ -119,7 +130,7 @@ class PaperController:
 
     def decide(self, state: State) -> tuple[list[int], float]:
         offers = [
-            msgspec.structs.replace(each, task=learned_time(each.task, 0, seen))
+            msgspec.structs.replace(each, task=_learned(each.task, 0, seen, state.now))
             for each, seen in zip(self._offers, self._seen, strict=True)
         ]
         tasks = state.waiting + len(state.running)
@@ -153,7 +164,7 @@ class DaemonController:
             waiting=state.waiting,
             spent=state.spent,
             committed=sum(
-                offers[each.site].task.remaining(state.now - each.started) * offers[each.site].price / HOUR
+                offers[each.site].price / HOUR * _remaining(offers[each.site].task, state.now - each.started)
                 for each in state.running
             ),
         )
@@ -165,10 +176,10 @@ class DaemonController:
         return [found.slots(each.name) for each in offers], state.now + self._step(found.seconds)
 
     def _seen(self, site: int, state: State) -> SiteOffer:
-        elapsed = [state.now - each.started for each in state.running if each.site == site]
-        held = (HeldSlots(len(elapsed)),) if elapsed else ()
-        offer = self._offers[site]
-        task = learned_time(offer.task, offer.processors, self._seen_at[site], elapsed)
+        starts = [each.started for each in state.running if each.site == site]
+        held = (HeldSlots(len(starts)),) if starts else ()
+        offer, seen = self._offers[site], self._seen_at[site].running_since(starts)
+        task = _learned(offer.task, offer.processors, seen, state.now)
         return msgspec.structs.replace(offer, task=task, held=held)
 
     def _step(self, _left: float) -> float:

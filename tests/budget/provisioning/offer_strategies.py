@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
-from adaptor.runtimes.task_time import TaskTime
+from adaptor.budget.provisioning.task_time import TaskTime
 
 
 @st.composite

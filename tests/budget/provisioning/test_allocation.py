@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from adaptor.budget.errors import BudgetError, InfeasibleError
 from adaptor.budget.provisioning.allocation import cheapest, fastest, least_time, time_of_least_cost
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
+from adaptor.budget.provisioning.task_time import TaskTime
 from adaptor.budget.provisioning.ways import all_ways, size
-from adaptor.runtimes.task_time import TaskTime
 from adaptor_experiments.ricciardi import equations as paper
 from tests.budget.provisioning.offer_strategies import offers, site
 from tests.examples import examples

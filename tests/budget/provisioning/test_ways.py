@@ -66,7 +66,7 @@ def test_sites_are_compared_without_numpy_and_scipy():
         "sys.modules['numpy'] = sys.modules['scipy'] = None\n"
         "from adaptor.budget.provisioning.steering import Aim, Progress, steer\n"
         "from adaptor.budget.provisioning.site_offers import SiteOffer\n"
-        "from adaptor.runtimes.task_time import TaskTime\n"
+        "from adaptor.budget.provisioning.task_time import TaskTime\n"
         "here = SiteOffer(name='here', price=1.0, processors=4, task=TaskTime(600.0))\n"
         "assert steer(Aim(budget=100.0), Progress(now=0.0, waiting=9), [here]).allocation.cost <= 100\n"
     )

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 
 import msgspec
 
 from adaptor.errors import UsageError
-from adaptor.runtimes.known import KnownRuntimes
 
 _ASKED = 1024
 """Answers of `last_end` that are kept: each program for another deadline asks the same of all offers."""
 FEW = 30  # tasks on one processor, up to which the renewal function is summed
-ENOUGH = 10  # tasks that show how far runtimes spread
-ROUNDS = 6  # of expectation and maximisation
 
 
 def _normal(z: float) -> float:
@@ -63,23 +59,6 @@ class TaskTime(msgspec.Struct, frozen=True):
             return 0.0
         return 1 + self.completed(seconds, fresh) if fresh else seconds / self.mean
 
-    def remaining(self, elapsed: float) -> float:
-        """Seconds that a task which has run for `elapsed` is expected to run on (BaTS, tail phase).
-
-        The mean of a normal runtime above `elapsed`, less `elapsed`: never below 0, and the longer a task
-        has run, the less.
-        """
-        return self.above(elapsed)[0]
-
-    def above(self, elapsed: float) -> tuple[float, float]:
-        """Mean excess and variance of a runtime that is known to be above `elapsed`."""
-        spread = max(self.deviation, 1e-9 * self.mean)
-        z = (elapsed - self.mean) / spread
-        if z > 8:  # both parts of the ratio below vanish; it tends to z + 1/z
-            return spread / z, (spread / z) ** 2
-        hazard = math.exp(-z * z / 2) / math.sqrt(2 * math.pi) / _normal(-z)
-        return spread * (hazard - z), max(0.0, spread**2 * (1 + z * hazard - hazard**2))
-
     def ended(self, seconds: float) -> float:
         """Probability that the task found running at a random instant has ended `seconds` later.
 
@@ -123,40 +102,3 @@ def _last_end(task: TaskTime, processors: int, confidence: float) -> float:
         else:
             high = middle
     return high
-
-
-def learned_time(
-    prior: TaskTime, weight: int, seen: KnownRuntimes, running: Sequence[float] = ()
-) -> TaskTime:
-    """Expected runtime of the next tasks at a site, from those that finished there and those that run.
-
-    Short tasks finish first, so the finished ones alone would look too short; each running one is counted
-    with the runtime to be expected of it (expectation-maximisation for censored normal values). A site whose
-    tasks never finish so looks worse with every step.
-
-    Args:
-        weight: the number of finished tasks that the prior counts for.
-        running: seconds for which present tasks have run.
-    """
-    found = _learned(prior, weight, seen, (), prior)
-    for _ in range(ROUNDS if running else 0):
-        found = _learned(prior, weight, seen, running, found)
-    return found
-
-
-def _learned(
-    prior: TaskTime, weight: int, seen: KnownRuntimes, running: Sequence[float], guess: TaskTime
-) -> TaskTime:
-    weight = weight if weight + seen.finished + len(running) else 1
-    total = weight * prior.mean + seen.total
-    squares = weight * (prior.mean**2 + prior.deviation**2) + seen.squares
-    for elapsed in running:
-        excess, variance = guess.above(elapsed)
-        total += elapsed + excess
-        squares += (elapsed + excess) ** 2 + variance
-    number = weight + seen.finished + len(running)
-    mean = total / number
-    # Too few to say how far they spread: as the prior, in proportion.
-    if number - weight < ENOUGH and weight < ENOUGH:
-        return TaskTime(mean, prior.deviation * mean / prior.mean)
-    return TaskTime(mean, math.sqrt(max(0.0, squares / number - mean**2)))

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaptor.budget.provisioning.task_time import TaskTime
 from adaptor.errors import UsageError
-from adaptor.runtimes.known import KnownRuntimes
-from adaptor.runtimes.task_time import TaskTime, learned_time
 from tests.budget.provisioning.offer_strategies import task_times
 
 IMPOSSIBLE = [(0, 1), (-5, 1), (math.inf, 0), (math.nan, 0), (5, -1), (5, math.inf)]
@@ -64,44 +63,3 @@ def test_more_time_never_does_less(task, one, other):
 def test_more_processors_end_later(task, processors):
     assert task.last_end(processors, 0.5) <= task.last_end(2 * processors, 0.5) + 1e-3 * task.mean
     assert task.ending(processors) >= 0
-
-
-@given(task_times(), st.floats(0, 1e6))
-def test_what_is_left_of_a_task_is_positive_and_shrinks(task, elapsed):
-    assert 0 <= task.remaining(elapsed + task.mean) <= task.remaining(elapsed) + 1e-6 * task.mean
-
-
-def test_what_is_left_is_that_of_normal_runtimes():
-    values = np.random.default_rng(3).normal(100.0, 30.0, 200_000)
-    for elapsed in (0.0, 90.0, 150.0):
-        assert TaskTime(100.0, 30.0).remaining(elapsed) == pytest.approx(
-            (values[values > elapsed] - elapsed).mean(), rel=0.03
-        )
-
-
-def test_short_tasks_that_finish_first_do_not_mislead():
-    prior, seen = TaskTime(100.0, 30.0), KnownRuntimes()
-    runtimes = np.random.default_rng(4).normal(100.0, 30.0, 400)
-    for runtime in runtimes[runtimes <= 90]:
-        seen.add(float(runtime))
-    running = [90.0] * int((runtimes > 90).sum())
-    assert learned_time(prior, 1, seen).mean < 80
-    assert learned_time(prior, 1, seen, running).mean == pytest.approx(100, rel=0.05)
-
-
-def test_a_site_whose_tasks_never_finish_looks_worse_and_worse():
-    prior = TaskTime(100.0, 10.0)
-    means = [
-        learned_time(prior, 5, KnownRuntimes(), [elapsed] * 20).mean
-        for elapsed in (50.0, 500.0, 5000.0, 50_000.0)
-    ]
-    assert means == sorted(means)
-    assert means[-1] > 30_000
-
-
-def test_few_tasks_keep_the_prior_and_many_replace_it():
-    prior, seen = TaskTime(100.0, 20.0), KnownRuntimes()
-    assert learned_time(prior, 10, seen).deviation == pytest.approx(20.0)
-    for _ in range(1000):
-        seen.add(50.0)
-    assert learned_time(prior, 10, seen).mean == pytest.approx(50, rel=0.02)
