@@ -11,7 +11,7 @@ from adaptor.forecast import starts_seen
 from adaptor.forecast.calibration import Raw
 from adaptor.forecast.past_waits import PLAN_ALONE, Waiting
 from adaptor.forecast.start import StartForecast
-from adaptor.forecast.starts_seen import StartsSeen
+from adaptor.forecast.starts_seen import StartsSeen, is_right
 from adaptor.model import Estimate, PendingJob, QueueState, RunningJob
 from backends.partitions import together
 
@@ -142,6 +142,23 @@ def test_users_are_known_by_hashes_and_their_jobs_in_front_count() -> None:
     found = seen.waiting(owned)
     assert {id: (job.owner, job.ahead) for id, job in found.items()} == {
         "a": ("ANN", 0), "b": ("BOB", 0), "c": ("ANN", 1)}  # fmt: skip
+
+
+def test_reservations_and_jobs_without_a_limit_are_not_compared_and_those_behind_them_are() -> None:
+    pending = (
+        PendingJob("reservation maint", 8, 600.0),
+        PendingJob("endless", 1, math.inf),
+        PendingJob("b", 1, 100.0),
+    )
+    waiting = QueueState(now=0.0, processors=8, pending=pending)
+    assert [*StartsSeen().waiting(waiting)] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("held", "starts", "right"), [(0, 0, True), (45, 50, True), (49, 50, True), (30, 50, False)]
+)
+def test_intervals_are_right_if_nine_in_ten_starts_may_hold(held: int, starts: int, right: bool) -> None:
+    assert is_right(held, starts) is right
 
 
 def test_waits_are_stored_when_there_are_some() -> None:
