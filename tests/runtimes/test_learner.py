@@ -33,10 +33,6 @@ def test_a_task_that_finished_or_was_cut_is_known() -> None:
     assert cut.knows
 
 
-def test_nothing_longer_than_the_site_allows_is_estimated() -> None:
-    assert learner(initial=HOUR, longest=600).estimate == 600
-
-
 def test_when_the_time_was_enough_the_longest_finished_task_counts() -> None:
     bag = learner()
     for runtime in (40, 300, 20):
@@ -64,14 +60,6 @@ def test_a_cut_before_the_estimated_time_is_no_evidence() -> None:
     bag.cut(1, 60)
     assert bag.estimate == 600
     assert bag.estimate_of(1) == 600
-
-
-def test_it_shrinks_again_when_a_task_finished_that_ran_as_long() -> None:
-    bag = learner(initial=60)
-    bag.cut(1, 60)
-    bag.finished(75)
-    assert bag.estimate == 75
-    assert bag.estimate_of(1) == 120
 
 
 def test_a_mixed_bag_goes_back_to_the_longest_finished_task() -> None:
@@ -157,12 +145,6 @@ def test_tasks_cut_together_do_not_make_each_other_hopeless() -> None:
     for task in range(5):
         bag.cut(task, 80)
     assert not any(bag.hopeless(task) for task in range(5))
-
-
-def test_a_task_of_no_time_is_not_estimated_as_nothing() -> None:
-    bag = learner()
-    bag.finished(0.0)
-    assert bag.estimate == SHORTEST
 
 
 def test_a_factor_that_cannot_grow_is_refused() -> None:
