@@ -23,7 +23,7 @@ from adaptor.errors import JournalError, NoDaemonError
 from adaptor.journal import queries
 from adaptor.protocol.state_directory import state_directory
 from tests.cli.fake_control import bag_view, daemon_view, pilot_view, running_bag
-from tests.cli.invoking import Cli, Serve
+from tests.cli.invoking import Cli, Outcome, Serve
 
 NOW = 1_700_000_000.0
 
@@ -110,6 +110,26 @@ def test_a_daemon_that_leaves_at_the_end_is_no_error(
     assert server.asked(api.GetEvents), "it was followed"
     assert outcome.code == 0
     assert outcome.lines[-1].startswith("bag 7 render: 10 tasks done")
+
+
+def test_without_a_terminal_progress_is_told_in_lines_unless_it_is_not_wanted(cli: Cli, serve: Serve) -> None:
+    server = serve({api.GetPilots: []})
+
+    def end(_: api.GetEvents) -> list[api.BagEvents]:
+        server.answers[api.GetBags] = api.Bags([bag_view()])
+        return []
+
+    server.answers[api.GetEvents] = end
+
+    def shown(*options: str) -> Outcome:
+        server.answers[api.GetBags] = api.Bags([running_bag()])
+        return cli("watch", *options)
+
+    progress, last = shown().lines
+    assert "bag 7 render: 4 of 10 done" in progress
+    assert last.startswith("bag 7 render: 10 tasks done")
+    assert shown("--quiet").out == ""
+    assert [bag["state"] for bag in shown("--json").value["bags"]] == ["done"]
 
 
 def test_without_a_daemon_an_unfinished_bag_is_an_error_at_once(
