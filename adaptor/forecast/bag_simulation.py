@@ -4,7 +4,7 @@ Tasks are handed out as workers get them: a slot that is free takes the next tas
 is taken to need is longer than what is left of the pilot. That time is what the bag's own `RuntimeLearner`
 says at each site; it learns from the tasks that end and that are cut in this course. If tasks are many, a
 slot takes several at once, fewer and fewer towards the end; if slots are many, several count as one, those of
-narrow pilots too.
+narrow pilots too. Of the last tasks of such slots the longest runs on where the others end.
 
 The pilots are charged by their tariffs, so one course gives the end of the bag and its cost.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Mapping, Sequence
+from enum import IntEnum, auto
 from typing import NamedTuple
 
 import msgspec
@@ -71,21 +72,38 @@ def course_result(
     return _Simulation(work, pilots, runtimes, supply).run()
 
 
+class _Event(IntEnum):
+    """Events, in the order in which those of the same instant happen."""
+
+    TASKS_END = auto()  # what was cut waits before other slots of this instant are free
+    SLOT_STARTS = auto()
+    UNIT_ENDS = auto()
+    PILOT_LEAVES = auto()  # if it has been idle until then
+    REQUESTS = auto()  # they are considered
+
+
 class _Pilot:
-    __slots__ = ("ahead", "end", "live", "slots", "start")
+    __slots__ = ("ahead", "end", "idle_since", "live", "outlasting", "slots", "start")
 
     def __init__(self, ahead: PilotAhead, slots: int) -> None:
         self.ahead, self.start, self.end = ahead, ahead.start, ahead.end
-        self.slots = self.live = slots
+        self.slots = slots
+        self.live = slots
+        """Slots that have a task, or were not asked yet."""
+        self.outlasting = 0
+        """Running tasks that count for no slot: the longest of a group of the last round."""
+        self.idle_since = math.inf
 
 
-class _Task(NamedTuple):
+class _Cut(NamedTuple):
     """A task that was cut, or tasks of slots that count as one."""
 
     ran: float
     """Seconds for which it ran at most."""
     number: int
     takes: float
+    outlasts: bool = False
+    """Whether it is the longest of its group, and takes no slot (see `_Running`)."""
 
 
 class _Running(NamedTuple):
@@ -100,6 +118,8 @@ class _Running(NamedTuple):
     """Number of a task that was cut before; None: another task."""
     cut: bool
     """Whether the last of them is cut at the end of the pilot."""
+    outlasts: bool
+    """Whether it is the longest of a group, which ends before it: the slot goes on without it."""
 
 
 class _Simulation:
@@ -112,43 +132,58 @@ class _Simulation:
         self._all = max(1.0, self._left)
         self._needed = {site: learner.estimate for site, learner in self._learners.items()}
         self._even = {site: learner.even for site, learner in self._learners.items()}
-        self._cuts: list[_Task] = []  # tasks that were cut and wait again, as a heap
+        self._cuts: list[_Cut] = []  # tasks that were cut and wait again, as a heap
         self._pilots: list[_Pilot] = []
-        self._calendar: list[tuple[float, int, _Pilot | None, bool]] = []
-        """Epoch seconds at which a slot of a pilot becomes free, or (True) a charging unit of it ends;
-        without a pilot: at which requests are considered."""
-        self._count = self._live = self._asked = 0
+        self._calendar: list[tuple[float, _Event, int, _Pilot | None]] = []
+        self._count = self._live = self._asked = self._outlasting = 0
         self._numbers = 0  # of tasks that were cut: they count down, so that none is a number of the bag
         self._running: dict[int, _Running] = {}  # by number in the calendar
         self._most_busy = math.inf if work.at_once is None else max(1, work.at_once // self._together)
-        self._idle: list[_Pilot] = []  # of each slot that has no task because as many run as may
+        self._idle: list[_Pilot] = []  # of each slot that could not take a task
         self._ask_below = _PACED * self._left if supply.paced else -math.inf
         for ran in sorted(work.again)[:: self._together]:
             self._wait_again(ran, self._known_cut(ran), ran + runtimes.rest(ran))
         self._add_all(pilots)
-        self._plan(work.now, None)
+        self._plan(_Event.REQUESTS, work.now)
 
     def run(self) -> CourseResult:
         for _ in range(_MOST_STEPS):
             if not self._calendar:
                 return self._done() if not self._waits else CourseResult(math.inf, math.inf)
-            self._now, number, pilot, unit_ends = heapq.heappop(self._calendar)
-            if pilot is None:
+            self._now, event, number, pilot = heapq.heappop(self._calendar)
+            if event is _Event.REQUESTS:
                 if self._asked == _MOST_ASKED and self._left > self._live:
                     return self._as_until_now()
                 self._ask()
-            elif unit_ends:
-                self._end_unit(pilot)
-            elif number in self._running:
-                self._ended(self._running.pop(number))
-                self._free(pilot)
-            elif pilot.live:
-                self._free(pilot)
+            elif event is not _Event.TASKS_END:
+                assert pilot is not None
+                self._happens(event, pilot)
+            elif number in self._running:  # its pilot has not ended before
+                task = self._running.pop(number)
+                self._ended(task)
+                if task.outlasts:
+                    task.pilot.outlasting -= 1
+                    self._outlasting -= 1
+                    self._may_leave(task.pilot)
+                else:
+                    self._free(task.pilot)
             if not self._waits and not self._running:
                 return self._done()
-            while self._idle and self._waits and len(self._running) < self._most_busy:
-                self._take(self._idle.pop())
+            self._ask_idle_slots()
         return self._as_until_now()
+
+    def _happens(self, event: _Event, pilot: _Pilot) -> None:
+        if event is _Event.UNIT_ENDS:
+            self._end_unit(pilot)
+        elif event is _Event.SLOT_STARTS and pilot.live:
+            self._free(pilot)
+        elif (
+            event is _Event.PILOT_LEAVES
+            and not pilot.outlasting
+            and self._now >= min(pilot.idle_since + _LEAVES_AFTER, pilot.end)
+        ):
+            pilot.end = min(pilot.end, self._now)
+            self._plan(_Event.REQUESTS, self._now)
 
     def _done(self) -> CourseResult:
         """The course if no task is left: pilots that have not started are withdrawn, the others end."""
@@ -181,12 +216,12 @@ class _Simulation:
         self._numbers -= 1
         return self._numbers
 
-    def _wait_again(self, ran: float, number: int, takes: float) -> None:
-        heapq.heappush(self._cuts, _Task(ran, number, takes))
+    def _wait_again(self, ran: float, number: int, takes: float, *, outlasts: bool = False) -> None:
+        heapq.heappush(self._cuts, _Cut(ran, number, takes, outlasts))
 
-    def _plan(self, at: float, pilot: _Pilot | None, *, unit_ends: bool = False) -> int:
+    def _plan(self, event: _Event, at: float, pilot: _Pilot | None = None) -> int:
         self._count += 1
-        heapq.heappush(self._calendar, (at, self._count, pilot, unit_ends))
+        heapq.heappush(self._calendar, (max(self._now, at), event, self._count, pilot))
         return self._count
 
     def _add_all(self, pilots: Sequence[PilotAhead]) -> None:
@@ -207,7 +242,7 @@ class _Simulation:
                 first = int(place * step)
                 self._begun(pilot, begun[first : max(first + 1, int((place + 1) * step))])
             else:
-                self._plan(max(self._now, ahead.start), pilot)
+                self._plan(_Event.SLOT_STARTS, ahead.start, pilot)
         self._plan_unit(pilot)
 
     def _plan_unit(self, pilot: _Pilot) -> None:
@@ -218,7 +253,7 @@ class _Simulation:
         units = math.floor((self._now + ahead.lead - ahead.began) / ahead.unit + 1e-9) + 1
         at = ahead.began + max(1, units) * ahead.unit - ahead.lead
         if at < pilot.end:
-            self._plan(max(at, self._now), pilot, unit_ends=True)
+            self._plan(_Event.UNIT_ENDS, at, pilot)
 
     def _begun(self, pilot: _Pilot, begun: Sequence[tuple[float, float]]) -> None:
         """Tasks that run in slots that count as one."""
@@ -233,11 +268,22 @@ class _Simulation:
         self._run(pilot, self._now - ran, ran + rest, number=number)
 
     def _run(
-        self, pilot: _Pilot, since: float, takes: float, *, count: float = 1.0, number: int | None = None
+        self,
+        pilot: _Pilot,
+        since: float,
+        takes: float,
+        *,
+        count: float = 1.0,
+        number: int | None = None,
+        outlasts: bool = False,
     ) -> None:
+        """Tasks begin. `longest`: seconds of the longest of all that run in such slots; None: `takes`."""
         end = since + takes
-        at = self._plan(max(self._now, min(end, pilot.end)), pilot)
-        self._running[at] = _Running(pilot, since, takes, count, number, end > pilot.end)
+        place = self._plan(_Event.TASKS_END, min(end, pilot.end), pilot)
+        self._running[place] = _Running(pilot, since, takes, count, number, end > pilot.end, outlasts)
+        if outlasts:
+            pilot.outlasting += 1
+            self._outlasting += 1
 
     def _ended(self, task: _Running) -> None:
         """A task has ended, or was cut at the end of its pilot."""
@@ -246,13 +292,13 @@ class _Simulation:
         if finished > 0:
             self._finished(site, finished, each, task)
         if task.cut:
-            self._cut(site, max(0.0, self._now - task.since - finished * each), each, task.number)
+            self._cut(site, max(0.0, self._now - task.since - finished * each), each, task)
 
     def _finished(self, site: str, count: float, each: float, task: _Running) -> None:
         self._last = max(self._last, self._now)
-        learner, tasks = self._learners[site], max(1, round(count * self._together))
+        tasks = 1 if task.outlasts else max(1, round(count * self._together))
         longest = each if count == 1 else max(each, self._runtimes.one(1 - self._left / self._all))
-        for seen in (learner.seen, self._seen):
+        for seen in (self._learners[site].seen, self._seen):
             seen.add_all(tasks, tasks * each, tasks * each * each, longest)
         if task.number is not None:
             for other in self._learners.values():
@@ -260,14 +306,14 @@ class _Simulation:
         self._learned(site)
         if self._left < self._ask_below:
             self._ask_below = _PACED * self._left
-            self._plan(self._now, None)
+            self._plan(_Event.REQUESTS, self._now)
 
-    def _cut(self, site: str, ran: float, takes: float, number: int | None) -> None:
-        number = self._new_number() if number is None else number
+    def _cut(self, site: str, ran: float, takes: float, task: _Running) -> None:
+        number = self._new_number() if task.number is None else task.number
         learner = self._learners[site]
         learner.cut(number, ran)
         if not learner.hopeless(number):
-            self._wait_again(ran, number, takes)
+            self._wait_again(ran, number, takes, outlasts=task.outlasts)
         self._learned(site)
 
     def _learned(self, site: str) -> None:
@@ -276,55 +322,82 @@ class _Simulation:
         needed = self._needed[site] = learner.estimate
         self._even[site] = needed if learner.odds is None else learner.even
         if needed > _HIGHER * before and self._left > 0:
-            self._plan(self._now, None)
+            self._plan(_Event.REQUESTS, self._now)
 
     def _free(self, pilot: _Pilot) -> None:
         """A slot has no task, or none any more."""
-        if self._now >= pilot.end or not self._waits:
-            self._leave(pilot)
-        elif len(self._running) >= self._most_busy:
-            self._idle.append(pilot)
-        else:
-            self._take(pilot)
-
-    def _take(self, pilot: _Pilot) -> None:
-        left, site = pilot.end - self._now, pilot.ahead.site
-        if self._cuts and self._learners[site].estimate_of(self._cuts[0].number) <= left:
-            task = heapq.heappop(self._cuts)
-            self._run(pilot, self._now, task.takes, number=task.number)
+        if self._took(pilot):
             return
-        more_wait = self._left + len(self._cuts) > len(self._running)
+        pilot.live -= 1
+        self._live -= 1
+        self._idle.append(pilot)
+        self._may_leave(pilot)
+
+    def _may_leave(self, pilot: _Pilot) -> None:
+        """A pilot without tasks leaves a little later, unless one of its slots gets a task until then."""
+        if not pilot.live and not pilot.outlasting:
+            pilot.idle_since = self._now
+            self._plan(_Event.PILOT_LEAVES, min(self._now + _LEAVES_AFTER, pilot.end), pilot)
+
+    def _ask_idle_slots(self) -> None:
+        """Idle slots take tasks that were cut elsewhere, or for which less time is known to do, until their
+        pilots end."""
+        if not self._idle or not self._waits:
+            return
+        idle, self._idle = self._idle, []
+        for pilot in idle:
+            if self._took(pilot):
+                pilot.live += 1
+                self._live += 1
+                pilot.idle_since = math.inf
+            elif pilot.end > self._now:
+                self._idle.append(pilot)
+
+    def _took(self, pilot: _Pilot) -> bool:
+        """Whether a slot could take a task."""
+        left, site = pilot.end - self._now, pilot.ahead.site
+        if left <= 0 or not self._waits or self._busy >= self._most_busy:
+            return False
+        while self._cuts and self._learners[site].estimate_of(self._cuts[0].number) <= left:
+            task = heapq.heappop(self._cuts)
+            self._run(pilot, self._now, task.takes, number=task.number, outlasts=task.outlasts)
+            if not task.outlasts:
+                return True
+        more_wait = self._left + len(self._cuts) > self._busy
         needed = self._even[site] if more_wait or self._work.idle_costs else self._needed[site]
         if left < needed or self._left <= 0:
-            self._leave(pilot)
-            return
-        chunk = max(1.0, self._left // (_CHUNKS * max(1, self._live)))
+            return False
         progress = 1 - self._left / self._all
-        if self._left <= self._live:  # the last round: what counts is the longest
-            takes = max(self._runtimes.one(progress) for _ in range(min(_OF_A_GROUP, self._together)))
-        else:
-            takes = self._runtimes.several(chunk, progress)
+        if self._together > 1 and self._left <= self._live:
+            self._left -= 1
+            some = sorted(self._runtimes.one(progress) for _ in range(min(_OF_A_GROUP, self._together)))
+            self._run(pilot, self._now, some[len(some) // 2])
+            self._run(pilot, self._now, some[-1], outlasts=True)
+            return True
+        chunk = max(1.0, self._left // (_CHUNKS * max(1, self._live)))
+        takes = self._runtimes.several(chunk, progress)
         # Near the end of the pilot no further task of these is started.
         started = min(chunk, math.floor(chunk * max(0.0, left - needed) / max(takes, 1e-9)) + 1)
         self._left -= started
         self._run(pilot, self._now, takes * started / chunk, count=started)
+        return True
 
-    def _leave(self, pilot: _Pilot) -> None:
-        """A slot takes no more tasks; when all of a pilot do so, it ends."""
-        if not pilot.live:
-            return
-        pilot.live -= 1
-        self._live -= 1
-        if pilot.live == 0:
-            pilot.end = min(pilot.end, self._now + _LEAVES_AFTER)
-            self._plan(max(self._now, pilot.end), None)
+    @property
+    def _slots_of_cuts(self) -> float:
+        """Slots that tasks which were cut will take."""
+        return sum(1 / self._together if task.outlasts else 1.0 for task in self._cuts)
+
+    @property
+    def _busy(self) -> int:
+        """Slots that have a task."""
+        return len(self._running) - self._outlasting
 
     def _end_unit(self, pilot: _Pilot) -> None:
         """A charging unit of a pilot ends, and with it the pilot if its tasks cost less elsewhere."""
         if not pilot.live or self._now >= pilot.end:
             return
         mine = {place: task for place, task in self._running.items() if task.pilot is pilot}
-        ages = [self._now - task.since for task in mine.values()]
+        ages = [max(0.0, self._now - task.since) for task in mine.values()]
         if self._supply.goes_on(self._moment(0.0, but=pilot), pilot.ahead, ages):
             self._plan_unit(pilot)
             return
@@ -339,8 +412,10 @@ class _Simulation:
                 self._finished(pilot.ahead.site, done, each, task)
             self._left += task.tasks - done - 1
             number = self._new_number() if task.number is None else task.number
-            self._wait_again(0.0, number, each)
-        self._plan(self._now, None)
+            self._wait_again(0.0, number, each, outlasts=task.outlasts)
+            self._outlasting -= task.outlasts
+        pilot.outlasting = 0
+        self._plan(_Event.REQUESTS, self._now)
 
     def _ask(self) -> None:
         if not self._waits:
@@ -354,7 +429,7 @@ class _Simulation:
             if not any(
                 self._useful(pilot) >= self._learners[pilot.ahead.site].estimate_of(last) for pilot in there
             ):
-                uncovered = max(0.0, uncovered) + len(self._cuts)
+                uncovered = max(0.0, uncovered) + self._slots_of_cuts
         if there and uncovered < 1 and not self._supply.paced:
             return
         self._asked += 1
@@ -364,7 +439,7 @@ class _Simulation:
         return [pilot for pilot in self._pilots if pilot.end > self._now]
 
     def _moment(self, uncovered: float, *, but: _Pilot | None = None) -> Moment:
-        starts = [task.since for task in self._running.values()]
+        starts = [task.since for task in self._running.values() if not task.outlasts]
         seen = msgspec.structs.replace(
             self._seen,
             running=len(starts) * self._together,
@@ -375,7 +450,7 @@ class _Simulation:
         return Moment(
             now=self._now,
             uncovered=max(1, math.ceil(uncovered * self._together)),
-            waiting=math.ceil((max(0.0, self._left) + len(self._cuts)) * self._together),
+            waiting=math.ceil((max(0.0, self._left) + self._slots_of_cuts) * self._together),
             learners=self._learners,
             longest_cut={
                 site: 0.0 if last is None else learner.estimate_of(last)

@@ -141,6 +141,13 @@ def test_where_idle_slots_cost_the_same_the_last_task_starts_at_even_odds_too(
     assert found.end == end
 
 
+def test_an_idle_slot_takes_what_is_cut_elsewhere() -> None:
+    """The first task is cut at 45; the pilot that runs the second one has a slot without a task."""
+    wide = msgspec.structs.replace(pilot(300.0), p=2, slots=2)
+    found = course(50.0, Exactly(most=0), waiting=2, pilots=[pilot(45.0), wide])
+    assert found.end == pytest.approx(95.0)
+
+
 def test_what_finishes_is_learned() -> None:
     """The first estimate lets no second task start in the pilot; what the first one took does."""
     rule = msgspec.structs.replace(LEARNER, initial=90.0)
