@@ -1,4 +1,4 @@
-"""Tasks with GPUs, and tasks on several nodes: which workers get them, and what is kept for them."""
+"""Wide tasks, tasks with GPUs, tasks on several nodes: which workers get them, and what is kept for them."""
 
 from __future__ import annotations
 
@@ -206,6 +206,21 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     made = Cluster(tmp_path)
     yield made
     made.journal.close()
+
+
+# --- wide tasks
+
+
+def test_one_worker_is_kept_for_a_wide_task_and_none_for_the_next_while_it_runs(cluster: Cluster) -> None:
+    one, *others = (cluster.join(name, cluster.pilot()) for name in ("n1", "n2", "n3"))
+    narrow = cluster.submit(100)
+    wide = cluster.submit(3, cpus=4)
+    for left in (3, 2, 1, 0):
+        cluster.finish(one)
+        assert [key.bag for key in one.runs] == ([narrow] * left or [wide])
+        for other in others:
+            cluster.finish(other)
+            assert [key.bag for key in other.runs] == [narrow] * 4
 
 
 # --- GPUs
