@@ -22,19 +22,19 @@ from tests.living import until
 
 
 @pytest.fixture
-def bag() -> FakeBag:
-    made = FakeBag()
+def bag(tmp_path: Path) -> FakeBag:
+    made = FakeBag(tmp_path / "out")
     made.may_append.set()
     return made
 
 
 @pytest.fixture
-def executor(bag: FakeBag, tmp_path: Path) -> Iterator[Executor]:
+def executor(bag: FakeBag) -> Iterator[Executor]:
     """At a bag in memory, on sites of 8 processors."""
 
     class Here(Executor):
         def __init__(self) -> None:
-            self._session = Session(lambda: cast(Client, bag), 1, "key", tmp_path / "out")
+            self._session = Session(lambda: cast(Client, bag), 1, "key", bag.folder)
             self._most, self._size, self._processors = None, TaskSize(), 8
             self._terms = CallTerms()
             self._max_workers = self._most_at_once()

@@ -17,7 +17,7 @@ import adaptor
 from adaptor.api import Add, BagEvents, TaskEvent, TaskInput
 from adaptor.client.bags import Client
 from adaptor.errors import AdaptorError, NoDaemonError
-from adaptor.executor.pickling import CallError, task_of
+from adaptor.executor.pickling import LARGE, CallError, file_of, task_of
 from adaptor.executor.resources import CallTerms
 from adaptor.executor.session import CallFuture, Session
 from adaptor.protocol.messages import UNPREPARED, VALUE
@@ -30,7 +30,9 @@ SOON = 60.0
 class FakeBag:
     """Stands for the daemon. `may_append`, `may_end`: what it waits for before it answers."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        """`folder`: for large calls and results."""
+        self.folder = folder
         self.may_append, self.may_end = threading.Event(), threading.Event()
         self.heard_end = threading.Event()
         self.appended: list[TaskInput] = []
@@ -111,9 +113,14 @@ class FakeBag:
 
     def _event(self, number: int) -> TaskEvent:
         state = "cancelled" if number in self.cancelled else "done"
-        function, args, kwargs = pickle.loads((self.appended[number].call or b"")[1:])
+        payload = self.appended[number].call or b""
+        file = file_of(payload)
+        function, args, kwargs = pickle.loads((self.folder / file).read_bytes() if file else payload[1:])
         value = function(*args, **kwargs)
         answer = value if isinstance(value, bytes) else VALUE + pickle.dumps(value)
+        if len(answer) > LARGE:
+            (self.folder / "answer").write_bytes(answer[1:])
+            answer = VALUE.upper() + b"answer"
         return TaskEvent(number, number, state, 1, 0, None, None, 0.0, 0.0, None, answer)
 
     def _events(self, tasks: list[TaskEvent]) -> BagEvents:
@@ -122,13 +129,13 @@ class FakeBag:
 
 
 @pytest.fixture
-def bag() -> FakeBag:
-    return FakeBag()
+def bag(tmp_path: Path) -> FakeBag:
+    return FakeBag(tmp_path / "out")
 
 
 @pytest.fixture
-def session(bag: FakeBag, tmp_path: Path) -> Iterator[Session]:
-    made = Session(lambda: cast(Client, bag), 1, "key", tmp_path / "out")
+def session(bag: FakeBag) -> Iterator[Session]:
+    made = Session(lambda: cast(Client, bag), 1, "key", bag.folder)
     yield made
     bag.may_append.set()
     bag.may_end.set()
@@ -164,6 +171,19 @@ def test_each_future_gets_its_own_result(bag: FakeBag, session: Session) -> None
     bag.may_end.set()
     futures = [submit(session, divmod, n, 7) for n in range(500)]
     assert [future.result(SOON) for future in futures] == [divmod(n, 7) for n in range(500)]
+
+
+def test_large_calls_and_results_go_by_files_that_do_not_stay(bag: FakeBag, session: Session) -> None:
+    bag.may_append.set()
+    text = "x" * LARGE
+    future = submit(session, str.upper, text)
+    until(lambda: future.task is not None, "it is numbered", pause=0.01)
+    assert len(list(bag.folder.iterdir())) == 1
+    bag.may_end.set()
+    assert future.result(SOON) == text.upper()
+    session.close()
+    session.wait()
+    assert not bag.folder.exists()
 
 
 def test_a_call_that_was_not_sent_is_never_sent(bag: FakeBag, session: Session) -> None:

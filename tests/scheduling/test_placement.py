@@ -211,7 +211,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 # --- wide tasks
 
 
-def test_one_worker_is_kept_for_a_wide_task_and_none_for_the_next_while_it_runs(cluster: Cluster) -> None:
+def test_one_worker_is_kept_for_a_wide_task_and_no_other(cluster: Cluster) -> None:
     one, *others = (cluster.join(name, cluster.pilot()) for name in ("n1", "n2", "n3"))
     narrow = cluster.submit(100)
     wide = cluster.submit(3, cpus=4)
