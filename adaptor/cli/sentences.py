@@ -139,15 +139,22 @@ def _held(held: bool | None) -> str:
 LINES = 5
 
 
-def pause_lines(bag: api.BagView) -> list[str]:
-    """Lines on the pause of a bag; empty: it is not paused."""
-    if not bag.paused:
+def pause_lines(bags: Iterable[api.BagView]) -> list[str]:
+    """Lines on the pauses of bags; empty: none is paused. The same reason of several bags is said once."""
+    lines: dict[str, list[str]] = {}
+    for bag in bags:
+        if bag.paused:
+            lines.setdefault(printable(bag.paused), [f"  | {line}" for line in _evidence(bag)])
+    return [line for reason, evidence in lines.items() for line in (reason, *evidence)]
+
+
+def _evidence(bag: api.BagView) -> list[str]:
+    """The last lines of what a task of a halted bag wrote to its standard error."""
+    if (shown := bag.evidence) is None:
         return []
-    told, shown = "", bag.evidence
-    if shown is not None:
-        outputs = Outputs(bag.output, packed=bag.output_files == "packed")
-        told = tail(outputs.find_one(shown.task, shown.attempt, "stderr", shown.stderr), LINES)
-    return [printable(bag.paused), *(f"  | {printable(line)}" for line in told.splitlines())]
+    outputs = Outputs(bag.output, packed=bag.output_files == "packed")
+    told = tail(outputs.find_one(shown.task, shown.attempt, "stderr", shown.stderr), LINES)
+    return [printable(line) for line in told.splitlines()]
 
 
 _NAMED = 5  # bags that are named, of many
@@ -173,10 +180,8 @@ def held_off_lines(bags: Iterable[api.BagView]) -> list[str]:
 
 def tell_halted(bags: Iterable[api.BagView]) -> None:
     """Say on standard error which bags have paused by themselves."""
-    for bag in bags:
-        if bag.halted:
-            for line in pause_lines(bag):
-                click.echo(line, err=True)
+    for line in pause_lines(bag for bag in bags if bag.halted):
+        click.echo(line, err=True)
 
 
 def title(bag: api.BagView) -> str:

@@ -193,13 +193,11 @@ def _print_bags(bags: list[api.BagView]) -> None:
     print_lines(
         table(bags, {name: column for name, column in _COLUMNS.items() if blocked or name != "blocked"})
     )
-    pauses = set[str]()
     for bag in bags:
         if bag.forecast is not None and not bag.paused:
             print_lines([f"bag {bag.id}: {forecast_line(bag.forecast)}"])
-        print_lines([*waits_lines(bag), *(pause_lines(bag) if bag.paused not in pauses else [])])
-        pauses.add(bag.paused)
-    print_lines(held_off_lines(bags))
+        print_lines(waits_lines(bag))
+    print_lines([*pause_lines(bags), *held_off_lines(bags)])
 
 
 def _state(bag: api.BagView) -> str:

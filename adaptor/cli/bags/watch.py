@@ -151,6 +151,7 @@ def _below(snapshot: Overview, explain: Callable[[int], str]) -> Iterator[str]:
     going = _going(snapshot)
     yield pilots_line(snapshot.pilots)
     yield from sentences.pilot_notes(snapshot.pilots)
+    yield from sentences.pause_lines(snapshot.bags)
     idle = [bag for bag in going if not bag.running][:EXPLAINED]
     for bag in idle:
         yield from sentences.waits_lines(bag)
@@ -202,10 +203,10 @@ class Narrator:
 
     def _bag_lines(self, bag: api.BagView, now: float) -> list[str]:
         step = sentences.percent_ended(bag) // STEP
-        state = (step, bag.failed > 0, bag.awaits)
+        state = (step, bag.failed > 0, bag.awaits, bag.paused)
         if bag.state != "running" or state == self._bags.get(bag.id):
             return []
         self._bags[bag.id] = state
-        ends = sentences.end_words(bag.forecast, now) if bag.forecast is not None else ""
+        ends = sentences.end_words(bag.forecast, now) if bag.forecast is not None and not bag.paused else ""
         told = f"{sentences.title(bag)}: {sentences.counts(bag)}{', ' + ends if ends else ''}"
-        return [told, *sentences.waits_lines(bag)]
+        return [told, *sentences.waits_lines(bag), *sentences.pause_lines([] if bag.halted else [bag])]

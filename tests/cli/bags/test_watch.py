@@ -138,6 +138,19 @@ def test_a_paused_bag_has_no_end_and_an_ended_one_no_pilots(capsys: pytest.Captu
     assert not any("pilot" in line for line in shown(capsys, Overview(1000.0, [ended], pilots)))
 
 
+PAUSED = "bags 8-9 are paused: 0.05 credits are left (site here, per day)"
+
+
+def test_the_reason_of_a_pause_is_shown_once_and_kept_by_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    bags = [running_bag(id, forecast=AHEAD, paused=PAUSED, running=0) for id in (8, 9)]
+    assert shown(capsys, Overview(1000.0, bags, [])).count(PAUSED) == 1
+    narrator = watch.Narrator()
+    lines = narrator.lines(Overview(1000.0, bags[:1], []))
+    assert lines[-1].endswith(PAUSED)
+    assert not any(", done " in line for line in lines)
+    assert narrator.lines(Overview(1001.0, bags[:1], [])) == []
+
+
 def test_the_output_of_a_task_is_printed_when_all_before_it_have_ended(
     serve: Serve, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
