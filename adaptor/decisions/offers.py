@@ -149,7 +149,7 @@ def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:
         seconds: float = min(pilot.tr, pilot.lasts)
         if pilot.kind == "donated":
             seconds = min(seconds, max(0.0, snapshot.now - pilot.at))
-        committed += pilot.tariff.charge(pilot.kind, pilot.p, seconds)
+        committed += pilot.charge(seconds)
     return Progress(
         now=snapshot.now,
         waiting=uncovered,

@@ -49,6 +49,8 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
     pilots: tuple[KnownPilot, ...] = ()
     open: bool = True
     """Whether requests may be made there."""
+    share: float | None = None
+    """Part of the tasks that it gets by cost and time; None: as much as any other site."""
     run_shares: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
     """Shares of their time limits that local jobs run, in order; equally likely."""
     run_shares_by_job: Mapping[str, tuple[float, ...]] = {}

@@ -147,25 +147,27 @@ class SiteFuture:
         return self._now + wait * (1.0 if self._wait_share is None else self._wait_share) + self._late
 
     def asked(
-        self, moment: Moment, turn: int, crafts: Iterator[object], sites: int, bounds: Bounds | None
+        self, moment: Moment, turn: int, crafts: Iterator[object], share: float, bounds: Bounds | None
     ) -> list[PilotAhead]:
         """The requests for `tasks` when requests are considered for the `turn`-th time.
 
         Args:
             crafts: one for each time that requests may still be crafted for the forecast.
-            sites: that share the tasks.
+            share: part of the tasks for which it is to have slots.
             bounds: what the aims of the bag allow; None: it has none.
         """
         limits = self._view.rules.limits
         held = sum(pilot.pilots for pilot in moment.held if pilot.site == self._view.name)
         allowed = limits.in_system - held
-        if not self.known.open or self._others is None or allowed <= 0 or (bounds and bounds.slots <= 0):
+        if not (self.known.open and share) or self._others is None or allowed <= 0:
+            return []
+        if bounds and bounds.slots <= 0:
             return []
         queue = self._queue(self._others, moment)
         while turn >= len(self._batches):
             if self._batches and next(crafts, None) is None:
                 break
-            self._batches.append(self._craft(queue, moment, allowed, sites, bounds))
+            self._batches.append(self._craft(queue, moment, allowed, share, bounds))
         needed = min(limits.max_tr, moment.needed(self._view.name) + self._view.rules.pad)
         found: list[PilotAhead] = []
         profile = self._profile_of(queue)
@@ -223,7 +225,7 @@ class SiteFuture:
         return profile
 
     def _craft(
-        self, queue: PlannedQueue, moment: Moment, allowed: int, sites: int, bounds: Bounds | None
+        self, queue: PlannedQueue, moment: Moment, allowed: int, share: float, bounds: Bounds | None
     ) -> list[Request]:
         """Requests by the plan of the site's heuristic for these tasks."""
         here, learner = self._view, moment.learners[self._view.name]
@@ -232,7 +234,7 @@ class SiteFuture:
         rules = msgspec.structs.replace(here.rules, limits=limits, may_withdraw=False, may_reshape=False)
         demand = Demand(
             task=self._task,
-            waiting=math.ceil(moment.waiting / sites),
+            waiting=math.ceil(moment.waiting * share),
             running=moment.seen.running,
             runtime=moment.needed(here.name),
             shortest=learner.estimate,
@@ -259,7 +261,7 @@ class SiteFuture:
         )
         wanted = Wanted(
             demand=demand,
-            remaining=math.ceil(moment.uncovered / sites),
+            remaining=math.ceil(moment.uncovered * share),
             allowed=allowed,
             pilots=pilots,
         )
@@ -308,10 +310,11 @@ class SitesFuture:
 
     def asked(self, moment: Moment) -> list[PilotAhead]:
         """Pilots of the requests that the sites make at this moment."""
-        found = []
+        found, equal = [], 1 / len(self._sites)
         for site in self._sites:
             bounds = None if self._buyer is None else self._buyer.bounds(site.known, moment)
-            found += site.asked(moment, self._turn, self._crafts, len(self._sites), bounds)
+            share = equal if site.known.share is None else site.known.share
+            found += site.asked(moment, self._turn, self._crafts, share, bounds)
         if self._buyer is not None:
             self._buyer.bought(sum(pilot.slots for pilot in found))
         self._turn += bool(found)

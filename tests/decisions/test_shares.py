@@ -9,8 +9,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from adaptor.runtimes.task_time import TaskTime
 
 from adaptor.api import BagView
+from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import BudgetError
@@ -21,8 +23,10 @@ from adaptor.daemon.client.credits import why_paused
 from adaptor.daemon.treasury import Costs
 from adaptor.decisions import shares
 from adaptor.decisions.memory import Memory, ShareQuestion
-from adaptor.decisions.offers import aim_of, task_time
+from adaptor.decisions.offers import _progress, aim_of, task_time
 from adaptor.forecast.bag_facts import BagFacts
+from adaptor.model import Request
+from adaptor.resources import AS_ASKED
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.facts import facts_of
 from backends.base import SchedulerError
@@ -142,6 +146,16 @@ def test_a_cheap_site_that_is_silent_for_a_moment_is_waited_for(two: FakeSites) 
     two.sites["far"].memory.seen = two.sites["near"].memory.seen
     two.step("far", "near", "near")
     assert two.asked() == {"near": 0, "far": 0}
+
+
+def test_what_is_committed_is_without_nodes_that_were_given_back(two: FakeSites) -> None:
+    bag = two.submit_bag(8, prefer="fast")
+    core = two.sites["near"].core
+    shared = {bag.id: 1.0}
+    entry = core.treasury.ledger.reserve(7, "near", Request(8, 3600), "explicit", shared, 0.0, AS_ASKED)
+    core.treasury.ledger.give_back(7, 4, 900.0, 900.0)
+    known = _progress(core.snapshot("near", time.time()), facts_of(core.broker.state, bag), 8)
+    assert known.committed == pytest.approx(in_credits(entry.amount) * (4 * 3600 + 4 * 900) / (8 * 3600))
 
 
 def offer_facts(two: FakeSites, bag: Bag) -> BagFacts:

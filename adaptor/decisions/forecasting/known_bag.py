@@ -21,8 +21,10 @@ from adaptor.decisions.requests import (
     ends_with_units,
     host_terms,
     largest_by_trial,
+    staying,
     tariff_for,
 )
+from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.forecast.bag_facts import BagFacts
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
@@ -43,7 +45,11 @@ def known_bag(snapshot: Snapshot, bag: BagFacts) -> KnownBag:
     sites = [
         site for site in snapshot.sites.values() if bag.spec.allows(site.name) and site.name in bag.learned
     ]
-    known = [_known_site(snapshot, bag, site) for site in sites]
+    shares = _shares(snapshot, bag, sites)
+    known = [
+        msgspec.structs.replace(_known_site(snapshot, bag, site), share=shares.get(site.name))
+        for site in sites
+    ]
     guess, surety = _guess(bag, known)
     began = [
         max(now - start, bound, 0.0)
@@ -74,6 +80,19 @@ def known_bag(snapshot: Snapshot, bag: BagFacts) -> KnownBag:
 def charged(bag: BagFacts, sites: Sequence[SiteFacts], ledger: Statements, now: float) -> float:
     """Credits of a bag for what has ended, and for what runs as if it ended now."""
     return in_credits(ledger.of_bag(bag.id).used + _charges(_own(sites, bag), ledger, now))
+
+
+def _shares(snapshot: Snapshot, bag: BagFacts, sites: Sequence[SiteFacts]) -> dict[str, float]:
+    """Part of each site in the tasks of a bag that is divided by cost and time: as it was last, else as the
+    slots of its pilots show. Empty: all sites have the same."""
+    if (split := shares_of(snapshot.memory, bag.id)) is not None:
+        parts = {site.name: split.tasks(site.name) for site in sites}
+    elif bag.spec.paced:
+        parts = {site.name: sum(slots for _, slots in staying(site, bag)) for site in sites}
+    else:
+        return {}
+    total = sum(parts.values())
+    return {name: part / total for name, part in parts.items()} if total else {}
 
 
 def _own(sites: Sequence[SiteFacts], bag: BagFacts) -> list[Pilot]:

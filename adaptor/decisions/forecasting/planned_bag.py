@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from adaptor.api import PlannedRequest
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import in_credits
-from adaptor.budget.accounting.entries import NOT_SUBMITTED, Budget
+from adaptor.budget.accounting.entries import NOT_SUBMITTED, Budget, bag_name
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.provisioning.menu import Line, menu
@@ -21,7 +22,7 @@ from adaptor.decisions.forecasting.known_bag import known_bag
 from adaptor.decisions.observation import demands_of
 from adaptor.decisions.offers import explicit_offer, task_time
 from adaptor.decisions.requests import most_slots, tariff_for
-from adaptor.decisions.snapshot import Snapshot
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.forecast.bag_facts import BagFacts
 from adaptor.forecast.forecast import forecast
 from adaptor.forecast.other_bags import OtherBags
@@ -63,7 +64,7 @@ class PlannedBag(msgspec.Struct, frozen=True, kw_only=True):
     work: Estimate
     """Processor-seconds of all tasks."""
     cost: Estimate
-    """Credits; of a bag that shares its pilots, for the work alone where it is cheapest."""
+    """Credits; of a bag that shares its pilots, for the work alone, at the mean price of its processors."""
 
 
 def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str, SiteTerms]) -> PlannedBag:
@@ -81,25 +82,25 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
     unpaid: set[str] = set()
     made: dict[str, tuple[SubmitRequest, ...]] = {}
     for name in snapshots:
-        decision = decide(_with_bag(snapshots[name], ledger.fork(), broker, made))
+        planned = _with_bag(snapshots[name], ledger.fork(), broker, made)
+        decision, counted = decide(planned), _counted(planned.demands)
         if NOT_SUBMITTED in decision.memory.paused.get(name, {}):
             unpaid.add(name)
         made[name] = tuple(submit for submit in decision.submits if not submit.node)
-        own = [submit.crafted for submit in made[name] if NOT_SUBMITTED in submit.demand.payers]
-        for crafted in own:
-            start, reason = crafted.predicted_start, crafted.reason
-            requests.append(PlannedRequest(name, crafted.request.p, crafted.request.tr, start, reason))
+        own = [submit for submit in made[name] if NOT_SUBMITTED in submit.demand.payers]
+        for submit in own:
+            request, reason = submit.crafted.request, submit.crafted.reason + counted
+            start = submit.crafted.predicted_start
+            requests.append(PlannedRequest(name, request.p, request.tr, start, reason))
         if not own:
             why = [*_withheld(decision.actions)]
-            withheld[name] = why[0] if why else "the tasks are planned elsewhere"
+            withheld[name] = why[0] + counted if why else "the tasks are planned elsewhere"
     first = next(iter(snapshots.values()))
     bag = msgspec.structs.replace(_facts(broker), others=new.others)
     sites = {name: snapshots[name].sites[name] for name in snapshots}
     found = forecast(known_bag(msgspec.structs.replace(first, sites=sites), bag))
     work = _times(found.work, _mean_processors(new))
-    price = min(
-        in_credits(tariff_for(first.ledger, site, new.spec.task).price("explicit")) for site in sites.values()
-    )
+    price = _mean_price(new, first.ledger, sites, requests)
     return PlannedBag(
         requests=tuple(requests),
         withheld=withheld,
@@ -114,6 +115,22 @@ def _mean_processors(new: NewBag) -> float:
     usual = new.spec.task
     others = [needs.over(usual).total_processors for needs in new.needs.values()]
     return (sum(others) + (new.tasks - len(others)) * usual.total_processors) / max(1, new.tasks)
+
+
+def _mean_price(
+    new: NewBag, ledger: Ledger, sites: Mapping[str, SiteFacts], requests: Iterable[PlannedRequest]
+) -> float:
+    """Credits of a processor-hour in these requests on average, or in all that the sites could get."""
+    size, processors = new.spec.task, Counter[str]()
+    for request in requests:
+        processors[request.site] += request.p
+    if not processors:
+        slots = {name: most_slots(site, size) for name, site in sites.items()}
+        processors = Counter(slots if any(slots.values()) else dict.fromkeys(sites, 1))
+    prices = {
+        name: in_credits(tariff_for(ledger, sites[name], size).price("explicit")) for name in processors
+    }
+    return sum(prices[name] * count for name, count in processors.items()) / processors.total()
 
 
 def choices(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str, SiteTerms]) -> list[Line]:
@@ -160,10 +177,15 @@ def _broker(new: NewBag, terms: Mapping[str, SiteTerms], now: float) -> Broker:
 def _withheld(actions: Iterable[Action]) -> Iterator[str]:
     """Why the new bag gets no request; those of other bags alone do not count."""
     for action in actions:
-        if isinstance(action, Withhold) and (
-            action.demand is None or action.demand.bag in (None, NOT_SUBMITTED)
-        ):
+        if isinstance(action, Withhold) and (action.demand is None or NOT_SUBMITTED in action.demand.payers):
             yield action.reason
+
+
+def _counted(demands: Iterable[Demand]) -> str:
+    """Says whose tasks the reasons of a site count, too; empty: those of the bag alone."""
+    shared = (demand.payers for demand in demands if NOT_SUBMITTED in demand.payers)
+    others = {bag for payers in shared for bag in payers if bag != NOT_SUBMITTED}
+    return f" (the tasks of {bag_name(*others)} count, too: they share pilots)" if others else ""
 
 
 def _with_budget(new: NewBag, snapshots: Mapping[str, Snapshot], broker: Broker, now: float) -> Ledger:

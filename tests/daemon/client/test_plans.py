@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,15 +13,18 @@ import pytest
 from adaptor import api
 from adaptor.api import PlanView
 from adaptor.bag_spec import BagSpec
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.config.schema import PriceConfig
 from adaptor.daemon.client.plans import read_plan
 from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
-from adaptor.daemon.treasury import costs_of
+from adaptor.daemon.treasury import Costs, costs_of
 from adaptor.errors import UsageError
 from adaptor.resources import OwnNeeds
 from tests.daemon.budgeted_site import steps, submit_budgeted
 from tests.daemon.fake_site import FakeBackend, FakeServer, FakeSite
+from tests.daemon.fake_sites import FakeSites
 
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={}, time=120.0)
 
@@ -59,6 +63,33 @@ def test_the_requests_of_other_bags_are_none_of_the_plan(site: FakeSite) -> None
     assert told.withheld == {}
     poor = plan(site, budget=0.001)
     assert all("bag 1" not in why for why in poor.withheld.values())
+
+
+def test_a_reason_that_counts_the_tasks_of_other_bags_says_so(site: FakeSite) -> None:
+    assert not any("share pilots" in request.reason for request in plan(site).requests)
+    site.submit_bag(40, time=120.0)
+    steps(site, 2)
+    (why,) = plan(site).withheld.values()
+    assert "waiting tasks wait until a pilot ends" in why
+    assert why.endswith(" (the tasks of bag 1 count, too: they share pilots)")
+
+
+def test_the_credits_of_a_bag_that_shares_pilots_are_those_of_the_processors_that_it_gets(
+    tmp_path: Path,
+) -> None:
+    costs = {
+        name: Costs(Tariff(price_explicit=price, price_donated=1))
+        for name, price in (("near", 9), ("far", 3))
+    }
+    two = FakeSites(tmp_path / "state", costs=costs)
+    for site in two.sites.values():  # a price that is not the usual one is shown
+        site.config = msgspec.structs.replace(site.config, price=PriceConfig(explicit=9.0))
+    running: Any = SimpleNamespace(core=two.sites["near"].core, sites=two.sites)
+    told = asyncio.run(read_plan(running, api.GetPlan(SPEC, 16, None)))
+    assert {each.site: each.p for each in told.requests} == {"near": 8, "far": 8}
+    assert told.credits is not None
+    assert told.credits.value == pytest.approx(6 * told.work.value / 3600)
+    two.journal.close()
 
 
 def test_tasks_that_nothing_can_run_are_named_and_the_others_are_planned(site: FakeSite) -> None:
