@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from adaptor.runtimes.task_time import TaskTime
 
 from adaptor.api import BagView
 from adaptor.budget.accounting.credits import in_credits

@@ -77,13 +77,15 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
     now = max(snapshot.now for snapshot in snapshots.values())
     broker = _broker(new, terms, now)
     ledger = _with_budget(new, snapshots, broker, now)
+    first = next(iter(snapshots.values()))
     requests: list[PlannedRequest] = []
     withheld: dict[str, str] = {}
-    unpaid: set[str] = set()
+    unpaid, shares = set[str](), first.memory.shares
     made: dict[str, tuple[SubmitRequest, ...]] = {}
     for name in snapshots:
         planned = _with_bag(snapshots[name], ledger.fork(), broker, made)
         decision, counted = decide(planned), _counted(planned.demands)
+        shares = decision.memory.shares
         if NOT_SUBMITTED in decision.memory.paused.get(name, {}):
             unpaid.add(name)
         made[name] = tuple(submit for submit in decision.submits if not submit.node)
@@ -95,10 +97,10 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
         if not own:
             why = [*_withheld(decision.actions)]
             withheld[name] = why[0] + counted if why else "the tasks are planned elsewhere"
-    first = next(iter(snapshots.values()))
     bag = msgspec.structs.replace(_facts(broker), others=new.others)
     sites = {name: snapshots[name].sites[name] for name in snapshots}
-    found = forecast(known_bag(msgspec.structs.replace(first, sites=sites), bag))
+    memory = msgspec.structs.replace(first.memory, shares=shares)
+    found = forecast(known_bag(msgspec.structs.replace(first, sites=sites, memory=memory), bag))
     work = _times(found.work, _mean_processors(new))
     price = _mean_price(new, first.ledger, sites, requests)
     return PlannedBag(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,6 +27,7 @@ from tests.daemon.budgeted_site import steps, submit_budgeted
 from tests.daemon.fake_site import FakeBackend, FakeServer, FakeSite
 from tests.daemon.fake_sites import FakeSites
 
+PRICES = {"near": 9, "far": 3}
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={}, time=120.0)
 
 
@@ -74,22 +76,36 @@ def test_a_reason_that_counts_the_tasks_of_other_bags_says_so(site: FakeSite) ->
     assert why.endswith(" (the tasks of bag 1 count, too: they share pilots)")
 
 
-def test_the_credits_of_a_bag_that_shares_pilots_are_those_of_the_processors_that_it_gets(
-    tmp_path: Path,
-) -> None:
-    costs = {
-        name: Costs(Tariff(price_explicit=price, price_donated=1))
-        for name, price in (("near", 9), ("far", 3))
-    }
-    two = FakeSites(tmp_path / "state", costs=costs)
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[FakeSites]:
+    """`far` costs a third of `near`."""
+    tariffs = {name: Tariff(price_explicit=price, price_donated=1) for name, price in PRICES.items()}
+    two = FakeSites(tmp_path / "state", costs={name: Costs(tariff) for name, tariff in tariffs.items()})
     for site in two.sites.values():  # a price that is not the usual one is shown
         site.config = msgspec.structs.replace(site.config, price=PriceConfig(explicit=9.0))
+    yield two
+    two.journal.close()
+
+
+def plan_at_two(two: FakeSites, spec: BagSpec, tasks: int = 16) -> PlanView:
     running: Any = SimpleNamespace(core=two.sites["near"].core, sites=two.sites)
-    told = asyncio.run(read_plan(running, api.GetPlan(SPEC, 16, None)))
+    return asyncio.run(read_plan(running, api.GetPlan(spec, tasks, None)))
+
+
+def test_the_credits_of_a_bag_that_shares_pilots_are_those_of_the_processors_that_it_gets(
+    two: FakeSites,
+) -> None:
+    told = plan_at_two(two, SPEC)
     assert {each.site: each.p for each in told.requests} == {"near": 8, "far": 8}
     assert told.credits is not None
     assert told.credits.value == pytest.approx(6 * told.work.value / 3600)
-    two.journal.close()
+
+
+def test_the_credits_of_a_cheap_bag_are_those_of_the_cheap_site(two: FakeSites) -> None:
+    told = plan_at_two(two, msgspec.structs.replace(SPEC, prefer="cheap"), 64)
+    assert {each.site for each in told.requests} == {"far"}
+    assert told.credits is not None
+    assert told.credits.value == pytest.approx(3 * told.work.value / 3600, rel=0.15)
 
 
 def test_tasks_that_nothing_can_run_are_named_and_the_others_are_planned(site: FakeSite) -> None:
