@@ -62,6 +62,18 @@ def test_a_scrape_asks_only_for_what_is_new() -> None:
     assert asked == [0.0, min(pilot.submitted for pilot in PILOTS)]
 
 
+def test_the_processors_of_a_queue_are_told_once_by_who_has_them() -> None:
+    reader = NumbersReader(Told(), lambda: NOW)
+    data, _ = encoded(reader.read(), reader.ended, "application/openmetrics-text")
+    held = {
+        sample.labels["holder"]: sample.value
+        for family in openmetrics(data.decode())
+        for sample in family.samples
+        if family.name == "adaptor_queue_processors"
+    }
+    assert held == {"others": 8, "planned": 0, "own": 6, "free": 2}
+
+
 def test_without_a_daemon_the_journal_gives_what_it_has() -> None:
     told = Told()
     told.live_now = False
