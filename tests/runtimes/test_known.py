@@ -88,6 +88,22 @@ def test_the_deviation_is_that_of_the_sample(runtimes: list[float]) -> None:
     assert seen(*runtimes).deviation == pytest.approx(expected, rel=1e-6, abs=0.1)
 
 
+def test_what_is_left_of_a_task_at_a_random_instant_grows_with_the_spread() -> None:
+    assert seen().residual == 0.0
+    assert seen(*[100.0] * 9).residual == 50.0, "of equal tasks half"
+    draw = random.Random(1)
+    many = seen(*[draw.expovariate(0.01) for _ in range(10_000)])
+    assert many.residual == pytest.approx(100.0, rel=0.05), "of exponential ones the mean"
+
+
+def test_a_task_that_finishes_or_is_interrupted_runs_no_longer() -> None:
+    known = seen(ages=(30.0, 50.0), now=100.0)
+    known.finish(50.0, 40.0)
+    assert (known.finished, known.mean, known.running, known.age(100.0)) == (1, 40.0, 1, 30.0)
+    known.stop(70.0)
+    assert (known.finished, known.running, known.age(100.0)) == (1, 0, 0.0)
+
+
 @pytest.mark.parametrize("further", [1, 10, 500])
 def test_the_mean_of_further_tasks_is_within_a_factor_at_the_certainty_asked_for(further: int) -> None:
     draw = random.Random(1)
