@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
 import msgspec
@@ -88,9 +88,9 @@ class Availability:
             self._profiles[unit] = free
         return self._profiles[unit]
 
-    def with_job(self, job: PendingJob) -> Availability:
-        """The availability if one more job waits behind those that are there."""
-        pending = (*self.queue.pending, job)
+    def with_jobs(self, jobs: Iterable[PendingJob]) -> Availability:
+        """The availability if more jobs wait behind those that are there."""
+        pending = (*self.queue.pending, *jobs)
         return Availability(msgspec.structs.replace(self.queue, pending=pending), noted=self._noted)
 
     def beside(self, job: PendingJob, start: float) -> Availability:

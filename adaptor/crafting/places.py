@@ -1,9 +1,9 @@
-"""Places where requests can be made: each partition of a site, or the site as one. Pure."""
+"""Places where requests can be made: a site, or each of its partitions. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -20,7 +20,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     site: SiteState
     """Its site: pilots, waits and limits that all places of the site share."""
     name: str = ""
-    """The partition; empty: the site as one place."""
+    """The partition; empty: the site has only one."""
     free: Availability
     """Its queue with these requests, and what all of them leave free."""
     rules: SiteRules
@@ -83,49 +83,54 @@ def bounded_rules(rules: SiteRules, demand: Demand, partition: str) -> SiteRules
     return msgspec.structs.replace(rules, limits=limits, least_tr=demand.least_tr)
 
 
-def as_one(site: SiteState, last: Availability | None = None) -> Place:
-    """A site as one place, with the requests that its queue does not show yet.
+def places_of(site: SiteState, last: Sequence[Place] = ()) -> list[Place]:
+    """The places of a site in the order of the configuration, with the requests that its queue does not show
+    yet.
 
     Args:
-        last: its queue as planned for another decision, which is kept while nothing changes.
+        last: those of another decision, of which the plans are kept while nothing changes.
     """
     queue = site.queue
     if queue is None:
         unknown = Availability(QueueState(now=site.now, processors=0))
-        return Place(site=site, free=unknown, rules=site.rules, allowed=0)
-    if new := tuple(_as_pending(pilot, site.rules, queue) for pilot in _unseen(site, queue)):
-        queue = msgspec.structs.replace(queue, pending=queue.pending + new)
-    free = last if last is not None and last.queue == queue else Availability(queue, noted=_ours(site))
-    return Place(site=site, free=free, rules=site.rules, allowed=site.requests_left)
-
-
-def places_of(site: SiteState, last: Availability | None = None) -> list[Place]:
-    """Partitions in the order of the configuration, with the requests that the queue does not show yet; the
-    site as one place where it has none. `last`: as for `as_one`."""
-    queue, places = site.queue, list[Place]()
-    names = [name for name in site.rules.limits.partitions if queue and name in queue.partitions]
-    if queue is None or not names:
-        return [as_one(site, last)]
-    for name in names:
-        rules, free = site.rules.in_partition(name), Availability(queue.partitions[name], noted=_ours(site))
-        there = sum(pilot.state.in_system for pilot in site.requests if pilot.partition == name)
-        allowed = max(0, rules.limits.in_system - there)
-        places.append(Place(site=site, name=name, free=free, rules=rules, allowed=allowed))
-    for pilot in _unseen(site, queue):
-        home = next((place for place in places if place.name == pilot.partition), None)
-        if home is not None:
-            new = _as_pending(pilot, home.rules, home.queue)
-            places = [_with(place, new if place is home else _beside(home, place, new)) for place in places]
+        return [Place(site=site, free=unknown, rules=site.rules, allowed=0)]
+    new = _unseen(site, queue)
+    if last and last[0].site.queue == queue and _unseen(last[0].site, queue) == new:
+        return [msgspec.structs.replace(each, site=site, allowed=_allowed(site, each.name)) for each in last]
+    ours = {pilot.queued_as for pilot in site.requests}
+    places = [
+        Place(
+            site=site,
+            name=name,
+            free=Availability(queue.in_partition(name), noted=ours),
+            rules=site.rules.in_partition(name),
+            allowed=_allowed(site, name),
+        )
+        for name in [name for name in site.rules.limits.partitions if name in queue.partitions] or [""]
+    ]
+    if len(places) == 1:
+        return [_with(places[0], *(job for _, job in new))]
+    for partition, job in new:
+        for home in [place for place in places if place.name == partition]:
+            places = [_with(place, job if place is home else _beside(home, place, job)) for place in places]
     return places
 
 
-def _ours(site: SiteState) -> set[str]:
-    """Names of its requests in the queue."""
-    return {pilot.queued_as for pilot in site.requests}
+def home_of(pilot: PilotView, places: Sequence[Place]) -> Place:
+    """The place of a pilot; the first one where its partition is shown no longer."""
+    return next((place for place in places if place.name == pilot.partition), places[0])
 
 
-def _unseen(site: SiteState, queue: QueueState) -> list[PilotView]:
-    """The requests that were made since the queue was read; a plan of the scheduler has all that it got."""
+def _allowed(site: SiteState, partition: str) -> int:
+    there = sum(
+        pilot.state.in_system for pilot in site.requests if not partition or pilot.partition == partition
+    )
+    return max(0, site.rules.in_partition(partition).limits.in_system - there)
+
+
+def _unseen(site: SiteState, queue: QueueState) -> list[tuple[str, PendingJob]]:
+    """The requests that were made since the queue was read, with their partitions; a plan of the scheduler
+    has all that it got."""
     since = math.inf if isinstance(queue, PlannedQueue) else queue.now
     new = [
         pilot
@@ -136,13 +141,16 @@ def _unseen(site: SiteState, queue: QueueState) -> list[PilotView]:
         return []
     queues = (queue, *queue.partitions.values())
     shown = {job.id for each in queues for jobs in (each.running, each.pending) for job in jobs}
-    return [pilot for pilot in new if pilot.queued_as not in shown]
+    return [
+        (pilot.partition, _as_pending(pilot, site.rules, queue.in_partition(pilot.partition)))
+        for pilot in new
+        if pilot.queued_as not in shown
+    ]
 
 
 def _as_pending(pilot: PilotView, rules: SiteRules, queue: QueueState) -> PendingJob:
-    """A request that the scheduler may not show yet."""
     task = pilot.shape[0] if pilot.shape else None
-    need = need_of(pilot.request, rules, queue, task)
+    need = need_of(pilot.request, rules.in_partition(pilot.partition), queue, task)
     return PendingJob(pilot.queued_as, pilot.request.p, pilot.request.tr, need=need, new=True)
 
 
@@ -172,10 +180,9 @@ def with_crafted(
     return places
 
 
-def _with(place: Place, job: PendingJob | None) -> Place:
-    if job is None:
-        return place
-    return msgspec.structs.replace(place, free=place.free.with_job(job))
+def _with(place: Place, *jobs: PendingJob | None) -> Place:
+    new = [job for job in jobs if job is not None]
+    return msgspec.structs.replace(place, free=place.free.with_jobs(new)) if new else place
 
 
 def _planned(home: Place, job: PendingJob, demand: Demand) -> tuple[float, PendingJob]:

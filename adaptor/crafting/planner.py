@@ -175,7 +175,7 @@ def _requests(view: SiteState, part: SitePart, served: Sequence[int]) -> list[Pl
     pilots of its own only.
     """
     decisions: list[PlannedAction] = []
-    craft, places = PLANNERS[view.heuristic], places_of(view, part.free)
+    craft, places = PLANNERS[view.heuristic], places_of(view, part.places)
     serving = pilots_by_demand(view, served)
     allowed = view.requests_left
     for index, peers in turns(view.demands, part.uncovered, served):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -28,7 +28,7 @@ from adaptor.decisions.forecasting.told import make_forecasts
 from adaptor.decisions.held_off import avoided_partitions, give_up_impossible, why_held_off, why_not_for
 from adaptor.decisions.memory import Memory, MemoryDraft
 from adaptor.decisions.offers import compared, questions_of
-from adaptor.decisions.other_sites import answers_missed, awaited, part_of, sites_as_places
+from adaptor.decisions.other_sites import answers_missed, awaited, part_of, places_of_sites
 from adaptor.decisions.pilot_rules import on_pilots
 from adaptor.decisions.prolonging import due_soon, prolonged
 from adaptor.decisions.requests import billed, one_trial_at_a_time, shape_of
@@ -76,8 +76,8 @@ class _Step:
         self._ledger = snapshot.ledger
         self._next = _PLANNED
         self._actions: list[Action] = []
-        self._places: dict[str, Place] = {}
-        """All sites as the division sees them; empty: not looked at yet."""
+        self._places: Mapping[str, Sequence[Place]] = {}
+        """Places of all sites as the division sees them; empty: not looked at yet."""
         self._compared: list[BagFacts | None] = []
         """The bag of each group whose tasks are divided by cost and time."""
         for name, site in snapshot.sites.items():
@@ -175,7 +175,7 @@ class _Step:
         """Find where the tasks of bags with a budget or an aim should run, once in a step."""
         if self._places:
             return
-        self._places = sites_as_places(self._snapshot, self._draft)
+        self._places = places_of_sites(self._snapshot, self._draft)
         self._compared = compared(self._snapshot)
         before = self._memory.shares_problem
         questions = questions_of(self._snapshot, self._places, self._compared)

@@ -5,7 +5,7 @@ A restarted daemon begins without it and comes to the same conclusions within se
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from adaptor.budget.provisioning.pacing import Pace
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import CostSplit
-from adaptor.crafting.availability import Availability
+from adaptor.crafting.places import Place
 from adaptor.forecast.forecast import Forecast
 
 
@@ -66,8 +66,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     forecasts: dict[int, MadeForecast] = {}
     """Forecasts of all bags, those that share pilots among them; `take_snapshot` drops those of ended
     bags."""
-    planned: dict[str, Availability] = {}
-    """The queue of each site with own requests since it was read, so that it is not planned again."""
+    places: dict[str, Sequence[Place]] = {}
+    """The places of each site as the last division has planned them, so that none is planned again."""
     missed: dict[str, float] = {}
     """Epoch seconds since which other sites have wanted to know the queue of a site."""
     paces: dict[int, Pace] = {}

@@ -15,7 +15,7 @@ from adaptor.budget.provisioning.task_time import TaskTime
 from adaptor.crafting.coverage import joint_coverage
 from adaptor.crafting.fits import width
 from adaptor.crafting.multisite.capacity import capacity_of
-from adaptor.crafting.places import Place, as_one
+from adaptor.crafting.places import Place
 from adaptor.crafting.situation import Demand, TaskGroup
 from adaptor.decisions.donated_offers import donated_places
 from adaptor.decisions.memory import ShareQuestion
@@ -37,7 +37,7 @@ def compared(snapshot: Snapshot) -> list[BagFacts | None]:
 
 
 def questions_of(
-    snapshot: Snapshot, places: Mapping[str, Place], bags: Sequence[BagFacts | None]
+    snapshot: Snapshot, places: Mapping[str, Sequence[Place]], bags: Sequence[BagFacts | None]
 ) -> list[ShareQuestion]:
     """Questions for each bag that has pilots of its own, a choice of places, and uncovered tasks.
 
@@ -49,9 +49,9 @@ def questions_of(
     if not any(bags):
         return []
     expected = {
-        name: _as_if_it_answered(place, snapshot.sites[name], snapshot.now) for name, place in places.items()
+        name: _as_if_it_answered(there, snapshot.sites[name], snapshot.now) for name, there in places.items()
     }
-    covered = joint_coverage({name: place.site for name, place in expected.items()}, snapshot.groups)
+    covered = joint_coverage({name: there[0].site for name, there in expected.items()}, snapshot.groups)
     found = [
         _question(snapshot, expected, bag, group, uncovered)
         for bag, group, uncovered in zip(bags, snapshot.groups, covered.uncovered, strict=True)
@@ -103,15 +103,20 @@ def _pays_anywhere(snapshot: Snapshot, bag: BagFacts, sites: Sequence[SiteFacts]
     return dearest <= CERTAIN * in_credits(max(0, balance.left + balance.reserved))
 
 
-def _as_if_it_answered(place: Place, site: SiteFacts, now: float) -> Place:
+def _as_if_it_answered(places: Sequence[Place], site: SiteFacts, now: float) -> Sequence[Place]:
     """Count on a scheduler that is silent for a moment, rather than pay another site in its place."""
     if site.silent(now) and not lost(site, now):
-        return as_one(msgspec.structs.replace(place.site, closed=""), place.free)
-    return place
+        seen = msgspec.structs.replace(places[0].site, closed="")
+        return [msgspec.structs.replace(place, site=seen) for place in places]
+    return places
 
 
 def _question(
-    snapshot: Snapshot, places: Mapping[str, Place], bag: BagFacts, group: TaskGroup, uncovered: int
+    snapshot: Snapshot,
+    places: Mapping[str, Sequence[Place]],
+    bag: BagFacts,
+    group: TaskGroup,
+    uncovered: int,
 ) -> ShareQuestion | None:
     """The question of a bag; None: it has no choice of places, or none can take a task of it."""
     at = {name: demand for name, demand in group.at.items() if name in snapshot.sites}
@@ -159,7 +164,12 @@ def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:
 
 
 def _offers(
-    snapshot: Snapshot, place: Place, bag: BagFacts, site: SiteFacts, demand: Demand, task: TaskTime
+    snapshot: Snapshot,
+    places: Sequence[Place],
+    bag: BagFacts,
+    site: SiteFacts,
+    demand: Demand,
+    task: TaskTime,
 ) -> tuple[SiteOffer, ...]:
     """Slots that new requests could buy at a site, within its limits and next to its queue."""
     now = snapshot.now
@@ -172,7 +182,8 @@ def _offers(
     needed = tariff_for(snapshot.ledger, site, demand.task).reservation("explicit", least.p, least.tr)
     if not all(needed <= room for room in rooms):
         return ()
-    openings = capacity_of(place, demand, place.allowed, now).openings
+    left = places[0].site.requests_left
+    openings = capacity_of(places, demand, demand.waiting, left, now).openings
     whole = explicit_offer(snapshot.ledger, site, demand.task, task)
     return tuple(
         msgspec.structs.replace(

@@ -6,16 +6,16 @@ site takes its own part; so a scheduler that hangs never holds another site up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from adaptor.crafting.multisite.division import SitePart, by_demand, divide
-from adaptor.crafting.places import Place, as_one
+from adaptor.crafting.places import Place, places_of
 from adaptor.crafting.situation import Demand, PilotView, SiteState
 from adaptor.decisions.actions import Wake
 from adaptor.decisions.donation import beside_held_nodes
-from adaptor.decisions.held_off import why_held_off, why_not_for
+from adaptor.decisions.held_off import avoided_partitions, why_held_off, why_not_for
 from adaptor.decisions.memory import Memory, MemoryDraft
 from adaptor.decisions.shares import parts_money, targets
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
@@ -52,18 +52,20 @@ def answers_missed(snapshot: Snapshot, draft: MemoryDraft) -> list[Wake]:
     return [Wake(name) for name in snapshot.sites if name != snapshot.site]
 
 
-def sites_as_places(snapshot: Snapshot, draft: MemoryDraft) -> dict[str, Place]:
-    """Every site as one place, as the division sees it."""
-    planned = draft.memory.planned
-    places = {name: as_one(_seen(site, snapshot), planned.get(name)) for name, site in snapshot.sites.items()}
-    draft.keep(planned={name: place.free for name, place in places.items()})
+def places_of_sites(snapshot: Snapshot, draft: MemoryDraft) -> dict[str, Sequence[Place]]:
+    """The places of every site, as the division sees them."""
+    places: dict[str, Sequence[Place]] = {
+        name: places_of(_seen(site, snapshot), draft.memory.places.get(name, ()))
+        for name, site in snapshot.sites.items()
+    }
+    draft.keep(places=places)
     return places
 
 
 def part_of(
     snapshot: Snapshot,
     memory: Memory,
-    places: dict[str, Place],
+    places: Mapping[str, Sequence[Place]],
     bags: Sequence[BagFacts | None],
     demands: Sequence[Demand],
 ) -> SitePart:
@@ -97,15 +99,14 @@ def _seen(site: SiteFacts, snapshot: Snapshot) -> SiteState:
         for number, submit in enumerate(site.submitting)
         if not submit.node
     ]
-    demands = (group.at[site.name] for group in snapshot.groups if site.name in group.at)
+    demands = [group.at[site.name] for group in snapshot.groups if site.name in group.at]
+    nowhere = {(each.shape, ""): why for each in demands if (why := why_not_for(site, each, snapshot.now))}
     found = msgspec.structs.replace(
         site,
         queue=site.queue and beside_held_nodes(site, site.queue),
         requests=(*site.requests, *submitting),
         closed=_closed(site, snapshot.now),
-        avoided={
-            (demand.shape, ""): why for demand in demands if (why := why_not_for(site, demand, snapshot.now))
-        },
+        avoided={**avoided_partitions(site, demands, snapshot.now), **nowhere},
     )
     return found.heard_of() if lost(site, snapshot.now) else found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from adaptor.crafting.availability import PlannedQueue
-from adaptor.crafting.places import as_one, places_of, with_crafted
+from adaptor.crafting.places import places_of, with_crafted
 from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState
 from adaptor.model import CraftedRequest, Limits, PendingJob, PilotState, QueueState, Request
 from adaptor.resources import Node, TaskSize
@@ -90,16 +90,16 @@ def test_requests_made_since_the_queue_was_read_count_until_it_shows_them() -> N
 def test_a_plan_of_the_scheduler_has_all_requests_that_it_got() -> None:
     queue = PlannedQueue(now=100.0, processors=8, plan=((100.0, 4), (3700.0, 8)))
     for pilot, free in ((waiting(100.0), 4), (waiting(100.0, PilotState.SUBMITTING, None), 0)):
-        assert as_one(alone(pilot, queue=queue)).free.profile().free_at(100.0) == free
+        assert places_of(alone(pilot, queue=queue))[0].free.profile().free_at(100.0) == free
 
 
 def test_a_queue_is_planned_again_only_where_something_has_changed() -> None:
     site = alone(waiting(100.0), queue=QueueState(now=100.0, processors=8))
-    first = as_one(site).free
-    assert as_one(site, first).free is first
-    assert as_one(msgspec.structs.replace(site, requests=()), first).free is not first
+    first = places_of(site)
+    assert places_of(site, first)[0].free is first[0].free
+    assert places_of(msgspec.structs.replace(site, requests=()), first)[0].free is not first[0].free
 
 
 def test_a_site_whose_queue_is_not_known_has_no_room() -> None:
-    place = as_one(msgspec.structs.replace(alone(queue=QueueState(now=0.0, processors=8)), queue=None))
+    (place,) = places_of(msgspec.structs.replace(alone(queue=QueueState(now=0.0, processors=8)), queue=None))
     assert (place.allowed, place.queue.processors) == (0, 0)

@@ -4,10 +4,11 @@ once."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from adaptor.crafting.choosing import opened
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.places import Place
@@ -49,7 +50,7 @@ class Capacity:
         delay: seconds by which requests start later than planned.
         whole_tr: every request lasts maxTr, independent of the free slot (the static heuristic).
         """
-        self._shape = shape
+        self.shape = shape
         limits = shape.rules.limits
         self._longest = round_up(limits.max_tr, shape.rules.time_resolution)
         self._most_rounds = max(1, shape.rounds(limits.max_tr))
@@ -82,13 +83,13 @@ class Capacity:
 
     def _requests_in(self, duration: float, whole_tr: bool) -> tuple[float, int]:
         """The number of requests of maxTr that fit in a row, and the rounds of a last, shorter one."""
-        usable = duration - self._shape.rules.margin
+        usable = duration - self.shape.rules.margin
         if math.isinf(usable):
             return math.inf, 0
         full = max(0, math.floor(usable / self._longest))
         if whole_tr:
             return full, 0
-        return full, self._shape.rounds(self._shape.longest_tr(duration - full * self._longest))
+        return full, self.shape.rounds(self.shape.longest_tr(duration - full * self._longest))
 
     def _rounds(self, elapsed: float, full: float, rest: int) -> float:
         """Tasks that one slot has finished `elapsed` seconds after the start of its strip."""
@@ -96,11 +97,26 @@ class Capacity:
             return full * self._most_rounds + rest
         over = min(full, elapsed // self._longest)
         current = self._most_rounds if over < full else rest
-        return over * self._most_rounds + min(current, self._shape.rounds(elapsed - over * self._longest))
+        return over * self._most_rounds + min(current, self.shape.rounds(elapsed - over * self._longest))
 
 
-def capacity_of(place: Place, demand: Demand, requests: int, now: float) -> Capacity:
-    """Capacity of a place for a demand if it may make `requests` now, and one more as each pilot ends."""
+def capacity_of(places: Sequence[Place], demand: Demand, tasks: int, requests: int, now: float) -> Capacity:
+    """Capacity of a site for a demand if it may make `requests` now, and one more as each pilot ends: that of
+    the place which finishes this number of tasks first. Requests of several places are not added up, as they
+    may share nodes and limits."""
+    able = [place for place in opened(places, demand) if not place.closed] or places
+    found = [_capacity(place, demand, min(requests, place.allowed), now) for place in able]
+    if len(found) == 1:
+        return found[0]
+
+    def soonest(capacity: Capacity) -> tuple[int, float]:
+        alone = level({"": capacity}, tasks, now)
+        return -alone.assigned, alone.finish
+
+    return min(found, key=soonest)
+
+
+def _capacity(place: Place, demand: Demand, requests: int, now: float) -> Capacity:
     site, shape = place.site, place.shape(demand)
     whole = HEURISTICS[site.heuristic].fixed_shape
     ends = [

@@ -6,8 +6,8 @@ would be requested once per site. One division for all sites at an instant preve
 1. The pilots in the system cover waiting tasks, at whatever site they are (`coverage`). No site requests
    processors for a task that a pilot of another site covers.
 2. The uncovered tasks are divided so that all sites would finish at the same time (`capacity.level`). The
-   capacity of a site (`capacity`) follows from the free slots of its queue, now and planned, its limits,
-   the lateness of its requests (`waits`) and the task runtime there.
+   capacity of a site (`capacity`) is that of its soonest partition. It follows from the free slots of the
+   queue there, now and planned, the limits, the lateness of requests (`waits`) and the task runtime.
 3. A site that does not answer, or that refuses requests, gets no new tasks. After a longer silence its
    queued pilots cover no tasks, and its running pilots only as far as their workers send messages. So a
    failing site slows the bag down but does not stop it. When the site returns, surplus pilots are
@@ -29,11 +29,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.availability import Availability
 from adaptor.crafting.coverage import joint_coverage, largest_share_first, slots_left
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.capacity import Level, TargetShares, capacity_of, granted, level
-from adaptor.crafting.places import Place
+from adaptor.crafting.places import Place, home_of
 from adaptor.crafting.reasons import limit_used_up
 from adaptor.crafting.serving import member_of, pilots_by_demand
 from adaptor.crafting.situation import Demand, Elsewhere, Member, PilotView, TaskGroup
@@ -59,12 +58,12 @@ class SitePart(msgspec.Struct, frozen=True, kw_only=True):
     what is uncovered here, as the group was divided by cost or time."""
     elsewhere: Sequence[Elsewhere]
     """Work of other sites by group, where the site replans."""
-    free: Availability | None = None
-    """The queue of the site as the division has planned it; None: there was no division."""
+    places: Sequence[Place] = ()
+    """The places of the site as the division has planned them; empty: there was no division."""
 
 
 def divide(
-    sites: Mapping[str, Place],
+    sites: Mapping[str, Sequence[Place]],
     groups: Sequence[TaskGroup],
     targets: Mapping[int, TargetShares | None] | None = None,
 ) -> dict[str, SitePart]:
@@ -73,12 +72,12 @@ def divide(
     Each uncovered task is in the part of at most one site, at which it may run.
 
     Args:
-        sites: by name, each as one place.
+        sites: the places of each, by name.
         groups: the tasks to divide.
         targets: by bag that is divided by cost or time: its target shares; None: levelled, since there are
             none. A site that plans by completion plans for all tasks of the other bags.
     """
-    covered = joint_coverage({name: place.site for name, place in sites.items()}, groups)
+    covered = joint_coverage({name: places[0].site for name, places in sites.items()}, groups)
     division = _Division(sites, groups, covered.uncovered, targets or {})
     levels = division.divided()
     return {
@@ -89,9 +88,9 @@ def divide(
             reason=division.reason(name, levels),
             replans=(replans := division.replans(name)),
             elsewhere=elsewhere(sites, groups, name) if any(replans) else [{}] * len(groups),
-            free=place.free,
+            places=places,
         )
-        for name, place in sites.items()
+        for name, places in sites.items()
     }
 
 
@@ -113,12 +112,13 @@ class _Division:
 
     def __init__(
         self,
-        sites: Mapping[str, Place],
+        sites: Mapping[str, Sequence[Place]],
         groups: Sequence[TaskGroup],
         uncovered: list[int],
         targets: Mapping[int, TargetShares | None],
     ) -> None:
-        self._sites = sites
+        self._places = sites
+        self._sites = {name: places[0].site for name, places in sites.items()}
         bags = [next((demand.bag for demand in group.at.values()), None) for group in groups]
         self._targets = [None if bag is None else targets.get(bag) for bag in bags]
         self._compared = [bag in targets for bag in bags]  # by group: whether it is divided by cost or time
@@ -127,14 +127,14 @@ class _Division:
             {
                 name: demand
                 for name, demand in group.at.items()
-                if name in sites and (demand.shape, "") not in sites[name].site.avoided
+                if name in sites and (demand.shape, "") not in self._sites[name].avoided
             }
             for group in groups
         ]
         """Demand at each site that may get requests now, by group."""
         self._uncovered = uncovered
-        self._now = max((place.site.now for place in sites.values()), default=0.0)
-        self._allowed = {name: place.allowed for name, place in sites.items()}
+        self._now = max((site.now for site in self._sites.values()), default=0.0)
+        self._allowed = {name: site.requests_left for name, site in self._sites.items()}
         self._first: dict[str, float] = {}
         """Earliest end of a task in a new request, by site (epoch seconds)."""
 
@@ -157,18 +157,19 @@ class _Division:
         # The groups that follow get equal parts of the requests that a site may still make.
         turns = Counter(name for other in order for name in self._open[other])
         requests = {name: math.ceil(self._allowed[name] / turns[name]) for name in at}
+        tasks = self._uncovered[index]
         capacities = {
-            name: capacity_of(self._sites[name], demand, requests[name], self._now)
+            name: capacity_of(self._places[name], demand, tasks, requests[name], self._now)
             for name, demand in at.items()
         }
         target = self._targets[index]
         if target is None:
-            found = level(capacities, self._uncovered[index], self._now)
+            found = level(capacities, tasks, self._now)
         else:
-            found = granted(target, capacities, self._uncovered[index], self._now)
+            found = granted(target, capacities, tasks, self._now)
         shares = {}
-        for name, demand in at.items():
-            shape = self._sites[name].shape(demand)
+        for name in at:
+            shape = capacities[name].shape
             most = shape.holds(shape.widest, shape.rules.limits.max_tr)
             shares[name] = min(found.shares[name], requests[name] * most)
             self._allowed[name] -= math.ceil(shares[name] / max(1, most))
@@ -180,20 +181,20 @@ class _Division:
         return [self._replans(name) and not compared for compared in self._compared]
 
     def _replans(self, name: str) -> bool:
-        return HEURISTICS[self._sites[name].site.heuristic].replans
+        return HEURISTICS[self._sites[name].heuristic].replans
 
     def late(self, name: str) -> dict[int, str]:
         """At most one late pilot whose tasks the other sites could finish clearly sooner, with the reason."""
-        pilot = latest(self._sites[name].site.requests, self._now)
+        pilot = latest(self._sites[name].requests, self._now)
         if pilot is None:
             return {}
         for index, group in enumerate(self._groups):
             if name in group.at and group.waiting and group.at[name].bag == pilot.bag:
-                shape = self._sites[name].shape(group.at[name])
+                shape = home_of(pilot, self._places[name]).shape(group.at[name])
                 held = shape.holds(pilot.request.p, pilot.request.tr)
                 tasks = min(group.waiting, held + self._uncovered[index])
                 others = {
-                    other: capacity_of(self._sites[other], demand, self._allowed[other], self._now)
+                    other: capacity_of(self._places[other], demand, tasks, self._allowed[other], self._now)
                     for other, demand in self._open[index].items()
                     if other != name
                 }
@@ -208,7 +209,7 @@ class _Division:
         waiting = sum(self._groups[index].waiting for index in mine)
         uncovered = sum(self._uncovered[index] for index in mine)
         tasks = counted(waiting, "waiting task")
-        pilots = {other: f"{len(there.site.requests)} at {other}" for other, there in self._sites.items()}
+        pilots = {other: f"{len(there.requests)} at {other}" for other, there in self._sites.items()}
         if self._replans(name) and not any(self._compared[index] for index in mine):
             others = ", ".join(there for other, there in pilots.items() if other != name)
             return f"plans for {tasks} besides the pilots of other sites ({others})"
@@ -223,14 +224,14 @@ class _Division:
         end = format_duration(max(levels[index].finish for index in mine) - self._now)
         if not shares[name]:
             return f"{gets}: {self._why_none(name, mine, end)}; {beside}"
-        site = self._sites[name].site
+        site = self._sites[name]
         late = site.delay(site.rules.limits.max_proc, self._now)
         why = f"all can be done in {end}" + (f" if {beside}" if beside else "")
         return f"{gets}: {why}" + (f"; requests start {format_duration(late)} late here" if late >= 1 else "")
 
     def _why_none(self, name: str, mine: Sequence[int], end: str) -> str:
         """Why a site gets no task of these groups, all of which are done elsewhere in `end`."""
-        site, first = self._sites[name].site, self._first.get(name, math.inf) - self._now
+        site, first = self._sites[name], self._first.get(name, math.inf) - self._now
         avoided = [site.avoided.get((self._groups[index].at[name].shape, ""), "") for index in mine]
         if closed := site.closed or (avoided[0] if all(avoided) else ""):
             return closed
@@ -281,12 +282,14 @@ def why_taken_back(pilot: PilotView, elsewhere: Level, now: float) -> str:
     )
 
 
-def elsewhere(sites: Mapping[str, Place], groups: Sequence[TaskGroup], here: str) -> Sequence[Elsewhere]:
+def elsewhere(
+    sites: Mapping[str, Sequence[Place]], groups: Sequence[TaskGroup], here: str
+) -> Sequence[Elsewhere]:
     """Work of the other sites by group."""
     found: list[dict[int, Member]] = [{} for _ in groups]
-    for name, place in sites.items():
+    for name, places in sites.items():
         if name != here:
-            for index, pilot, member in _members(place, name, groups):
+            for index, pilot, member in _members(places, name, groups):
                 at = groups[index].at
                 if here in at:  # in slots of the speed of this site
                     slots = member.slots * at[here].runtime / at[name].runtime
@@ -294,16 +297,19 @@ def elsewhere(sites: Mapping[str, Place], groups: Sequence[TaskGroup], here: str
     return found
 
 
-def _members(place: Place, name: str, groups: Sequence[TaskGroup]) -> Iterator[tuple[int, int, Member]]:
+def _members(
+    places: Sequence[Place], name: str, groups: Sequence[TaskGroup]
+) -> Iterator[tuple[int, int, Member]]:
     """The group and the id of each pilot of a site, and what it does for that group.
 
     A queued one starts as much later than planned as requests of its width do there.
     """
     served = [index for index, group in enumerate(groups) if name in group.at]
     demands = tuple(groups[index].at[name] for index in served)
-    site = msgspec.structs.replace(place.site, demands=demands)
+    site = msgspec.structs.replace(places[0].site, demands=demands)
     for number, pilots in pilots_by_demand(site, range(len(served))).items():
         for pilot in pilots:
+            place = home_of(pilot, places)
             planned = place.free.starts.get(pilot.queued_as, site.now)
             wait = max(0.0, planned - site.now) + site.delay(pilot.request.p, site.now)
             slots = slots_left(pilot, demands[number], place.shape(demands[number]).unit)

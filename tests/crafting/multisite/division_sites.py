@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from adaptor.crafting.multisite.waits import WaitLearner
-from adaptor.crafting.places import Place, as_one
+from adaptor.crafting.places import Place, places_of
 from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState, TaskGroup
 from adaptor.model import Limits, PendingJob, QueueState, RunningJob
 from adaptor.resources import TaskSize
@@ -18,10 +18,10 @@ from tests.crafting.planner_views import views
 NOW = 1000.0
 
 
-def standing(view: SiteState, *, closed: str = "", lost: bool = False) -> Place:
-    """A site as the division sees it."""
+def standing(view: SiteState, *, closed: str = "", lost: bool = False) -> list[Place]:
+    """The places of a site as the division sees them."""
     view = msgspec.structs.replace(view, closed=closed or "silent" * lost)
-    return as_one(view.heard_of() if lost else view)
+    return places_of(view.heard_of() if lost else view)
 
 
 def site(
@@ -39,7 +39,7 @@ def site(
     read: bool = True,
     closed: str = "",
     lost: bool = False,
-) -> Place:
+) -> list[Place]:
     """A site of which all processors are busy for so many seconds, and free from then on."""
     running = (RunningJob("local", processors, NOW + busy_for),) if busy_for else ()
     queue = QueueState(now=NOW, processors=processors, running=running, pending=pending)
@@ -55,9 +55,10 @@ def site(
     return standing(view, closed=closed, lost=lost)
 
 
-def with_waits(place: Place, waits: WaitLearner) -> Place:
+def with_waits(places: list[Place], waits: WaitLearner) -> list[Place]:
     """The site with other experience of its waits."""
-    return msgspec.structs.replace(place, site=msgspec.structs.replace(place.site, waits=waits))
+    site = msgspec.structs.replace(places[0].site, waits=waits)
+    return [msgspec.structs.replace(place, site=site) for place in places]
 
 
 def bag(waiting: int, runtime: float | Mapping[str, float] = 60.0, *sites: str, cpus: int = 1) -> TaskGroup:
@@ -82,7 +83,7 @@ def of_bag(group: TaskGroup, number: int) -> TaskGroup:
 
 
 @st.composite
-def situations(draw: st.DrawFn, sites: int = 3) -> tuple[dict[str, Place], tuple[TaskGroup, ...]]:
+def situations(draw: st.DrawFn, sites: int = 3) -> tuple[dict[str, list[Place]], tuple[TaskGroup, ...]]:
     """Sites of any shape and mood, and tasks that may run at some of them."""
     names = [f"site{number}" for number in range(draw(st.integers(1, sites)))]
     found = {}

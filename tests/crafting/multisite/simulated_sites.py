@@ -176,7 +176,7 @@ class World:
                 elif isinstance(decision, Withdraw):
                     self._withdraw(site, decision.pilot)
 
-    def _standing(self, site: Site, group: TaskGroup) -> Place:
+    def _standing(self, site: Site, group: TaskGroup) -> list[Place]:
         return standing(site.view(self.now, group.at[site.name]), lost=self.now >= site.dead_from)
 
     def _group(self) -> TaskGroup:

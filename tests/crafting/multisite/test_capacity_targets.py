@@ -21,7 +21,7 @@ def target(**shares: int) -> TargetShares:
 
 
 def shares(
-    sites: dict[str, Place], targets: dict[int, TargetShares | None], *groups: TaskGroup
+    sites: dict[str, list[Place]], targets: dict[int, TargetShares | None], *groups: TaskGroup
 ) -> dict[str, list[int]]:
     return {name: part.uncovered for name, part in divide(sites, groups, targets).items()}
 
@@ -49,7 +49,7 @@ def test_what_a_site_cannot_do_is_left_for_later_requests() -> None:
 @examples(150)
 @given(situations(), st.lists(st.integers(0, 150), min_size=3, max_size=3))
 def test_nobody_gets_more_than_the_target_nor_than_it_may_ask_for(
-    drawn: tuple[dict[str, Place], tuple[TaskGroup, ...]], wanted: list[int]
+    drawn: tuple[dict[str, list[Place]], tuple[TaskGroup, ...]], wanted: list[int]
 ) -> None:
     sites, groups = drawn
     groups = tuple(of_bag(group, number) for number, group in enumerate(groups))
@@ -61,8 +61,8 @@ def test_nobody_gets_more_than_the_target_nor_than_it_may_ask_for(
         assert 0 <= mine <= targets[0].shares[name]
         if mine:
             assert name in groups[0].at
-            shape = standing.shape(groups[0].at[name])
+            shape = standing[0].shape(groups[0].at[name])
             most = shape.holds(shape.widest, shape.rules.limits.max_tr)
-            assert mine <= standing.allowed * most
+            assert mine <= standing[0].site.requests_left * most
         assert parts[name].needless == plain[name].needless
     assert sum(part.uncovered[0] for part in parts.values()) <= groups[0].waiting

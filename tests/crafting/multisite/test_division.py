@@ -33,14 +33,14 @@ from tests.examples import examples
 
 from .division_sites import NOW, bag, site, situations, standing, with_waits
 
-Sites = dict[str, Place]
+Sites = dict[str, list[Place]]
 
 
 def shares(parts: dict[str, SitePart]) -> dict[str, int]:
     return {name: sum(part.uncovered) for name, part in parts.items()}
 
 
-def divided(near: Place, far: Place, *groups: TaskGroup) -> dict[str, int]:
+def divided(near: list[Place], far: list[Place], *groups: TaskGroup) -> dict[str, int]:
     return shares(divide({"near": near, "far": far}, groups or (bag(400),)))
 
 
@@ -142,7 +142,7 @@ def test_bags_of_one_shape_are_planned_for_together() -> None:
     assert by_demand(parts["far"], "far", groups, demands).uncovered == [100]
 
 
-def reasons(near: Place, far: Place, *groups: TaskGroup) -> tuple[str, str]:
+def reasons(near: list[Place], far: list[Place], *groups: TaskGroup) -> tuple[str, str]:
     parts = divide({"near": near, "far": far}, groups or (bag(400),))
     return parts["near"].reason, parts["far"].reason
 
@@ -198,7 +198,7 @@ def test_a_pilot_much_later_than_predicted_is_taken_back_where_another_site_is_s
         (site(requests=0), late_pilot(1800, waited=2000)),
     ],
 )
-def test_otherwise_it_keeps_its_place(near: Place, pilot: PilotView) -> None:
+def test_otherwise_it_keeps_its_place(near: list[Place], pilot: PilotView) -> None:
     assert divide({"near": near, "far": site(pilots=(pilot,))}, (bag(160),))["far"].late == {}
 
 
@@ -220,7 +220,7 @@ def test_the_planner_carries_the_part_out() -> None:
     parts = divide({"near": near, "far": far}, groups)
     asked = {}
     for name, each in (("near", near), ("far", far)):
-        view = msgspec.structs.replace(each.site, demands=(groups[0].at[name],))
+        view = msgspec.structs.replace(each[0].site, demands=(groups[0].at[name],))
         issued = plan(view, by_demand(parts[name], name, groups, view.demands))
         asked[name] = sum(each.crafted.tasks for each in issued if isinstance(each, SubmitRequest))
     assert asked == {"near": 272, "far": 128}
@@ -230,7 +230,7 @@ def test_the_planner_withholds_with_the_reason_and_withdraws_late_pilots() -> No
     far = site(busy_for=7200, pilots=(late_pilot(1800, waited=2000),))
     groups = (bag(160),)
     part = divide({"near": site(), "far": far}, groups)["far"]
-    view = msgspec.structs.replace(far.site, demands=(groups[0].at["far"],))
+    view = msgspec.structs.replace(far[0].site, demands=(groups[0].at["far"],))
     assert plan(view, part) == [Withdraw(7, part.late[7]), Withhold(part.reason)]
 
 
@@ -241,28 +241,28 @@ def test_no_task_is_covered_or_asked_for_twice_and_nobody_is_above_the_limits(
 ) -> None:
     sites, groups = drawn
     parts = divide(sites, groups)
-    left = joint_coverage({name: each.site for name, each in sites.items()}, groups).uncovered
+    left = joint_coverage({name: each[0].site for name, each in sites.items()}, groups).uncovered
     for index, group in enumerate(groups):
         assert sum(part.uncovered[index] for part in parts.values()) <= left[index] <= group.waiting
     for name, each in sites.items():
         assert all(
-            not tasks or (name in group.at and not each.site.closed)
+            not tasks or (name in group.at and not each[0].site.closed)
             for group, tasks in zip(groups, parts[name].uncovered, strict=True)
         )
-        limits = each.site.rules.limits
+        limits = each[0].site.rules.limits
         asked = sum(
             math.ceil(tasks / _most(each, group.at[name]))
             for group, tasks in zip(groups, parts[name].uncovered, strict=True)
             if tasks
         )
-        assert not asked or asked + len(each.site.requests) <= limits.max_pending_requests
+        assert not asked or asked + len(each[0].site.requests) <= limits.max_pending_requests
 
 
-def _most(each: Place, demand: Demand) -> int:
+def _most(each: list[Place], demand: Demand) -> int:
     """Tasks that the largest request of a site holds."""
-    assert each.site.queue is not None
-    shape = RequestShape.for_demand(each.site.rules, each.site.queue, demand)
-    return shape.slots(shape.widest) * max(1, shape.rounds(each.site.rules.limits.max_tr))
+    assert each[0].site.queue is not None
+    shape = RequestShape.for_demand(each[0].site.rules, each[0].site.queue, demand)
+    return shape.slots(shape.widest) * max(1, shape.rounds(each[0].site.rules.limits.max_tr))
 
 
 @examples(100)
@@ -276,7 +276,7 @@ def test_a_site_that_gets_faster_never_gets_fewer_tasks(
     slow = divide(sites, (group,))[name].uncovered[0]
     faster = with_waits(sites[name], WaitLearner())
     later = WaitLearner()
-    later.started(1, 100.0 * factor, sites[name].site.now)
+    later.started(1, 100.0 * factor, sites[name][0].site.now)
     slower = with_waits(sites[name], later)
     assert divide({**sites, name: faster}, (group,))[name].uncovered[0] >= slow
     assert divide({**sites, name: slower}, (group,))[name].uncovered[0] <= slow

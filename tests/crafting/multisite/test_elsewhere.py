@@ -34,7 +34,7 @@ def known(group: TaskGroup) -> TaskGroup:
     return msgspec.structs.replace(group, at=demands)
 
 
-def two(far: Place) -> dict[str, Place]:
+def two(far: list[Place]) -> dict[str, list[Place]]:
     return {"near": site(heuristic="completion"), "far": far}
 
 
@@ -78,9 +78,9 @@ def test_a_site_plans_for_all_tasks_beside_the_others_pilots_and_says_so() -> No
         parts = divide(sites, [group])
         demand = group.at["near"]
         part = by_demand(parts["near"], "near", [group], [demand])
-        decisions = plan(msgspec.structs.replace(sites["near"].site, demands=(demand,)), part)
+        decisions = plan(msgspec.structs.replace(sites["near"][0].site, demands=(demand,)), part)
         assert any(isinstance(decision, SubmitRequest) for decision in decisions) is asks
-        there = len(far.site.requests)
+        there = len(far[0].site.requests)
         assert part.reason == f"plans for 16 waiting tasks besides the pilots of other sites ({there} at far)"
 
 
@@ -90,7 +90,7 @@ def test_tasks_that_are_divided_by_cost_are_not_planned_by_all_sites() -> None:
     sites, demand = two(site()), group.at["near"]
     part = by_demand(divide(sites, [group], {7: target})["near"], "near", [group], [demand])
     assert part.replans == [False]
-    decisions = plan(msgspec.structs.replace(sites["near"].site, demands=(demand,)), part)
+    decisions = plan(msgspec.structs.replace(sites["near"][0].site, demands=(demand,)), part)
     assert not any(isinstance(decision, SubmitRequest) for decision in decisions)
 
 
@@ -123,14 +123,14 @@ def test_a_pilot_counts_once_for_tasks_of_one_shape() -> None:
 @examples(100)
 @given(situations())
 def test_every_pilot_elsewhere_serves_one_group_at_most(
-    situation: tuple[dict[str, Place], tuple[TaskGroup, ...]],
+    situation: tuple[dict[str, list[Place]], tuple[TaskGroup, ...]],
 ) -> None:
     sites, groups = situation
     for here in sites:
         found = elsewhere(sites, groups, here)
         ids = [id for there in found for id in there]
         others = [
-            pilot.id for name, status in sites.items() if name != here for pilot in status.site.requests
+            pilot.id for name, status in sites.items() if name != here for pilot in status[0].site.requests
         ]
         assert len(ids) == len(set(ids))
         assert set(ids) <= set(others)
@@ -146,7 +146,7 @@ def test_tasks_that_run_elsewhere_count_once() -> None:
     far, near = (msgspec.structs.replace(known(bag(100)).at[name], running=8) for name in ("far", "near"))
     sites = two(site(pilots=(running(1, 8, left=600.0),)))
     (there,) = elsewhere(sites, [TaskGroup(waiting=100, at={"near": near, "far": far})], "near")
-    view = sites["near"].site
+    view = sites["near"][0].site
     assert view.queue is not None
     wanted = Wanted(demand=near, remaining=100, allowed=4, elsewhere=there)
     assert Search(places_of(view), wanted).tasks == 108
