@@ -158,8 +158,8 @@ def _undivided(view: SiteState) -> SitePart:
     cover = unneeded(view) if _all_narrow(view) else coverage(view)
     return SitePart(
         uncovered=[
-            # If a bag requests hosts one by one, the rule that counts them has counted what pilots cover.
-            demand.waiting if demand.by_hosts and 0 < demand.most < math.inf else tasks
+            # The rule that counts hosts has counted what the pilots cover.
+            demand.waiting if demand.hosts_counted and 0 < demand.most < math.inf else tasks
             for tasks, demand in zip(cover.uncovered, view.demands, strict=True)
         ],
         needless=cover.needless,

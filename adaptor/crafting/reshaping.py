@@ -60,12 +60,12 @@ def same_request(rules: SiteRules, one: Request, other: Request) -> bool:
 def _may_change(view: SiteState, pilot: PilotView) -> bool:
     """Whether a pilot waits in the queue, and tasks of the shape that it was made for wait for it.
 
-    If a bag requests hosts one by one, `Demand.most` counts the pilot, so nothing is planned without it.
+    Where a rule on hosts has counted the pilot, nothing is planned without it.
     """
     if pilot.state is not PilotState.QUEUED or pilot.job is None or pilot.leaving or pilot.fixed:
         return False
     return any(
-        demand.shape == pilot.shape and demand.waiting and not demand.by_hosts for demand in view.demands
+        demand.shape == pilot.shape and demand.waiting and not demand.hosts_counted for demand in view.demands
     )
 
 

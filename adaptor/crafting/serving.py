@@ -16,15 +16,14 @@ def nobodys(view: SiteState, needless: Collection[int], replanned: Collection[in
     """Queued pilots that no waiting task needs (`coverage`) and that no demand keeps.
 
     A replanned demand keeps its pilots while tasks wait, and while tasks run that may be cut when their own
-    pilots end. A demand that requests hosts one by one keeps its pilots while tasks wait, because its number
-    of hosts includes them all.
+    pilots end. A demand whose hosts are counted keeps its pilots while tasks wait.
     """
     if not needless:
         return set()
     keeping = [
         index
         for index, demand in enumerate(view.demands)
-        if (demand.waiting and (index in replanned or demand.by_hosts))
+        if (demand.waiting and (index in replanned or demand.hosts_counted))
         or (index in replanned and _may_be_cut(view, demand))
     ]
     kept = pilots_by_demand(view, keeping)
@@ -43,7 +42,7 @@ def _may_be_cut(view: SiteState, demand: Demand) -> bool:
         for pilot in view.requests
         if pilot.state is PilotState.RUNNING and pilot.bag == demand.bag and not pilot.leaving
     ]
-    if not demand.running or not ends or demand.by_hosts:
+    if not demand.running or not ends or demand.hosts_counted:
         return False
     possible, share = view.rules.longest_task, view.rules.usual_share
     return demand.times.may_outlast(min(ends), view.now, demand.running, possible, share)

@@ -208,8 +208,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """Why not more than `most`, in one sentence with the numbers."""
     withheld: bool = False
     """Whether the scheduler lets nothing start for them now, so that withdrawing others makes no room."""
-    by_hosts: bool = False
-    """Whether hosts are requested one by one: `most` then includes all pilots in the system."""
+    hosts_counted: bool = False
+    """Whether a rule on hosts has counted the pilots in the system: they stay as long as tasks wait."""
     least_tr: int = 0
     """Least seconds of each request where its slot lasts that long."""
     together: int | None = None

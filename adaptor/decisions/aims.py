@@ -118,7 +118,7 @@ def _within_money(
         return demand
     if snapshot.here.narrow and not demand.paced:
         return msgspec.structs.replace(demand, funds=_funds(snapshot, memory, bag, purse))
-    if not demand.by_hosts:
+    if not demand.hosts_counted:
         demand = _for_a_unit(snapshot, demand)
     course = course or course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
     tariff, slots = snapshot.ledger.tariff(snapshot.site), most_slots(snapshot.here, demand.task)
@@ -150,7 +150,7 @@ def _for_a_unit(snapshot: Snapshot, demand: Demand) -> Demand:
         return demand
     unit = host_terms(snapshot.ledger, site).unit
     least = round_up(math.ceil(unit), site.rules.time_resolution)
-    return msgspec.structs.replace(demand, by_hosts=True, least_tr=least)
+    return msgspec.structs.replace(demand, hosts_counted=True, least_tr=least)
 
 
 def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: Paced) -> Demand:
@@ -160,7 +160,7 @@ def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: P
     """
     site, ledger = snapshot.here, snapshot.ledger
     if not charges_whole_units(ledger, site):
-        return msgspec.structs.replace(demand, by_hosts=True)
+        return msgspec.structs.replace(demand, hosts_counted=True)
     ends = ends_with_units(bag, ledger, site)
     tr = least_request(
         paced.advice.units,
@@ -171,7 +171,9 @@ def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: P
     )
     if demand.longest is not None:
         tr = min(tr, demand.longest)
-    return msgspec.structs.replace(demand, by_hosts=True, least_tr=tr, longest=tr if ends else demand.longest)
+    return msgspec.structs.replace(
+        demand, hosts_counted=True, least_tr=tr, longest=tr if ends else demand.longest
+    )
 
 
 def _terms(ledger: Statements, site: SiteFacts, bag: BagFacts) -> HostTerms:

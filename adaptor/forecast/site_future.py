@@ -239,7 +239,7 @@ class SiteFuture:
             runtime=moment.needed(here.name),
             shortest=learner.estimate,
             bag=_BAG,
-            by_hosts=bounds is not None,
+            hosts_counted=bounds is not None,
             least_tr=bounds.least_tr if bounds is not None else 0,
             longest=bounds.longest if bounds is not None else None,
             times=msgspec.structs.replace(

@@ -183,7 +183,7 @@ def test_a_needless_pilot_is_withdrawn_with_its_reason() -> None:
 
 def test_hosts_that_were_bought_one_by_one_stay_while_tasks_wait() -> None:
     """Else the same request is sent and withdrawn in every second step."""
-    bought = msgspec.structs.replace(tasks(4), by_hosts=True, most=4)
+    bought = msgspec.structs.replace(tasks(4), hosts_counted=True, most=4)
     pilots = (queued(1, 4), queued(2, 4))
     assert not [each for each in plan(site(bought, pilots=pilots)) if isinstance(each, Withdraw)]
     over = msgspec.structs.replace(bought, waiting=0)

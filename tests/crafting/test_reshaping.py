@@ -116,7 +116,7 @@ def test_the_number_of_whole_nodes_stays() -> None:
 def test_hosts_that_are_bought_one_by_one_are_withdrawn() -> None:
     view = busy(waiting(1, 4, 600))
     paced = msgspec.structs.replace(
-        view.demands[0], by_hosts=True, least_tr=1, most=4, why_most="as its aims say"
+        view.demands[0], hosts_counted=True, least_tr=1, most=4, why_most="as its aims say"
     )
     assert ("Withdraw", 1) in kinds(plan(msgspec.structs.replace(view, demands=(paced,))))
 

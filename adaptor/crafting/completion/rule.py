@@ -58,7 +58,7 @@ def by_completion(places: list[Place], wanted: Wanted) -> Made:
     if useless:
         return Made([], places, "", [Withdraw(pilot.id, too_short(pilot, [demand])) for pilot in useless])
     kept = search.best()
-    if site.rules.may_withdraw and not demand.by_hosts and (better := _better(kept, search)):
+    if site.rules.may_withdraw and not demand.hosts_counted and (better := _better(kept, search)):
         return Made([], places, "", [better])
     crafted = _crafted(search, kept)[: wanted.allowed]
     for request in crafted:

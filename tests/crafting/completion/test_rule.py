@@ -281,7 +281,7 @@ def bounded(demand: Demand, **bounds: object) -> Demand:
 def test_hosts_are_bought_for_as_long_as_the_aims_say() -> None:
     seen = view()
     bought = bounded(
-        seen.demands[0], by_hosts=True, least_tr=7200, most=8, why_most="8 hosts keep the deadline"
+        seen.demands[0], hosts_counted=True, least_tr=7200, most=8, why_most="8 hosts keep the deadline"
     )
     issued = plan(msgspec.structs.replace(seen, demands=(bought,)))
     assert issued
