@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -80,6 +81,12 @@ class EarlySignal(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.name.removeprefix('SIG')}@{self.seconds:g}"
+
+
+def is_shell(words: Sequence[str]) -> bool:
+    """Whether the words by which lines are run name a shell; another program, such as python3, has a language
+    of its own. Empty: the usual shell."""
+    return not words or any(word.rpartition("/")[2].endswith("sh") for word in words)
 
 
 def canary_tries(total: int) -> int | None:

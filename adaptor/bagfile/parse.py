@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from adaptor.bagfile.options import add_options
 from adaptor.bagfile.other_kinds import is_json_lines, other_file, other_line
 from adaptor.bagfile.own_options import OwnOptions, explained
 from adaptor.errors import BagFileError
+from adaptor.guard_rails import is_shell
 from adaptor.option_kinds import plain_text
 from adaptor.resources import OwnNeeds
 from adaptor.scheduling.task_links import LinkError, resolved
@@ -130,13 +132,16 @@ def source_name(path: str) -> str:
     return "standard input" if path == "-" else path
 
 
-def parse_bag(data: bytes, path: str, now: float, json_lines: bool = False, *, more: bool = False) -> BagFile:
+def parse_bag(
+    data: bytes, path: str, now: float, json_lines: bool = False, *, more: bool = False, shell: str = ""
+) -> BagFile:
     """The bag that a file holds; `.jsonl` and `.ndjson` are JSON Lines in any case, and what begins with a
     JSON object.
 
     Args:
         now: epoch seconds, for options that take a time from now.
         more: the tasks are for a bag that may have others already.
+        shell: what runs the lines, whatever the file says; empty: as it says.
 
     Raises:
         BagFileError: a line is bad (its number is named), or there is no task.
@@ -146,7 +151,7 @@ def parse_bag(data: bytes, path: str, now: float, json_lines: bool = False, *, m
     if json_lines or path.endswith((".jsonl", ".ndjson")) or is_json_lines(text):
         bag = BagFile(parse_json_lines(text, source, more=more))
     else:
-        bag = parse_shell_lines(text, source, now)
+        bag = parse_shell_lines(text, source, now, shell)
     if not bag.tasks:
         raise BagFileError(f"{source}: contains no task; write one shell line per task")
     return bag
@@ -187,8 +192,10 @@ def _line_at(data: bytes, position: int) -> int:
     return data.count(b"\n", 0, position) + 1
 
 
-def parse_shell_lines(text: str, source: str, now: float) -> BagFile:
+def parse_shell_lines(text: str, source: str, now: float, shell: str = "") -> BagFile:
     """One task per line; blank lines and `#` comments are skipped, `#ADAPTOR key=value …` sets options.
+
+    `shell`: as in `parse_bag`; lines for another program than a shell may be anything.
 
     Raises:
         BagFileError: a bad `#ADAPTOR` line, part of a script or of another kind of file, with its number.
@@ -202,7 +209,7 @@ def parse_shell_lines(text: str, source: str, now: float) -> BagFile:
         line = raw.strip()
         if not line:
             continue
-        if why := _no_task(line):
+        if why := _no_task(line, in_shell=is_shell(shlex.split(shell or options.get("shell", "")))):
             raise BagFileError(f"{source}:{number}: {why}")
         try:
             if not line.startswith("#"):
@@ -218,13 +225,13 @@ def parse_shell_lines(text: str, source: str, now: float) -> BagFile:
 _AS_SCRIPT = "begin the file with '#!/bin/bash' to submit it as one script"
 
 
-def _no_task(line: str) -> str:
+def _no_task(line: str, *, in_shell: bool) -> str:
     """Why a line, which is stripped, is neither a task nor a comment; empty: it may be one."""
     if "\r" in line:
         return "holds a carriage return, the line end of old Macs; convert the file: tr '\\r' '\\n'"
     if (why := directive_in_list(line, _AS_SCRIPT)) is not None:
         return f"{line.split()[0] if line.startswith('#') else shortened(line)} {why}"
-    if line.startswith("#"):
+    if line.startswith("#") or not in_shell:
         return ""
     if why := other_line(line):
         return f"{shortened(line)} {why}"

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adaptor.guard_rails import is_shell
 from adaptor.worker import umask
 from adaptor.worker.binding import bound
 from adaptor.worker.output import SHORTAGES, CannotStartError, ShortageError, TaskFiles
@@ -77,7 +78,8 @@ def execute(
     with bound(held.cpus):
         if isinstance(command, str):
             words = shell_words(shell, environment, program_of)
-            command = line_words(words, with_activation(command, environment), held.bag.signal)
+            line = with_activation(command, environment) if is_shell(words) else command
+            command = line_words(words, line, held.bag.signal)
         return _start(held, command, environment, files)
 
 

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 
-from adaptor.guard_rails import EarlySignal
+from adaptor.guard_rails import EarlySignal, is_shell
 
 _BASH = "bash"
 _EVERYWHERE = "/bin/sh"
@@ -32,8 +32,8 @@ def shell_words(wanted: str, environment: Mapping[str, str], find: Find) -> list
 
 
 def line_words(shell: Sequence[str], line: str, signal: EarlySignal | None) -> list[str]:
-    """Words by which a shell runs a line, and outlives the signal of the bag."""
-    return [*shell, "-c", line if signal is None else signal.survived_by(line)]
+    """Words by which a shell runs a line, and outlives the signal of the bag; another program gets it."""
+    return [*shell, "-c", line if signal is None or not is_shell(shell) else signal.survived_by(line)]
 
 
 def with_activation(line: str, environment: Mapping[str, str]) -> str:

@@ -101,6 +101,17 @@ def test_a_bad_option_is_told_with_its_line(line: str, problem: str) -> None:
     assert problem in str(caught.value)
 
 
+@pytest.mark.parametrize("line", ["for n in range(2): print(n)", "import x", "set = 1", "cd = 1"])
+def test_lines_for_another_program_than_a_shell_may_be_anything(line: str) -> None:
+    assert parse_shell_lines(line, "f", NOW, "python3").tasks == [TaskInput(line)]
+    assert parse_shell_lines(f"#ADAPTOR shell='python3 -u'\n{line}", "f", NOW).tasks == [TaskInput(line)]
+
+
+def test_the_shell_of_the_command_line_goes_before_that_of_the_file() -> None:
+    with pytest.raises(BagFileError, match="that other lines end"):
+        parse_shell_lines("#ADAPTOR shell=python3\nfor n in range(2): print(n)", "f", NOW, "bash")
+
+
 @pytest.mark.parametrize("prefix", [b"", b"\xef\xbb\xbf"])
 def test_bytes_that_no_command_can_hold(prefix: bytes) -> None:
     with pytest.raises(BagFileError, match=r"^f:2: byte 0xff is not UTF-8"):

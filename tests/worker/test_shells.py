@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from adaptor.guard_rails import EarlySignal, is_shell
 from adaptor.protocol.messages import BagContext, Lease
 from adaptor.worker.execution import execute, program_of
 from adaptor.worker.output import OutputFolder
@@ -56,6 +57,17 @@ def test_the_bag_goes_before_the_site(bag: BagContext) -> None:
 def test_options_of_the_shell_count_for_plain_lines_too(bag: BagContext) -> None:
     bag = msgspec.structs.replace(bag, shell="bash -x")
     assert run(bag, "/bin/echo hello") == "hello\n+ /bin/echo hello exit 0"
+
+
+def test_what_is_no_shell_gets_the_line_alone(bag: BagContext) -> None:
+    signal = EarlySignal("SIGUSR1", 5.0)
+    bag = msgspec.structs.replace(bag, shell="python3 -E", signal=signal)
+    assert run(bag, "for n in range(2): print(n, 'conda activate')", {"CONDA_EXE": "/c/bin/conda"}) == (
+        "0 conda activate\n1 conda activate exit 0"
+    )
+    assert [is_shell(words.split()) for words in ("", "bash -l", "/bin/zsh", "env sh", "python3", "R")] == [
+        True, True, True, True, False, False
+    ]  # fmt: skip
 
 
 def test_a_shell_that_the_node_lacks_is_named(bag: BagContext) -> None:

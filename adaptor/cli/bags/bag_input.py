@@ -72,7 +72,7 @@ def make_bag(source: TaskSource, options: Mapping[str, Any], environment: dict[s
     for name, value in of_scripts.items():
         if value:
             raise UsageError(f"{name}: for a batch script only, which begins with '#!'")
-    bag, default_name = _tasks(source, data)
+    bag, default_name = _tasks(source, data, options.get("shell", ""))
     file = _shown_file(source, data)
     return bag_of(bag, default_name, options, environment, file)
 
@@ -209,8 +209,8 @@ def plan_of(bag: BagInput) -> GetPlan:
     return GetPlan(spec, len(bag.tasks), bag.budget, needs)
 
 
-def _tasks(source: TaskSource, data: bytes | None) -> tuple[BagFile, str]:
-    """The tasks, and the default name of the bag. `data`: of the file, if any."""
+def _tasks(source: TaskSource, data: bytes | None, shell: str = "") -> tuple[BagFile, str]:
+    """The tasks, and the default name of the bag. `data`: of the file, if any; `shell`: of the options."""
     if source.values:
         return _of_values(source)
     if source.per_task > 1:
@@ -231,7 +231,8 @@ def _tasks(source: TaskSource, data: bytes | None) -> tuple[BagFile, str]:
             return BagFile([]), "open"
         raise UsageError(NO_TASKS)
     name = "stdin" if source.file == "-" else _as_text(Path(source.file).stem)
-    return parse_bag(data, source.file, time.time(), source.json_lines, more=source.more), name
+    found = parse_bag(data, source.file, time.time(), source.json_lines, more=source.more, shell=shell)
+    return found, name
 
 
 def _of_values(source: TaskSource) -> tuple[BagFile, str]:
