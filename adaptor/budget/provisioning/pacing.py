@@ -43,12 +43,9 @@ The latter where fewer are needed than 1/(r + 1) of those that are there, r bein
 2 and 3 of `adaptor replay budget-frontier`, 1/8 for these loses 3 of 32 deadlines of twice the time.
 """
 _FIRST = 4  # times `samples`: most first hosts that an assumed runtime asks for
-_BLIND_DOUBT = 3.0  # the factor by which the work may exceed the expected one while the runtimes are unknown
 _LAST = 3.0  # deviations by which the last task before a deadline may be longer than the mean
 _ONLY = 1 / 4
 """The part of the time left that the only request a site allows lasts at most while runtimes are unknown."""
-_RESERVE = 1 / 8
-"""The least part of the time left in which no task starts. Without it, heavy tails miss one of 32."""
 LONGER = 2.0  # deviations by which the last task of a host may be longer than the mean
 
 
@@ -264,10 +261,10 @@ def needed_for_deadline(course: Course) -> float:
     else:
         age = sums.age(course.now) if course.there else course.assumed
         mean = residual = max(1.0, course.needed, sums.mean, age)
-        doubt = _BLIND_DOUBT
+        doubt = 1.0
     if usable < mean:
         return math.inf
-    last = min(usable / 2, max(_longest(course, known), _RESERVE * usable))
+    last = min(usable / 2, _longest(course, known))
     aimed = min(max(_aimed_at(course, time_left), mean), usable - last + residual)
     work, running = course.waiting * mean, sums.running * residual
     lasting = course.until_requests_end
