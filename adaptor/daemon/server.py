@@ -184,6 +184,10 @@ class Port:
         connection = self._connections.get(identity)
         return connection is not None and connection.machine_answers()
 
+    def connected(self, identity: bytes) -> bool:
+        """Whether a peer is connected, as far as its machine has told."""
+        return identity in self._connections
+
     async def reads(self, identity: bytes) -> bool:
         """Wait until a peer has read nearly all that was sent; returns whether it is connected."""
         connection = self._connections.get(identity)

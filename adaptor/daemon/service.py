@@ -150,7 +150,7 @@ class Service:
         self.notifier = Notifier(self.core, config.notify, config.hooks)
         self._meters = Meters(self.core.journal.path)
         clients = self.server.clients
-        self._clients = ClientEndpoint(self, self._stall, clients.send, clients.reads)
+        self._clients = ClientEndpoint(self, self._stall, clients.send, clients.connected, clients.reads)
         self._stop = asyncio.Event()
         self._stopping = False
         self._stop_pilots = False

@@ -137,7 +137,7 @@ def test_every_question_has_an_answer(said: list[bytes]) -> None:
         def send(identity: bytes, data: bytes) -> None:
             answers.append(msgspec.msgpack.decode(data))
 
-        endpoint = ClientEndpoint(running, Mock(), send, AsyncMock(return_value=False))
+        endpoint = ClientEndpoint(running, Mock(), send, Mock(), AsyncMock(return_value=False))
 
         async def ask() -> None:
             await endpoint.receive([(b"me", data) for data in said])

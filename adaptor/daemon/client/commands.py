@@ -188,19 +188,26 @@ class ClientEndpoint:
         running: RunningDaemon,
         stall: Callable[[Exception], None],
         send: Callable[[bytes, bytes], None],
+        connected: Callable[[bytes], bool],
         reads: Callable[[bytes], Awaitable[bool]],
     ) -> None:
         """`reads`: waits until a client has read what was sent; returns whether it is connected."""
         self._running = running
         self._stall = stall
         self._send = send
+        self._connected = connected
         self._reads = reads
         self._background = Background()  # questions that are answered while others are
         self._admission = Admission(running.core)
         self._at_once: Counter[str] = Counter()
         """Questions of each key with a grant that are not answered yet."""
-        self.followed: Counter[int] = Counter()
-        """Connected programs that follow a bag, by bag."""
+        self._followers: Counter[tuple[bytes, int]] = Counter()
+        """Questions that follow a bag, by program and bag."""
+
+    @property
+    def followed(self) -> set[int]:
+        """The bags that a connected program follows; one that has ended may have a question left."""
+        return {bag for identity, bag in self._followers if self._connected(identity)}
 
     async def receive(self, batch: list[PeerMessage]) -> None:
         for identity, data in batch:
@@ -226,8 +233,9 @@ class ClientEndpoint:
     async def _answer(self, identity: bytes, who: ClientIdentity, question: api.Question[Any]) -> None:
         self._at_once[who.key] += 1
         following: api.Question[Any] | None = question
-        bags = [*question.since] if isinstance(question, api.GetEvents) and question.follow else []
-        self.followed.update(bags)
+        bags = question.since if isinstance(question, api.GetEvents) and question.follow else ()
+        followed = [(identity, bag) for bag in bags]
+        self._followers.update(followed)
         try:
             while following is not None:
                 answer = await self._attempt(who, following)
@@ -235,8 +243,8 @@ class ClientEndpoint:
                 following = await self._following(identity, following, answer)
         finally:
             self._at_once[who.key] -= 1
-            self.followed.subtract(bags)
-            self.followed = +self.followed
+            self._followers.subtract(followed)
+            self._followers = +self._followers
 
     async def _attempt(self, who: ClientIdentity, question: api.Question[Any]) -> object:
         """The answer; any failure is one too."""

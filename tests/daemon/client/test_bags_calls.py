@@ -140,7 +140,7 @@ async def test_who_follows_bags_asks_once_and_is_told_until_they_have_ended(daem
 
     bag = await daemon.open(2)
     running: Any = Mock(core=daemon.core, sites={"here": daemon.fake.state}, stalled="")
-    endpoint = ClientEndpoint(running, Mock(), send, reads)
+    endpoint = ClientEndpoint(running, Mock(), send, Mock(), reads)
     await endpoint.receive([(b"me", api.encode_question(question))])
     await daemon.run(bag, 0)
     while not told:
@@ -167,8 +167,27 @@ async def test_who_has_left_is_not_told_any_more(daemon: Daemon) -> None:
     bag = await daemon.open(2)
     await daemon.run(bag, 0)
     running: Any = Mock(core=daemon.core, sites={"here": daemon.fake.state}, stalled="")
-    endpoint = ClientEndpoint(running, Mock(), send, reads)
+    endpoint = ClientEndpoint(running, Mock(), send, Mock(), reads)
     question = api.GetEvents({bag: 0}, wait=30, follow=True)
     await endpoint.receive([(b"me", api.encode_question(question))])
     await asyncio.gather(*endpoint._background)
     assert len(told) == 1
+
+
+async def test_a_program_follows_no_bag_once_its_connection_is_lost(daemon: Daemon) -> None:
+    """A killed one has a question left, which is answered after up to 30 s."""
+    there = {b"killed", b"other"}
+    bag, other = await daemon.open(2), await daemon.open(2)
+    running: Any = Mock(core=daemon.core, sites={"here": daemon.fake.state}, stalled="")
+    endpoint = ClientEndpoint(running, Mock(), Mock(), there.__contains__, Mock())
+    for identity, number in ((b"killed", bag), (b"other", other)):
+        question = api.GetEvents({number: 0}, wait=30, follow=True)
+        await endpoint.receive([(identity, api.encode_question(question))])
+    await asyncio.sleep(0)
+    assert endpoint.followed == {bag, other}
+    there.remove(b"killed")
+    assert endpoint.followed == {other}
+    await daemon.ask(api.Close([bag, other]))
+    there.clear()
+    for task in endpoint._background:
+        task.cancel()

@@ -83,7 +83,7 @@ def test_an_internal_error_amid_a_change_lets_the_daemon_begin_again_from_the_jo
     running = Mock(stalled="")
     running.core.broker.pause.side_effect = RuntimeError("a fault")
     running.core.now.side_effect = RuntimeError("a fault")
-    endpoint = ClientEndpoint(running, stall, Mock(), Mock())
+    endpoint = ClientEndpoint(running, stall, Mock(), Mock(), Mock())
     asyncio.run(endpoint.receive([(b"7", api.encode_question(question))]))
     assert stall.called is again
 
@@ -99,7 +99,7 @@ def test_a_client_of_another_version_may_ask_what_never_changes(site: FakeSite, 
     def send(_identity: bytes, data: bytes) -> None:
         answers.append(data)
 
-    endpoint = ClientEndpoint(running, Mock(), send, Mock())
+    endpoint = ClientEndpoint(running, Mock(), send, Mock(), Mock())
     questions: list[api.Question[Any]] = [api.GetDaemon(), api.Cancel([bag]), api.Stop()]
     asyncio.run(endpoint.receive([(identity, api.encode_question(each)) for each in questions]))
     assert api.decode_answer(api.GetDaemon(), answers[0]).pid == 7
