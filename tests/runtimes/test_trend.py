@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from statistics import median
+from statistics import fmean, median
 
 import pytest
 
@@ -25,6 +25,22 @@ def test_a_sorted_file_has_a_trend_and_its_end_is_foreseen(falling: bool) -> Non
     draw = random.Random(1)
     levels = [trend.level(0.9) for _ in range(50) if (trend := found.drawn(draw)) is not None]
     assert 0.5 * runtimes[180] < median(levels) < 2.0 * runtimes[180]
+
+
+@pytest.mark.parametrize("falling", [False, True])
+def test_what_waits_of_a_sorted_file_takes_as_long_as_its_places_say(falling: bool) -> None:
+    """Half of 400 tasks have finished, the next 20 run."""
+    runtimes = sorted(log_normal(400), reverse=falling)
+    trend = None
+    draw = random.Random(1)
+    while trend is None:
+        trend = trends(range(200), runtimes[:200], 400).drawn(draw)
+    case = TrendRuntimes(trend, 0.5, 0.55, draw)
+    assert case.mean == pytest.approx(fmean(runtimes[220:]), rel=0.2)
+    for begin in (220, 310):
+        for count in (2, 20):
+            found = fmean(case.several(count, (begin - 220) / 180) for _ in range(200))
+            assert found == pytest.approx(count * runtimes[begin], rel=0.15)
 
 
 def test_a_file_in_no_order_has_none() -> None:
