@@ -126,14 +126,28 @@ def bags(db: sqlite3.Connection, selector: str, live: Live = OFFLINE) -> list[Ba
         UnknownBagError: it names a bag that is not there.
     """
     if selector == "recent":
-        return [live.bag(bag) for bag in _select_bags(db, f"{_RECENT} ORDER BY id", (RECENT,))]
+        recent = _select_bags(db, f"{_RECENT} ORDER BY id", (RECENT,))
+        return [live.bag(bag) for bag in (_at_most_at_once(db, recent) if live is OFFLINE else recent)]
     chosen = ids_of(selector, dict(db.execute("SELECT id, name FROM bag")))
     if not chosen:
         return []
     # A range and not a list of ids: SQLite limits the parameters of a statement, in old versions to 999.
     found = _select_bags(db, "id BETWEEN ? AND ? ORDER BY id", (chosen[0], chosen[-1]))
     wanted = set(chosen)
-    return [live.bag(bag) for bag in found if bag.id in wanted]
+    found = [bag for bag in found if bag.id in wanted]
+    return [live.bag(bag) for bag in (_at_most_at_once(db, found) if live is OFFLINE else found)]
+
+
+def _at_most_at_once(db: sqlite3.Connection, found: Sequence[BagView]) -> list[BagView]:
+    """The bags with no more running tasks than the pilots have processors for: workers hold others in
+    reserve, which the daemon alone tells from those."""
+    held = db.execute("SELECT TOTAL(p - freed) FROM pilot WHERE started IS NOT NULL AND ended IS NULL")
+    processors = int(held.fetchone()[0])
+    reserve = [max(0, bag.running - processors // max(1, bag.cpus)) for bag in found]
+    return [
+        msgspec.structs.replace(bag, running=bag.running - more, waiting=bag.waiting + more)
+        for bag, more in zip(found, reserve, strict=True)
+    ]
 
 
 def count(db: sqlite3.Connection) -> int:
