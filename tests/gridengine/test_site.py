@@ -13,6 +13,7 @@ from adaptor.resources import TaskSize
 from adaptor_gridengine import discover
 from adaptor_gridengine.backend import accepted_id, choose_pe, deleted_waiting, nothing_left
 from adaptor_gridengine.parse import Pe
+from adaptor_gridengine.reading import Master
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandAnswer
 from backends.findings import Finding
@@ -72,6 +73,17 @@ def test_partitions_share_one_reading_of_the_qmaster(tmp_path: object) -> None:
     assert [each.queue_state().processors for each in made.values()] == [12, 16]
     asked = [words for words in cell.asked if words[0] == "qstat"]
     assert len(asked) <= 2, "hidden slots make it look again"
+
+
+def test_reservations_are_asked_for_by_their_ids_and_only_where_there_are_some() -> None:
+    def read(**answers: CommandAnswer | str) -> tuple[int, list[list[str]]]:
+        machine = RecordedCell(**answers)
+        reserved = Master(SiteConfig(backend="gridengine"), machine).see().reservations
+        return len(reserved), [words[1:] for words in machine.asked if words[0] == "qrstat"]
+
+    listed, one = ["-xml", "-u", "*"], ["-xml", "-ar", "2"]
+    assert read() == (1, [listed, one])
+    assert read(qrstat=answer_of(1, "", "no advance reservations")) == (0, [listed])
 
 
 def test_keys_that_name_nodes_are_refused() -> None:
