@@ -40,10 +40,13 @@ class Trend(msgspec.Struct, frozen=True, kw_only=True):
     """Runtimes of finished tasks as factors of the level at their places."""
     spread: float
     """The deviation of the logarithms of these."""
+    until: float
+    """The place, as a share of the file, from which on the level stays."""
 
     def level(self, place: float) -> float:
         """Seconds; `place`: as a share of the file."""
-        return math.exp(min(100.0, max(-100.0, self.intercept + self.slope * _scaled(place, self.steep))))
+        at = _scaled(min(place, self.until), self.steep)
+        return math.exp(min(100.0, max(-100.0, self.intercept + self.slope * at)))
 
 
 class _Fit(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +73,11 @@ class Trends(msgspec.Struct, frozen=True):
     chances: tuple[float, ...] = ()
 
     def drawn(self, draw: random.Random) -> Trend | None:
-        """A trend drawn by its chance; None: there is none."""
+        """A trend drawn by its chance; None: there is none.
+
+        Runtimes may also grow because a machine becomes busier, and then stay. So a trend goes on as far
+        again as it was seen in half of the cases, and n times as far in one of n + 1 (Gott 1993).
+        """
         if not self.fits or draw.random() >= self.chance:
             return None
         fit = draw.choices(self.fits, self.chances)[0]
@@ -83,6 +90,7 @@ class Trends(msgspec.Struct, frozen=True):
             spread=max(
                 0.03, math.sqrt(sum(residual * residual for residual in fit.residuals) / len(fit.residuals))
             ),
+            until=fit.reached / (1.0 - draw.random()),
         )
 
 

@@ -33,7 +33,7 @@ def test_what_waits_of_a_sorted_file_takes_as_long_as_its_places_say(falling: bo
     runtimes = sorted(log_normal(400), reverse=falling)
     trend = None
     draw = random.Random(1)
-    while trend is None:
+    while trend is None or trend.until < 1:
         trend = trends(range(200), runtimes[:200], 400).drawn(draw)
     case = TrendRuntimes(trend, 0.5, 0.55, draw)
     assert case.mean == pytest.approx(fmean(runtimes[220:]), rel=0.2)
@@ -41,6 +41,15 @@ def test_what_waits_of_a_sorted_file_takes_as_long_as_its_places_say(falling: bo
         for count in (2, 20):
             found = fmean(case.several(count, (begin - 220) / 180) for _ in range(200))
             assert found == pytest.approx(count * runtimes[begin], rel=0.15)
+
+
+def test_a_trend_goes_on_as_far_again_as_it_was_seen_in_half_of_the_cases() -> None:
+    runtimes = sorted(log_normal(200))
+    found, draw = trends(range(20), runtimes[:20], 200), random.Random(1)
+    drawn = [trend for _ in range(400) if (trend := found.drawn(draw)) is not None]
+    for place, share in ((0.2, 1 / 2), (0.4, 3 / 4)):
+        stays = [trend.level(place) == trend.level(1.0) for trend in drawn]
+        assert sum(stays) / len(stays) == pytest.approx(share, abs=0.1)
 
 
 def test_a_file_in_no_order_has_none() -> None:
