@@ -167,6 +167,19 @@ def test_the_daemon_and_the_simulation_do_not_know_each_other() -> None:
         assert not {name for name in found if tree()[name].room == other}
 
 
+def test_the_product_asks_the_belief_about_runtimes_and_none_of_its_estimators() -> None:
+    """But for the learners that it feeds. Experiments also ask what the papers print."""
+    asked = {"known", "learner", "possible", "sample", "survival"}
+    wrong = [
+        f"{name} imports {target}"
+        for name, module in tree().items()
+        if module.room not in ("runtimes", "experiments", "simulation")
+        for target in sorted(ours(module, tree()))
+        if tree()[target].room == "runtimes" and target.rpartition(".")[2] not in asked
+    ]
+    assert not wrong
+
+
 def test_no_folder_is_longer_than_a_list_that_is_read() -> None:
     folders = {module.path.parent for module in tree().values()}
     counts = {

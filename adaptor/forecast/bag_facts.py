@@ -59,7 +59,7 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def not_started(self) -> int:
         """Number of tasks without a result that do not run."""
-        return max(0, self.tasks - self.known.finished - self.known.running)
+        return self.known.not_started(self.tasks)
 
     @property
     def paced(self) -> bool:

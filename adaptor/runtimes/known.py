@@ -128,6 +128,10 @@ class KnownRuntimes(msgspec.Struct, kw_only=True):
         if not self.running:
             self.starts = 0.0
 
+    def not_started(self, tasks: int) -> int:
+        """Number of tasks among `tasks` that have not finished and do not run."""
+        return max(0, tasks - self.finished - self.running)
+
     @property
     def hint(self) -> float | None:
         """Seconds of a task by its user, else by earlier bags of its kind; None: nothing is known."""

@@ -27,7 +27,6 @@ def known_runtimes(state: SchedulingState, site: str, turns: Iterable[Turn]) -> 
     turns = list(turns)
     known = [state.learner_of(bag, site, line).known for bag, line in turns]
     told = [each for bag, _ in turns if (each := bag.spec.time) is not None]
-    starts = _starts(state, site, {(bag.id, line.number) for bag, line in turns})
     return KnownRuntimes(
         finished=sum(each.finished for each in known),
         total=sum(each.total for each in known),
@@ -36,13 +35,10 @@ def known_runtimes(state: SchedulingState, site: str, turns: Iterable[Turn]) -> 
         not_enough=max((each.not_enough for each in known), default=0.0),
         cut=sum(each.cut for each in known),
         cut_for=sum(each.cut_for for each in known),
-        running=len(starts),
-        starts=sum(starts),
-        first_start=min(starts, default=None),
         told=max(told) if len(told) == len(turns) else None,
         earlier=_earlier(turns, site),
         ended_after=max((bag.spec.ended_after for bag, _ in turns), default=math.inf),
-    )
+    ).running_since(_starts(state, site, {(bag.id, line.number) for bag, line in turns}))
 
 
 def _earlier(turns: Iterable[Turn], site: str) -> EarlierTasks | None:

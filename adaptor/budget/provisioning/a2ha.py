@@ -41,7 +41,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def waiting(self) -> int:
-        return self.remaining - self.runtimes.running
+        return self.runtimes.not_started(self.tasks + self.told)
 
     @property
     def there(self) -> int:

@@ -89,7 +89,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def waiting(self) -> int:
-        return self.tasks - self.known.finished - self.known.running
+        return self.known.not_started(self.tasks)
 
     @property
     def there(self) -> int:
