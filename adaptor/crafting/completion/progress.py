@@ -12,9 +12,6 @@ from adaptor.crafting.fits import TINY
 from adaptor.crafting.situation import Member
 from adaptor.runtimes.known import Belief
 
-LAST = 0.3
-"""Expected tasks that a slot finishes after it has started its last one, for runtimes spread evenly over
-0.25 to 1.75 of their mean: that task, where it is no longer than most, and the rest of the one before."""
 FINE = 1.005
 INSTANTS = [FINE**step for step in range(6_000)]
 """Completions are steps of this grid, from 1 to 10^13 s: a mean of steps is a geometric mean of times."""
@@ -58,9 +55,9 @@ class Progress:
             return begin - age, end, slots, slots * max(0.0, (length + age + TINY) // mean)
         if age:
             left = max(longest - age, TINY)
-            most = max(min(1.0, length / left), (length - left / 2) / mean + LAST)
+            most = max(min(1.0, length / left), (length - left / 2) / mean)
             return begin + (left - mean) / 2, end, slots, slots * most
-        most = (length - mean) / mean + LAST
+        most = (length - mean) / mean
         return begin + mean / 2, end, slots, slots * (max(1.0, most) if length >= longest else 0.0)
 
     def foresee(self, offers: Sequence[Member]) -> None:

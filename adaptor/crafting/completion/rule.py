@@ -26,8 +26,6 @@ from adaptor.units import counted
 WORTH_WITHDRAWING = steps_for(0.9)
 """A queued request is withdrawn for a completion that is sooner by this factor."""
 SLOW = 0.3  # with later requests at this speed the completion must be sooner too
-FORESEEN = 10.0
-"""A bag that takes this many times the longest walltime withdraws nothing: it depends on unknown holes."""
 GROWN = 4  # tasks of a bag for each slot of the only request, from which on another one is looked for
 WEIGHED = 8  # the most queued requests that are compared: the newest
 _SETTLED = 300.0  # seconds after which a request may make room, where requests last as long as usual
@@ -80,7 +78,7 @@ def _better(kept: Choice, search: Search) -> Withdraw | None:
     Of several queued ones the largest keeps its place: long waits end far sooner than planned. While no
     runtime is known, smaller ones make room before others as large, which must be worth twice as much.
     """
-    if not kept.set.members or min(kept.set.ends) > FORESEEN * search.rules.limits.max_tr:
+    if not kept.set.members:
         return None
     queued = search.in_state(PilotState.QUEUED)
     room = WORTH_WITHDRAWING

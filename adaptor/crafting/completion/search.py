@@ -41,7 +41,6 @@ def steps_for(factor: float) -> float:
     return -math.log(factor) / math.log(FINE)
 
 
-BETTER = steps_for(0.998)  # a request must shorten the completion by this factor to be made
 Bar = tuple[float, list[int]]
 """Steps by which a completion must be sooner, and the completions by belief that it must beat."""
 
@@ -159,7 +158,7 @@ class Search:
                 if (left[offer.where] > 0 if allowed else offer.processors >= WIDE * self.shapes[0].widest)
                 and not self._needless(offer.member, found.members)
             ]
-            usual = BETTER, (found if made else self._as_is).steps
+            usual = 0.0, (found if made else self._as_is).steps
             passed = bar if bar and allowed + beside == 1 else usual
             addition = self._take_best(found, offers, profiles, latest, passed)
             if addition is None:

@@ -53,7 +53,7 @@ def test_different_tasks_end_one_after_the_other() -> None:
     member = Member(0.0, 6000.0, 10)
     found = progress(SPREAD)
     assert done(found, member, 3000.0) == pytest.approx(45.0)
-    assert done(found, member, 6000.0) == pytest.approx(10 * (5400 / 600 + 0.3))
+    assert done(found, member, 6000.0) == pytest.approx(10 * 5400 / 600)
     assert done(found, Member(0.0, 1049.0, 10), 1e6) == 0, "the longest does not fit"
 
 
@@ -64,8 +64,8 @@ def test_of_different_tasks_that_run_the_older_ends_sooner() -> None:
         Member(0.0, 6000.0, 10, age=650.0),
         Member(0.0, 6000.0, 10, age=50.0),
     )
-    assert done(found, old, 6000.0) == pytest.approx(10 * (5800 / 600 + 0.3))
-    assert done(found, young, 6000.0) == pytest.approx(10 * (5500 / 600 + 0.3))
+    assert done(found, old, 6000.0) == pytest.approx(10 * 5800 / 600)
+    assert done(found, young, 6000.0) == pytest.approx(10 * 5500 / 600)
     assert done(found, old, 3000.0) - done(found, young, 3000.0) == pytest.approx(5.0)
     assert done(found, Member(0.0, 200.0, 10, age=650.0), 1e6) == pytest.approx(5.0), "half of them in 200 s"
 
