@@ -68,8 +68,9 @@ def main(
 def line(done: Run, base: Sequence[Row]) -> str:
     found = loss(base, done.rows)
     return (
-        f"{done.variant} | {done.measure} | {found.goal:+.1%} | {found.both:+.1%} | "
-        f"{found.kept:+} | {found.exceeded:+} | {found.differing}"
+        f"{done.variant} | {done.measure} | {found.goal:+.1%} | "
+        f"time × cost {found.both:+.1%} | {-found.kept:+} kept | {found.exceeded:+} over the budget | "
+        f"{found.differing} of {len(base)} differ"
     )
 
 

@@ -19,36 +19,34 @@ def page(constants: Sequence[Constant], rows: Rows) -> Iterator[str]:
     rooms = list(dict.fromkeys(each.room for each in constants))
     for room in rooms:
         yield f"\n## {room}\n"
-        yield "| constant | value | it trades | without it | half | twice |"
-        yield "|---|---|---|---|---|---|"
+        yield "| constant | value | it trades | without it, or half and twice the value |"
+        yield "|---|---|---|---|"
         for each in constants:
             if each.room == room:
                 yield _line(each, rows)
 
 
 def _line(constant: Constant, rows: Rows) -> str:
-    half = constant.half_and_twice
-    tried = "; ".join(_loss(constant, value, rows) for value in constant.rule.without) or "-"
-    others = [_loss(constant, value, rows) for value in half] if len(half) == 2 else ["-", "-"]
+    values = dict.fromkeys((*constant.rule.without, *constant.half_and_twice))
+    tried = "; ".join(filter(None, (_losses(constant, value, rows) for value in values)))
     file = constant.file.split("/", 1)[1].removesuffix(".py")
     value = _short(constant.value)
     return (
         f"| `{file}` `{constant.name}` | {value} ({constant.rule.unit}) | {constant.rule.trades} "
-        f"| {tried} | {' | '.join(others)} |"
+        f"| {tried or 'not run'} |"
     )
 
 
-def _loss(constant: Constant, value: str, rows: Rows) -> str:
+def _losses(constant: Constant, value: str, rows: Rows) -> str:
+    """Empty: it was not run."""
     found = {
         measure: loss(rows["", measure], other)
         for measure in constant.measures
         if ("", measure) in rows
         and (other := rows.get((variant(constant, value).title, measure))) is not None
     }
-    if not found:
-        return "not run"
     said = ", ".join(_said(measure, each) for measure, each in found.items())
-    return f"{_short(value)}: {said}"
+    return f"{_short(value)}: {said}" if said else ""
 
 
 def _said(measure: str, found: Loss) -> str:
