@@ -6,11 +6,11 @@ longer finished one, or as the tail says. The tail is log-normal, drawn from all
 runs and the guess leave likely; it stands for one further task besides those that have finished (a Dirichlet
 process), so that it counts for all before the first result and for little in the end. Once enough tasks have
 finished, the longest of them are not taken as they are: a few may carry much of the mean, so what lies
-beyond a threshold is drawn from the generalised Pareto tails that they make likely (`pareto_tail`).
+beyond a threshold is drawn from the generalised Pareto tails that they make likely (`tail`).
 
 Some tasks may be of another kind that takes far longer: that none has finished says little where all tasks
 have started at the same time. Where tasks are taken in the order of the file, runtimes may grow or shrink
-along it (`runtime_trend`). How likely either is follows from what has finished and what runs.
+along it (`trend`). How likely either is follows from what has finished and what runs.
 """
 
 from __future__ import annotations
