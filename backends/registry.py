@@ -126,6 +126,8 @@ def site_rules(config: SiteConfig, traits: Traits, limits: Limits, pad: float) -
         max_withdrawals=_least(config.max_withdrawals, allowed.max_withdrawals),
         may_withdraw=config.withdraw,
         may_reshape=config.withdraw and traits.can_reshape,
+        most_in_array=traits.most_in_array,
+        backfilled=traits.backfilled,
     )
 
 

@@ -6,6 +6,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.model import Limits
 from adaptor.units import HourlyRate
 from backends.registry import backend_names, backend_type, site_rules
+from backends.traits import Traits
 
 LIMITS = Limits(max_pending_requests=2, max_proc=64, max_tr=3600)
 
@@ -14,6 +15,14 @@ def test_margins_are_those_of_the_scheduler() -> None:
     rules = site_rules(SiteConfig(backend="slurm"), backend_type("slurm"), LIMITS, 17.0)
     assert (rules.limits, rules.pad) == (LIMITS, 17.0)
     assert (rules.time_resolution, rules.slot_margin, rules.granularity) == (60, 100, 1)
+
+
+def test_arrays_and_the_reach_of_backfilling_are_those_of_the_scheduler() -> None:
+    class Answers(Traits):
+        most_in_array, backfilled = 1001, 500
+
+    rules = site_rules(SiteConfig(backend="slurm"), Answers(), LIMITS, 0.0)
+    assert (rules.most_in_array, rules.backfilled) == (1001, 500)
 
 
 def test_a_scheduler_is_left_in_peace_and_this_machine_needs_none() -> None:
