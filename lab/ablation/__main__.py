@@ -42,7 +42,11 @@ def main(
     prints_page: bool,
 ) -> None:
     """Run the measures of constants with other values, and print what each value loses."""
-    chosen = [msgspec.structs.replace(each, measures=others or each.measures) for each in named(names)]
+    try:
+        found = named(names)
+    except LookupError as error:
+        raise click.UsageError(str(error)) from None
+    chosen = [msgspec.structs.replace(each, measures=others or each.measures) for each in found]
     if prints_page:
         click.echo("\n".join(page(chosen, read(rows))))
         return

@@ -155,5 +155,12 @@ def change(text: str, name: str, value: str) -> Mutant:
 
 
 def named(names: Sequence[str]) -> list[Constant]:
-    """Constants whose `file:name` begins with one of these; all if none is named."""
-    return [each for each in constants() if not names or each.title.startswith(tuple(names))]
+    """Constants whose `file:name` begins with one of these; all if none is named.
+
+    Raises LookupError: none begins with one of the names.
+    """
+    found = constants()
+    for name in names:
+        if not any(each.title.startswith(name) for each in found):
+            raise LookupError(f"no constant {name} in constants.yaml; one is {found[0].title}")
+    return [each for each in found if not names or each.title.startswith(tuple(names))]

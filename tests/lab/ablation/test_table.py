@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from lab.ablation.measures import MEASURES
-from lab.ablation.table import Constant, Rule, change, constants, in_source, numeric, table
+from lab.ablation.table import Constant, Rule, change, constants, in_source, named, numeric, table
 
 
 def test_each_numeric_constant_is_in_the_table_once_and_no_more() -> None:
@@ -47,3 +47,9 @@ def test_another_value_changes_one_constant() -> None:
 def test_half_and_twice(value: str, unit: str, found: list[str]) -> None:
     constant = Constant(file="x.py", name="X", value=value, rule=Rule(unit=unit, trades=""), measures=())
     assert constant.half_and_twice == found
+
+
+def test_a_name_that_begins_no_constant_is_refused_with_one_that_does() -> None:
+    assert {each.file for each in named(["crafting/serving.py"])} == {"crafting/serving.py"}
+    with pytest.raises(LookupError, match=r"no constant crafting/serving:SOONER .* one is runtimes/known"):
+        named(["crafting/serving:SOONER"])
