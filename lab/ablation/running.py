@@ -123,7 +123,7 @@ def run(jobs: Sequence[Job], file: Path, processes: int) -> Iterator[Run]:
         ProcessPoolExecutor(processes) as pool,
     ):
         writer = csv.writer(output)
-        if not there:
+        if not output.tell():
             writer.writerow(_COLUMNS)
         for done in as_completed([pool.submit(_run, job) for job in left]):
             found = done.result()
