@@ -20,7 +20,7 @@ from adaptor.crafting.situation import Demand, TaskGroup
 from adaptor.decisions.donated_offers import donated_places
 from adaptor.decisions.memory import ShareQuestion
 from adaptor.decisions.other_sites import lost
-from adaptor.decisions.requests import most_slots, shape_of, smallest, tariff_for
+from adaptor.decisions.requests import least_cost, most_slots, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.forecast.bag_facts import BagFacts
 from adaptor.resources import TaskSize
@@ -178,8 +178,7 @@ def _offers(
     balance = snapshot.ledger.budget_of(bag.id)
     if balance is not None and not balance.reserved:
         rooms.append(balance.left)
-    least = smallest(shape_of(site, demand), demand)
-    needed = tariff_for(snapshot.ledger, site, demand.task).reservation("explicit", least.p, least.tr)
+    needed = least_cost(snapshot.ledger, site, demand)
     if not all(needed <= room for room in rooms):
         return ()
     left = places[0].site.requests_left

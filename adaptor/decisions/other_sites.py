@@ -12,11 +12,12 @@ import msgspec
 
 from adaptor.crafting.multisite.division import SitePart, by_demand, divide
 from adaptor.crafting.places import Place, places_of
-from adaptor.crafting.situation import Demand, PilotView, SiteState
+from adaptor.crafting.situation import Demand, PilotView, ShapeAt, SiteState
 from adaptor.decisions.actions import Wake
 from adaptor.decisions.donation import beside_held_nodes
 from adaptor.decisions.held_off import avoided_partitions, why_held_off, why_not_for
 from adaptor.decisions.memory import Memory, MemoryDraft
+from adaptor.decisions.requests import least_cost
 from adaptor.decisions.shares import parts_money, targets
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.forecast.bag_facts import BagFacts
@@ -54,8 +55,9 @@ def answers_missed(snapshot: Snapshot, draft: MemoryDraft) -> list[Wake]:
 
 def places_of_sites(snapshot: Snapshot, draft: MemoryDraft) -> dict[str, Sequence[Place]]:
     """The places of every site, as the division sees them."""
+    spent = _spent(snapshot)
     places: dict[str, Sequence[Place]] = {
-        name: places_of(_seen(site, snapshot), draft.memory.places.get(name, ()))
+        name: places_of(_seen(site, snapshot, spent.get(name, {})), draft.memory.places.get(name, ()))
         for name, site in snapshot.sites.items()
     }
     draft.keep(places=places)
@@ -83,7 +85,25 @@ def _fresh(site: SiteFacts, now: float) -> bool:
     return site.queue is not None and now - site.queue.now < 2 * site.poll + PATIENCE
 
 
-def _seen(site: SiteFacts, snapshot: Snapshot) -> SiteState:
+def _spent(snapshot: Snapshot) -> dict[str, dict[ShapeAt, str]]:
+    """By site the tasks for which its budgets hold no request while those of another site do."""
+    budgets = {name: snapshot.ledger.budgets_at(name, snapshot.now) for name in snapshot.sites}
+    found: dict[str, dict[ShapeAt, str]] = {}
+    for group in snapshot.groups if any(budgets.values()) else ():
+        at = {name: demand for name, demand in group.at.items() if name in snapshot.sites}
+        none = {
+            name
+            for name, demand in at.items()
+            if budgets[name]
+            and least_cost(snapshot.ledger, snapshot.sites[name], demand)
+            > min(budget.left for budget in budgets[name])
+        }
+        for name in none if len(none) < len(at) else ():
+            found.setdefault(name, {})[at[name].shape, ""] = "its budget holds no request"
+    return found
+
+
+def _seen(site: SiteFacts, snapshot: Snapshot, spent: Mapping[ShapeAt, str]) -> SiteState:
     """The site with the requests that it is about to submit, and why it must not get others now."""
     submitting = [
         PilotView(
@@ -106,7 +126,7 @@ def _seen(site: SiteFacts, snapshot: Snapshot) -> SiteState:
         queue=site.queue and beside_held_nodes(site, site.queue),
         requests=(*site.requests, *submitting),
         closed=_closed(site, snapshot.now),
-        avoided={**avoided_partitions(site, demands, snapshot.now), **nowhere},
+        avoided={**avoided_partitions(site, demands, snapshot.now), **spent, **nowhere},
     )
     return found.heard_of() if lost(site, snapshot.now) else found
 

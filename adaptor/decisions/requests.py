@@ -115,6 +115,12 @@ def tariff_for(ledger: Statements, site: SiteFacts, task: TaskSize) -> Tariff:
     return ledger.tariff(site.name).of_pilots(per_processor(site.rules, site.queue, task))
 
 
+def least_cost(ledger: Statements, site: SiteFacts, demand: Demand) -> int:
+    """Millionths of a credit that are set aside for the smallest request. Raises BudgetError: no price."""
+    least = smallest(shape_of(site, demand), demand)
+    return tariff_for(ledger, site, demand.task).reservation("explicit", least.p, least.tr)
+
+
 def known_shortest(site: SiteFacts, bag: BagFacts, demand: Demand) -> float:
     """Estimated seconds of the shortest waiting task; 0 while nothing is known of the bag there."""
     return demand.shortest if bag.learned[site.name].knows else 0.0

@@ -11,9 +11,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from adaptor.budget.accounting.entries import Budget
+from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.site import recall_waits
 from adaptor.daemon.step import step
+from adaptor.daemon.treasury import Costs
 from adaptor.decisions import other_sites as peers
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request
 from adaptor.reports import JobState
@@ -59,6 +62,17 @@ def test_the_sites_of_a_bag_are_kept_to(two: FakeSites) -> None:
     two.submit_bag(16, "far")
     two.step("near", "far", "near", "far")
     assert two.asked() == {"near": 0, "far": 8}, "8 processors for two rounds"
+
+
+def test_a_site_whose_budget_holds_no_request_leaves_its_tasks_to_the_others(tmp_path: Path) -> None:
+    tariff = Tariff(price_explicit=1.0, price_donated=1.0)
+    costs = {"near": Costs(tariff, Budget(amount=1, site="near")), "far": Costs(tariff)}
+    two = FakeSites(tmp_path / "state", costs=costs)
+    two.submit_bag(16)
+    two.step("far", "near", "far")
+    assert "gets none of 16 waiting tasks: its budget holds no request" in two.told("near", "withheld")[-1]
+    assert "gets 16 of 16 waiting tasks" in two.told("far", "divided")[0]
+    two.journal.close()
 
 
 def test_a_silent_site_gets_nothing_and_holds_nobody_up(two: FakeSites) -> None:
