@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import json
 import os
 import shutil
 import subprocess
@@ -93,7 +94,7 @@ def _rows(root: Path, measure: str) -> list[Row]:
             check=False,
         )
         if done.returncode == 0:
-            return [msgspec.json.decode(line, type=Row) for line in done.stdout.splitlines()]
+            return [msgspec.convert(json.loads(line), Row) for line in done.stdout.splitlines()]
     return []
 
 
