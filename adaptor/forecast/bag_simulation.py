@@ -28,7 +28,6 @@ MOST_SLOTS = 16  # slots that are followed one by one
 _CHUNKS = 2  # parts in which a slot takes its share of what waits
 _MOST_STEPS = 600  # ends of tasks that are followed; from then on the bag goes on as it did until then
 _MOST_ASKED = 12  # considerations of requests; from then on the bag goes on as it did until then
-_HIGHER = 1.3  # growth of the estimated runtime at which requests are considered again
 _PACED = 0.6  # the share of the waiting tasks at which a bag with aims may request again
 _OF_A_GROUP = 8  # tasks of slots that count as one of which the longest is looked for at the end, at most
 _LEAVES_AFTER = 60.0  # seconds for which a worker waits for a task, about
@@ -317,12 +316,9 @@ class _Simulation:
         self._learned(site)
 
     def _learned(self, site: str) -> None:
-        """Requests are considered again where a task is taken to need far more than before."""
-        learner, before = self._learners[site], self._needed[site]
+        learner = self._learners[site]
         needed = self._needed[site] = learner.estimate
         self._even[site] = needed if learner.odds is None else learner.even
-        if needed > _HIGHER * before and self._left > 0:
-            self._plan(_Event.REQUESTS, self._now)
 
     def _free(self, pilot: _Pilot) -> None:
         """A slot has no task, or none any more."""
