@@ -102,13 +102,13 @@ def trends(places: Sequence[int], runtimes: Sequence[float], tasks: int) -> Tren
     fits = _fits(points, tasks)
     if fits and fits[0].slope < 0:
         # Of any bag the short tasks end first: those that have overtaken others say nothing.
-        # The beginning of the file, of which nearly all have finished.
+        # The beginning of the file, of which nearly all have finished; if it rises, it goes on otherwise.
         last = 0
         step = max(1, min(after[0] - before[0] for before, after in itertools.pairwise(points)))
         for rank, (place, _) in enumerate(points, 1):
             if rank * step >= _IN_ORDER * (place + 1):
                 last = rank
-        fits = _fits(points[:last], tasks)
+        fits = [fit for fit in _fits(points[:last], tasks) if fit.slope < 0]
     if not fits:
         return Trends()
     count = len(points)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import random
 from statistics import fmean, median
@@ -68,6 +69,22 @@ def test_short_tasks_that_have_overtaken_others_make_no_trend() -> None:
         running[place] = at + runtimes[place]
     found = trends(ended, [runtimes[place] for place in ended], 400)
     assert found.chance < 0.5
+
+
+@pytest.mark.parametrize("passed", [12.0, 15.0, 18.0])
+def test_a_file_whose_runtimes_rise_again_and_again_has_none(passed: float) -> None:
+    """As in a grid of parameters: 2 to 14 s, over and over, on 48 processors. Of what has finished meanwhile
+    the later tasks are shorter, and those at the beginning alone rise steeply."""
+    free, finished = [0.0] * 48, []
+    for place in range(400):
+        end = heapq.heappop(free) + 2.0 + place % 13
+        heapq.heappush(free, end)
+        if end <= passed:
+            finished.append((place, 2.0 + place % 13))
+        if free[0] > passed:
+            break
+    found = trends([place for place, _ in finished], [runtime for _, runtime in finished], 400)
+    assert found.chance < 0.3
 
 
 def test_what_runs_of_a_sorted_file_takes_as_long_as_its_places_say() -> None:
