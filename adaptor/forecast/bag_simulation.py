@@ -82,7 +82,7 @@ class _Event(IntEnum):
 
 
 class _Pilot:
-    __slots__ = ("ahead", "end", "idle_since", "live", "outlasting", "slots", "start")
+    __slots__ = ("ahead", "end", "idle_since", "live", "outlasting", "slots", "sooner", "start")
 
     def __init__(self, ahead: PilotAhead, slots: int) -> None:
         self.ahead, self.start, self.end = ahead, ahead.start, ahead.end
@@ -92,6 +92,8 @@ class _Pilot:
         self.outlasting = 0
         """Running tasks that count for no slot: the longest of a group of the last round."""
         self.idle_since = math.inf
+        self.sooner = 0.0
+        """Mean seconds by which the pilots that it stands for are idle before the last of them."""
 
 
 class _Cut(NamedTuple):
@@ -124,7 +126,7 @@ class _Running(NamedTuple):
 class _Simulation:
     def __init__(self, work: Work, pilots: Sequence[PilotAhead], runtimes: Runtimes, supply: Supply) -> None:
         self._work, self._runtimes, self._supply = work, runtimes, supply
-        self._now = self._last = work.now
+        self._now = self._last = self._waited = work.now
         self._learners, self._seen = work.learners, work.seen
         self._together = max(1, math.ceil(work.most / MOST_SLOTS))  # slots that count as one
         self._left = (work.waiting + work.beside) / self._together
@@ -150,6 +152,8 @@ class _Simulation:
             if not self._calendar:
                 return self._done() if not self._waits else CourseResult(math.inf, math.inf)
             self._now, event, number, pilot = heapq.heappop(self._calendar)
+            if self._waits:
+                self._waited = self._now
             if event is _Event.REQUESTS:
                 if self._asked == _MOST_ASKED and self._left > self._live:
                     return self._as_until_now()
@@ -185,9 +189,16 @@ class _Simulation:
             self._plan(_Event.REQUESTS, self._now)
 
     def _done(self) -> CourseResult:
-        """The course if no task is left: pilots that have not started are withdrawn, the others end."""
+        """The course if no task is left: pilots that have not started are withdrawn, the others have ended
+        one by one, each as soon as it was idle and no task waited."""
         end = self._last
-        return CourseResult(end, sum(pilot.ahead.charge(min(pilot.end, end)) for pilot in self._pilots))
+        return CourseResult(
+            end,
+            sum(
+                pilot.ahead.charge(min(pilot.end, end, max(pilot.idle_since - pilot.sooner, self._waited)))
+                for pilot in self._pilots
+            ),
+        )
 
     def _as_until_now(self) -> CourseResult:
         done = self._all - self._left
@@ -263,6 +274,8 @@ class _Simulation:
             longer - ran + self._runtimes.rest(longer) for (ran, _), longer in zip(some, least, strict=True)
         ]
         rest, ran, bound = max((rest, *task) for rest, task in zip(rests, some, strict=True))
+        if pilot.ahead.pilots > 1:
+            pilot.sooner = rest - sum(rests) / len(rests)
         number = self._known_cut(bound) if bound else None
         self._run(pilot, self._now - ran, ran + rest, number=number)
 
@@ -356,6 +369,7 @@ class _Simulation:
             return False
         while self._cuts and self._learners[site].estimate_of(self._cuts[0].number) <= left:
             task = heapq.heappop(self._cuts)
+            pilot.sooner = 0.0
             self._run(pilot, self._now, task.takes, number=task.number, outlasts=task.outlasts)
             if not task.outlasts:
                 return True
@@ -367,9 +381,11 @@ class _Simulation:
         if self._together > 1 and self._left <= self._live:
             self._left -= 1
             some = sorted(self._runtimes.one(progress) for _ in range(min(_OF_A_GROUP, self._together)))
+            pilot.sooner = (some[-1] - some[len(some) // 2]) * (1 - 1 / pilot.ahead.pilots)
             self._run(pilot, self._now, some[len(some) // 2])
             self._run(pilot, self._now, some[-1], outlasts=True)
             return True
+        pilot.sooner = 0.0
         chunk = max(1.0, self._left // (_CHUNKS * max(1, self._live)))
         takes = self._runtimes.several(chunk, progress)
         # Near the end of the pilot no further task of these is started.

@@ -178,3 +178,23 @@ def test_the_cost_is_what_the_ledger_charges_for_the_pilot(
     ledger.reserve(1, "here", Request(p, int(1e6)), "explicit", {7: 1.0}, began)
     ledger.settle(1, began, found.end, {7: Use(useful=1.0, wasted=0.0)}, found.end)
     assert found.cost == ledger.of_bag(7).used
+
+
+@pytest.mark.parametrize("most", [4, 32], ids=["one by one", "joined"])
+def test_each_narrow_pilot_is_charged_until_its_own_last_task_has_ended(most: int) -> None:
+    """No task waits, so each ends when it is idle, and not when the bag ends."""
+    tariff = Tariff(price_explicit=3600.0, price_donated=3600.0, charging_unit=1)
+    held = [pilot(1e4, tariff=tariff, elapsed=(100.0 * place / most,)) for place in range(most)]
+    work = Work(now=0.0, waiting=0, learners={"here": LEARNER.copy()}, most=most)
+    found = course_result(work, held, Always(100.0), Exactly())
+    ends = [100.0 * (1 - place / most) for place in range(most)]
+    assert found.end == 100.0
+    assert found.cost / 1e6 == pytest.approx(sum(ends), abs=most)
+
+
+def test_a_pilot_is_charged_while_a_task_waits_that_it_has_no_time_for() -> None:
+    tariff = Tariff(price_explicit=3600.0, price_donated=3600.0, charging_unit=1)
+    held = [pilot(1e4, tariff=tariff, elapsed=(50.0,)), pilot(30.0, tariff=tariff, elapsed=())]
+    work = Work(now=0.0, waiting=1, learners={"here": LEARNER.copy()}, most=2)
+    found = course_result(work, held, Always(100.0), Exactly(0))
+    assert (found.end, found.cost / 1e6) == (150.0, 150.0 + 30.0)
