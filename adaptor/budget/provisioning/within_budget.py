@@ -16,9 +16,12 @@ import msgspec
 from adaptor.budget.accounting.tariffs import begun_units
 from adaptor.budget.provisioning.pacing import LONGER, Course
 
+LOST = 0.1  # the part of the money that may always go into starts and ends of hosts
 PAID = 4  # start-ups that the money lasts for on each of the first hosts
 FIRST_TASKS = 8  # tasks that each of them has time for at most
 FEW = 4  # tasks for each of the first hosts at one of several sites
+SLACK = 1.2
+"""Factor on the useful time of a request: one that ends amid its tasks loses more than a reservation."""
 LOOSE, _CERTAINTY = 2, 0.9
 """Hosts beyond the finished tasks are requested with what the budget leaves if tasks take this many times
 their mean so far, or as long as they do with this certainty: the first to finish are short ones."""
@@ -48,7 +51,8 @@ def hosts_within(course: Course, purse: Purse) -> int:
     if course.blind:
         some = int(purse.whole / (PAID * max(1.0, course.terms.startup)))
         return max(0 if course.there else 1, min(course.tasks, some) - course.there)
-    found = max(1, int((purse.left - _uncovered(course, mean)) / _lost(course, mean)))
+    spare = max(purse.left - _uncovered(course, mean), LOST * purse.left)
+    found = max(1, int(spare / _lost(course, mean)))
     if course.hint is not None or not course.there:
         return found
     longer = mean * max(LOOSE, course.known.deviating(course.waiting, _CERTAINTY))
@@ -88,7 +92,7 @@ def useful_seconds(course: Course, purse: Purse, hosts: float, longest: float) -
             purse.whole / (course.sites * hosts), course.terms.startup + max(FIRST_TASKS * mean, 2 * longest)
         )
     last = max(longest, mean * (1 + LONGER * course.known.variation))
-    return course.terms.startup + course.waiting * mean / (hosts + course.there) + last
+    return SLACK * (course.terms.startup + course.waiting * mean / (hosts + course.there) + last)
 
 
 def cheaper_anew(course: Course, purse: Purse, slots: int, ages: Sequence[float], left: float) -> bool:
