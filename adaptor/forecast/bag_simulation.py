@@ -14,11 +14,11 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Mapping, Sequence
-from enum import IntEnum, auto
 from typing import NamedTuple
 
 import msgspec
 
+from adaptor.forecast.course_parts import CutTask, Event, PilotOfCourse, RunningTasks
 from adaptor.forecast.supply import Moment, PilotAhead, Supply, joined
 from adaptor.runtimes.known import KnownRuntimes
 from adaptor.runtimes.learner import RuntimeLearner
@@ -71,58 +71,6 @@ def course_result(
     return _Simulation(work, pilots, runtimes, supply).run()
 
 
-class _Event(IntEnum):
-    """Events, in the order in which those of the same instant happen."""
-
-    TASKS_END = auto()  # what was cut waits before other slots of this instant are free
-    SLOT_STARTS = auto()
-    UNIT_ENDS = auto()
-    PILOT_LEAVES = auto()  # if it has been idle until then
-    REQUESTS = auto()  # they are considered
-
-
-class _Pilot:
-    __slots__ = ("ahead", "end", "idle_since", "live", "outlasting", "slots", "sooner", "start")
-
-    def __init__(self, ahead: PilotAhead, slots: int) -> None:
-        self.ahead, self.start, self.end = ahead, ahead.start, ahead.end
-        self.slots = slots
-        self.live = slots
-        """Slots that have a task, or were not asked yet."""
-        self.outlasting = 0
-        """Running tasks that count for no slot: the longest of a group of the last round."""
-        self.idle_since = math.inf
-        self.sooner = 0.0
-        """Mean seconds by which the pilots that it stands for are idle before the last of them."""
-
-
-class _Cut(NamedTuple):
-    """A task that was cut, or tasks of slots that count as one."""
-
-    ran: float
-    """Seconds for which it ran at most."""
-    number: int
-    takes: float
-    outlasts: bool = False
-    """Whether it is the longest of its group, and takes no slot (see `_Running`)."""
-
-
-class _Running(NamedTuple):
-    pilot: _Pilot
-    since: float
-    """Epoch seconds at which it would have started, had it run without a break."""
-    takes: float
-    """Seconds that it takes in all."""
-    tasks: float
-    """Tasks that run one after the other; these are in `takes` together."""
-    number: int | None
-    """Number of a task that was cut before; None: another task."""
-    cut: bool
-    """Whether the last of them is cut at the end of the pilot."""
-    outlasts: bool
-    """Whether it is the longest of a group, which ends before it: the slot goes on without it."""
-
-
 class _Simulation:
     def __init__(self, work: Work, pilots: Sequence[PilotAhead], runtimes: Runtimes, supply: Supply) -> None:
         self._work, self._runtimes, self._supply = work, runtimes, supply
@@ -133,19 +81,19 @@ class _Simulation:
         self._all = max(1.0, self._left)
         self._needed = {site: learner.estimate for site, learner in self._learners.items()}
         self._even = {site: learner.even for site, learner in self._learners.items()}
-        self._cuts: list[_Cut] = []  # tasks that were cut and wait again, as a heap
-        self._pilots: list[_Pilot] = []
-        self._calendar: list[tuple[float, _Event, int, _Pilot | None]] = []
+        self._cuts: list[CutTask] = []  # tasks that were cut and wait again, as a heap
+        self._pilots: list[PilotOfCourse] = []
+        self._calendar: list[tuple[float, Event, int, PilotOfCourse | None]] = []
         self._count = self._live = self._asked = self._outlasting = 0
         self._numbers = 0  # of tasks that were cut: they count down, so that none is a number of the bag
-        self._running: dict[int, _Running] = {}  # by number in the calendar
+        self._running: dict[int, RunningTasks] = {}  # by number in the calendar
         self._most_busy = math.inf if work.at_once is None else max(1, work.at_once // self._together)
-        self._idle: list[_Pilot] = []  # of each slot that could not take a task
+        self._idle: list[PilotOfCourse] = []  # of each slot that could not take a task
         self._ask_below = _PACED * self._left if supply.paced else -math.inf
         for ran in sorted(work.again)[:: self._together]:
             self._wait_again(ran, self._known_cut(ran), ran + runtimes.rest(ran))
         self._add_all(pilots)
-        self._plan(_Event.REQUESTS, work.now)
+        self._plan(Event.REQUESTS, work.now)
 
     def run(self) -> CourseResult:
         for _ in range(_MOST_STEPS):
@@ -154,11 +102,11 @@ class _Simulation:
             self._now, event, number, pilot = heapq.heappop(self._calendar)
             if self._waits:
                 self._waited = self._now
-            if event is _Event.REQUESTS:
+            if event is Event.REQUESTS:
                 if self._asked == _MOST_ASKED and self._left > self._live:
                     return self._as_until_now()
                 self._ask()
-            elif event is not _Event.TASKS_END:
+            elif event is not Event.TASKS_END:
                 assert pilot is not None
                 self._happens(event, pilot)
             elif number in self._running:  # its pilot has not ended before
@@ -175,18 +123,18 @@ class _Simulation:
             self._ask_idle_slots()
         return self._as_until_now()
 
-    def _happens(self, event: _Event, pilot: _Pilot) -> None:
-        if event is _Event.UNIT_ENDS:
+    def _happens(self, event: Event, pilot: PilotOfCourse) -> None:
+        if event is Event.UNIT_ENDS:
             self._end_unit(pilot)
-        elif event is _Event.SLOT_STARTS and pilot.live:
+        elif event is Event.SLOT_STARTS and pilot.live:
             self._free(pilot)
         elif (
-            event is _Event.PILOT_LEAVES
+            event is Event.PILOT_LEAVES
             and not pilot.outlasting
             and self._now >= min(pilot.idle_since + _LEAVES_AFTER, pilot.end)
         ):
             pilot.end = min(pilot.end, self._now)
-            self._plan(_Event.REQUESTS, self._now)
+            self._plan(Event.REQUESTS, self._now)
 
     def _done(self) -> CourseResult:
         """The course if no task is left: pilots that have not started are withdrawn, the others have ended
@@ -227,9 +175,9 @@ class _Simulation:
         return self._numbers
 
     def _wait_again(self, ran: float, number: int, takes: float, *, outlasts: bool = False) -> None:
-        heapq.heappush(self._cuts, _Cut(ran, number, takes, outlasts))
+        heapq.heappush(self._cuts, CutTask(ran, number, takes, outlasts))
 
-    def _plan(self, event: _Event, at: float, pilot: _Pilot | None = None) -> int:
+    def _plan(self, event: Event, at: float, pilot: PilotOfCourse | None = None) -> int:
         self._count += 1
         heapq.heappush(self._calendar, (max(self._now, at), event, self._count, pilot))
         return self._count
@@ -240,7 +188,7 @@ class _Simulation:
 
     def _add(self, ahead: PilotAhead) -> None:
         slots = max(1, round(ahead.slots / self._together))
-        pilot = _Pilot(ahead, slots)
+        pilot = PilotOfCourse(ahead, slots)
         self._pilots.append(pilot)
         self._live += slots
         begun = list(zip(ahead.elapsed, ahead.bounds or (0.0,) * len(ahead.elapsed), strict=True))
@@ -252,10 +200,10 @@ class _Simulation:
                 first = int(place * step)
                 self._begun(pilot, begun[first : max(first + 1, int((place + 1) * step))])
             else:
-                self._plan(_Event.SLOT_STARTS, ahead.start, pilot)
+                self._plan(Event.SLOT_STARTS, ahead.start, pilot)
         self._plan_unit(pilot)
 
-    def _plan_unit(self, pilot: _Pilot) -> None:
+    def _plan_unit(self, pilot: PilotOfCourse) -> None:
         """The next time at which it is decided whether a pilot ends with a charging unit."""
         ahead = pilot.ahead
         if math.isinf(ahead.unit):
@@ -263,9 +211,9 @@ class _Simulation:
         units = math.floor((self._now + ahead.lead - ahead.began) / ahead.unit + 1e-9) + 1
         at = ahead.began + max(1, units) * ahead.unit - ahead.lead
         if at < pilot.end:
-            self._plan(_Event.UNIT_ENDS, at, pilot)
+            self._plan(Event.UNIT_ENDS, at, pilot)
 
-    def _begun(self, pilot: _Pilot, begun: Sequence[tuple[float, float]]) -> None:
+    def _begun(self, pilot: PilotOfCourse, begun: Sequence[tuple[float, float]]) -> None:
         """Tasks that run in slots that count as one."""
         some = begun[:: max(1, len(begun) // _OF_A_GROUP)] if self._left <= 0 else [begun[len(begun) // 2]]
         # Of a task that was cut before, it is known that it takes longer than it ran then.
@@ -281,7 +229,7 @@ class _Simulation:
 
     def _run(
         self,
-        pilot: _Pilot,
+        pilot: PilotOfCourse,
         since: float,
         takes: float,
         *,
@@ -291,13 +239,13 @@ class _Simulation:
     ) -> None:
         """Tasks begin. `longest`: seconds of the longest of all that run in such slots; None: `takes`."""
         end = since + takes
-        place = self._plan(_Event.TASKS_END, min(end, pilot.end), pilot)
-        self._running[place] = _Running(pilot, since, takes, count, number, end > pilot.end, outlasts)
+        place = self._plan(Event.TASKS_END, min(end, pilot.end), pilot)
+        self._running[place] = RunningTasks(pilot, since, takes, count, number, end > pilot.end, outlasts)
         if outlasts:
             pilot.outlasting += 1
             self._outlasting += 1
 
-    def _ended(self, task: _Running) -> None:
+    def _ended(self, task: RunningTasks) -> None:
         """A task has ended, or was cut at the end of its pilot."""
         site, each = task.pilot.ahead.site, task.takes / task.tasks
         finished = task.tasks - task.cut
@@ -306,7 +254,7 @@ class _Simulation:
         if task.cut:
             self._cut(site, max(0.0, self._now - task.since - finished * each), each, task)
 
-    def _finished(self, site: str, count: float, each: float, task: _Running) -> None:
+    def _finished(self, site: str, count: float, each: float, task: RunningTasks) -> None:
         self._last = max(self._last, self._now)
         tasks = 1 if task.outlasts else max(1, round(count * self._together))
         longest = each if count == 1 else max(each, self._runtimes.one(1 - self._left / self._all))
@@ -318,9 +266,9 @@ class _Simulation:
         self._learned(site)
         if self._left < self._ask_below:
             self._ask_below = _PACED * self._left
-            self._plan(_Event.REQUESTS, self._now)
+            self._plan(Event.REQUESTS, self._now)
 
-    def _cut(self, site: str, ran: float, takes: float, task: _Running) -> None:
+    def _cut(self, site: str, ran: float, takes: float, task: RunningTasks) -> None:
         number = self._new_number() if task.number is None else task.number
         learner = self._learners[site]
         learner.cut(number, ran)
@@ -333,7 +281,7 @@ class _Simulation:
         needed = self._needed[site] = learner.estimate
         self._even[site] = needed if learner.odds is None else learner.even
 
-    def _free(self, pilot: _Pilot) -> None:
+    def _free(self, pilot: PilotOfCourse) -> None:
         """A slot has no task, or none any more."""
         if self._took(pilot):
             return
@@ -342,11 +290,11 @@ class _Simulation:
         self._idle.append(pilot)
         self._may_leave(pilot)
 
-    def _may_leave(self, pilot: _Pilot) -> None:
+    def _may_leave(self, pilot: PilotOfCourse) -> None:
         """A pilot without tasks leaves a little later, unless one of its slots gets a task until then."""
         if not pilot.live and not pilot.outlasting:
             pilot.idle_since = self._now
-            self._plan(_Event.PILOT_LEAVES, min(self._now + _LEAVES_AFTER, pilot.end), pilot)
+            self._plan(Event.PILOT_LEAVES, min(self._now + _LEAVES_AFTER, pilot.end), pilot)
 
     def _ask_idle_slots(self) -> None:
         """Idle slots take tasks that were cut elsewhere, or for which less time is known to do, until their
@@ -362,7 +310,7 @@ class _Simulation:
             elif pilot.end > self._now:
                 self._idle.append(pilot)
 
-    def _took(self, pilot: _Pilot) -> bool:
+    def _took(self, pilot: PilotOfCourse) -> bool:
         """Whether a slot could take a task."""
         left, site = pilot.end - self._now, pilot.ahead.site
         if left <= 0 or not self._waits or self._busy >= self._most_busy:
@@ -404,7 +352,7 @@ class _Simulation:
         """Slots that have a task."""
         return len(self._running) - self._outlasting
 
-    def _end_unit(self, pilot: _Pilot) -> None:
+    def _end_unit(self, pilot: PilotOfCourse) -> None:
         """A charging unit of a pilot ends, and with it the pilot if its tasks cost less elsewhere."""
         if not pilot.live or self._now >= pilot.end:
             return
@@ -427,7 +375,7 @@ class _Simulation:
             self._wait_again(0.0, number, each, outlasts=task.outlasts)
             self._outlasting -= task.outlasts
         pilot.outlasting = 0
-        self._plan(_Event.REQUESTS, self._now)
+        self._plan(Event.REQUESTS, self._now)
 
     def _ask(self) -> None:
         if not self._waits:
@@ -447,10 +395,10 @@ class _Simulation:
         self._asked += 1
         self._add_all(self._supply.asked(self._moment(uncovered)))
 
-    def _pilots_now(self) -> list[_Pilot]:
+    def _pilots_now(self) -> list[PilotOfCourse]:
         return [pilot for pilot in self._pilots if pilot.end > self._now]
 
-    def _moment(self, uncovered: float, *, but: _Pilot | None = None) -> Moment:
+    def _moment(self, uncovered: float, *, but: PilotOfCourse | None = None) -> Moment:
         starts = [task.since for task in self._running.values() if not task.outlasts]
         seen = msgspec.structs.replace(
             self._seen,
@@ -476,11 +424,11 @@ class _Simulation:
             ],
         )
 
-    def _useful(self, pilot: _Pilot) -> float:
+    def _useful(self, pilot: PilotOfCourse) -> float:
         """Seconds that it has for a task."""
         return pilot.ahead.useful if pilot.start > self._now else pilot.end - self._now
 
-    def _covered(self, pilot: _Pilot) -> float:
+    def _covered(self, pilot: PilotOfCourse) -> float:
         needed = self._needed[pilot.ahead.site]
         if pilot.start > self._now:
             return pilot.slots * max(1, math.floor(pilot.ahead.useful / needed + 1e-6))
