@@ -203,13 +203,14 @@ def parse_shell_lines(text: str, source: str, now: float, shell: str = "") -> Ba
     tasks: list[TaskInput] = []
     options: dict[str, Any] = {}
     lines: dict[str, int] = {}
+    in_shell = is_shell(shlex.split(shell))
     if why := other_file(text):
         raise BagFileError(f"{source}: {why}")
     for number, raw in enumerate(text.split("\n"), start=1):
         line = raw.strip()
         if not line:
             continue
-        if why := _no_task(line, in_shell=is_shell(shlex.split(shell or options.get("shell", "")))):
+        if why := _no_task(line, in_shell=in_shell):
             raise BagFileError(f"{source}:{number}: {why}")
         try:
             if not line.startswith("#"):
@@ -217,6 +218,7 @@ def parse_shell_lines(text: str, source: str, now: float, shell: str = "") -> Ba
             elif directive := _DIRECTIVE.match(line):
                 add_options(options, directive["options"] or "", now)
                 lines.update(dict.fromkeys(options.keys() - lines.keys(), number))
+                in_shell = is_shell(shlex.split(shell or options.get("shell", "")))
         except ValueError as error:
             raise BagFileError(f"{source}:{number}: {error}") from None
     return BagFile(tasks, options, lines)
