@@ -63,9 +63,11 @@ def main(
             ]
     jobs: list[Job] = [(Variant(), measure) for measure in measures]
     jobs += [(changed, measure) for changed, by in variants for measure in by]
+    there = read(rows)
     for done in run(jobs, rows, processes):
-        base = read(rows).get(("", done.measure))
-        if base and done.variant:
+        if not done.variant:
+            there["", done.measure] = done.rows
+        elif base := there.get(("", done.measure)):
             click.echo(line(done, base))
 
 

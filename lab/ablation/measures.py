@@ -32,8 +32,10 @@ from adaptor_simulation.kernels import Array
 from lab.campaign.free_budgets import Scene
 from lab.campaign.heuristics_live import scene_of
 from lab.campaign.several_sites import turnaround
+from lab.mutants.rooms import ROOT
 
-TRACES = Path(os.environ.get("ABLATION_TRACES", "../shared/traces"))
+TRACES = Path(os.environ.get("ABLATION_TRACES") or ROOT / "../shared/traces").resolve()
+"""Where they are; a copy of the tree is told."""
 SEED = 17
 _TASKS, _PROCESSORS = 160, 32  # of the bags that pay
 _MISS = 20.0

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from lab.ablation.measures import Row
+from lab.ablation.measures import TRACES, Row
 from lab.ablation.table import Constant, change, source
 from lab.mutants.judging import Tree
 from lab.mutants.rooms import ROOT
@@ -81,13 +81,12 @@ def _run(job: Job) -> Run:
 
 
 def _rows(root: Path, measure: str) -> list[Row]:
-    traces = os.environ.get("ABLATION_TRACES") or str((ROOT / "../shared/traces").resolve())
     path = os.pathsep.join(map(str, (root, root / "experiments")))
     with contextlib.suppress(subprocess.TimeoutExpired):
         done = subprocess.run(
             [sys.executable, "-c", "from lab.ablation.measures import print_rows; print_rows()", measure],
             cwd=root,
-            env=os.environ | {"PYTHONPATH": path, "ABLATION_TRACES": traces},
+            env=os.environ | {"PYTHONPATH": path, "ABLATION_TRACES": str(TRACES)},
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=_PATIENCE,

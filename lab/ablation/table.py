@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from lab.mutants.mutations import Mutant
+from lab.mutants.mutations import Mutant, line_starts, span
 from lab.mutants.rooms import ROOT
 
 ROOMS = ("runtimes", "crafting", "budget", "decisions", "forecast", "scheduling")
@@ -142,16 +142,9 @@ def _place(text: str, name: str) -> Place:
 def change(text: str, name: str, value: str) -> Mutant:
     """The change of a source that gives a constant another value."""
     node = _place(text, name).value
-    encoded = text.encode().splitlines(keepends=True)
-    start, end = (
-        sum(map(len, encoded[: line - 1])) + column
-        for line, column in (
-            (node.lineno, node.col_offset),
-            (node.end_lineno or node.lineno, node.end_col_offset or 0),
-        )
-    )
-    before = text.encode()[start:end].decode()
-    return Mutant(node.lineno, node.lineno, True, start, end, before, value)
+    encoded = text.encode()
+    start, end = span(line_starts(encoded), node)
+    return Mutant(node.lineno, node.lineno, True, start, end, encoded[start:end].decode(), value)
 
 
 def named(names: Sequence[str]) -> list[Constant]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -63,17 +64,23 @@ class Mutant(msgspec.Struct, frozen=True):
 
 def mutants(source: str) -> list[Mutant]:
     """All mutants of `source`, in the order of the text."""
-    encoded = source.encode()
-    starts = [0]
-    for line in encoded.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    found = []
+    encoded, found = source.encode(), []
+    starts = line_starts(encoded)
     for node, after, statement, at_import in _changes(ast.parse(source), 1, at_import=True):
-        start = starts[node.lineno - 1] + node.col_offset
-        end = starts[node.end_lineno - 1] + node.end_col_offset
+        start, end = span(starts, node)
         before = encoded[start:end].decode()
         found.append(Mutant(node.lineno, statement, at_import, start, end, before, after))
     return sorted(found, key=lambda mutant: (mutant.start, mutant.end, mutant.after))
+
+
+def line_starts(source: bytes) -> list[int]:
+    """Bytes before each line."""
+    return [*itertools.accumulate(map(len, source.splitlines(keepends=True)), initial=0)]
+
+
+def span(starts: Sequence[int], node: Any) -> tuple[int, int]:
+    """Bytes before a node of the syntax tree, and before what follows it."""
+    return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
 
 
 def _changes(node: ast.AST, statement: int, *, at_import: bool) -> Iterator[tuple[Any, str, int, bool]]:
