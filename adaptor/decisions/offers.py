@@ -20,7 +20,7 @@ from adaptor.crafting.situation import Demand, TaskGroup
 from adaptor.decisions.donated_offers import donated_places
 from adaptor.decisions.memory import ShareQuestion
 from adaptor.decisions.other_sites import lost
-from adaptor.decisions.requests import least_cost, most_slots, tariff_for
+from adaptor.decisions.requests import least_cost, left_at, most_slots, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.forecast.bag_facts import BagFacts
 from adaptor.resources import TaskSize
@@ -174,12 +174,11 @@ def _offers(
     """Slots that new requests could buy at a site, within its limits and next to its queue."""
     now = snapshot.now
     # Whether the budgets hold a request: the site's, and the bag's unless a pilot may give credits back.
-    rooms = [budgeted.left for budgeted in snapshot.ledger.budgets_at(site.name, now)]
+    credits = left_at(snapshot.ledger, site.name, now)
     balance = snapshot.ledger.budget_of(bag.id)
     if balance is not None and not balance.reserved:
-        rooms.append(balance.left)
-    needed = least_cost(snapshot.ledger, site, demand)
-    if not all(needed <= room for room in rooms):
+        credits = min(credits, balance.left)
+    if least_cost(snapshot.ledger, site, demand) > credits:
         return ()
     left = places[0].site.requests_left
     openings = capacity_of(places, demand, demand.waiting, left, now).openings

@@ -6,6 +6,7 @@ site takes its own part; so a scheduler that hangs never holds another site up.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -17,7 +18,7 @@ from adaptor.decisions.actions import Wake
 from adaptor.decisions.donation import beside_held_nodes
 from adaptor.decisions.held_off import avoided_partitions, why_held_off, why_not_for
 from adaptor.decisions.memory import Memory, MemoryDraft
-from adaptor.decisions.requests import least_cost
+from adaptor.decisions.requests import least_cost, left_at
 from adaptor.decisions.shares import parts_money, targets
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.forecast.bag_facts import BagFacts
@@ -87,16 +88,15 @@ def _fresh(site: SiteFacts, now: float) -> bool:
 
 def _spent(snapshot: Snapshot) -> dict[str, dict[ShapeAt, str]]:
     """By site the tasks for which its budgets hold no request while those of another site do."""
-    budgets = {name: snapshot.ledger.budgets_at(name, snapshot.now) for name in snapshot.sites}
+    ledger = snapshot.ledger
+    credits = {name: left_at(ledger, name, snapshot.now) for name in snapshot.sites}
     found: dict[str, dict[ShapeAt, str]] = {}
-    for group in snapshot.groups if any(budgets.values()) else ():
+    for group in snapshot.groups:
         at = {name: demand for name, demand in group.at.items() if name in snapshot.sites}
         none = {
             name
             for name, demand in at.items()
-            if budgets[name]
-            and least_cost(snapshot.ledger, snapshot.sites[name], demand)
-            > min(budget.left for budget in budgets[name])
+            if credits[name] < math.inf and least_cost(ledger, snapshot.sites[name], demand) > credits[name]
         }
         for name in none if len(none) < len(at) else ():
             found.setdefault(name, {})[at[name].shape, ""] = "its budget holds no request"

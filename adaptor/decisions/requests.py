@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import msgspec
@@ -113,6 +114,11 @@ def per_processor(rules: SiteRules, queue: QueueState | None, task: TaskSize) ->
 def tariff_for(ledger: Statements, site: SiteFacts, task: TaskSize) -> Tariff:
     """The prices of a site for requests of such tasks. Raises BudgetError: it has none."""
     return ledger.tariff(site.name).of_pilots(per_processor(site.rules, site.queue, task))
+
+
+def left_at(ledger: Statements, site: str, now: float) -> float:
+    """Millionths of a credit that the budgets of a site leave; infinite: it has none."""
+    return min((budget.left for budget in ledger.budgets_at(site, now)), default=math.inf)
 
 
 def least_cost(ledger: Statements, site: SiteFacts, demand: Demand) -> int:
