@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from functools import cached_property
 from itertools import accumulate
 
 from adaptor.runtimes.sample import RuntimeSample
@@ -25,15 +26,23 @@ class Survival:
             finished: runtimes; none: nothing is rare.
             running: for how long each running task has run.
         """
-        self._finished, ages = finished.ordered, sorted(running)
-        self.longest = max([finished.longest, *ages[-1:]])
+        self._finished, self._every, self._ages = finished.ordered, finished.every, sorted(running)
+        self.longest = max([finished.longest, *self._ages[-1:]])
         """Longest time for which a task has run, finished or not."""
-        self._outlive = [1.0]
+
+    @cached_property
+    def _outlive(self) -> list[float]:
         """The share of tasks that outlives the first finished ones, by their number."""
+        shares = [1.0]
         for place, runtime in enumerate(self._finished):
-            still = finished.every * (len(self._finished) - place) + len(ages) - bisect_left(ages, runtime)
-            self._outlive.append(self._outlive[-1] * (1 - finished.every / (still + 1)))
-        self._sums = list(accumulate(self._finished, initial=0.0))
+            running = len(self._ages) - bisect_left(self._ages, runtime)
+            still = self._every * (len(self._finished) - place) + running
+            shares.append(shares[-1] * (1 - self._every / (still + 1)))
+        return shares
+
+    @cached_property
+    def _sums(self) -> list[float]:
+        return list(accumulate(self._finished, initial=0.0))
 
     def chance(self, ran: float, until: float) -> float:
         """Chance that a task that has run for `ran` still runs after `until` seconds."""
