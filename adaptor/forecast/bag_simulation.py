@@ -106,18 +106,12 @@ class _Simulation:
                 if self._asked == _MOST_ASKED and self._left > self._live:
                     return self._as_until_now()
                 self._ask()
-            elif event is not Event.TASKS_END:
+            elif event is Event.TASKS_END:
+                if number in self._running:  # its pilot has not ended before
+                    self._ended(self._running.pop(number))
+            else:
                 assert pilot is not None
                 self._happens(event, pilot)
-            elif number in self._running:  # its pilot has not ended before
-                task = self._running.pop(number)
-                self._ended(task)
-                if task.outlasts:
-                    task.pilot.outlasting -= 1
-                    self._outlasting -= 1
-                    self._may_leave(task.pilot)
-                else:
-                    self._free(task.pilot)
             if not self._waits and not self._running:
                 return self._done()
             self._ask_idle_slots()
@@ -246,13 +240,19 @@ class _Simulation:
             self._outlasting += 1
 
     def _ended(self, task: RunningTasks) -> None:
-        """A task has ended, or was cut at the end of its pilot."""
+        """A task has ended, or was cut at the end of its pilot; its slot is free, if it counted for one."""
         site, each = task.pilot.ahead.site, task.takes / task.tasks
         finished = task.tasks - task.cut
         if finished > 0:
             self._finished(site, finished, each, task)
         if task.cut:
             self._cut(site, max(0.0, self._now - task.since - finished * each), each, task)
+        if task.outlasts:
+            task.pilot.outlasting -= 1
+            self._outlasting -= 1
+            self._may_leave(task.pilot)
+        else:
+            self._free(task.pilot)
 
     def _finished(self, site: str, count: float, each: float, task: RunningTasks) -> None:
         self._last = max(self._last, self._now)
