@@ -126,15 +126,17 @@ def bags(db: sqlite3.Connection, selector: str, live: Live = OFFLINE) -> list[Ba
         UnknownBagError: it names a bag that is not there.
     """
     if selector == "recent":
-        recent = _select_bags(db, f"{_RECENT} ORDER BY id", (RECENT,))
-        return [live.bag(bag) for bag in (_at_most_at_once(db, recent) if live is OFFLINE else recent)]
+        return _shown(db, live, _select_bags(db, f"{_RECENT} ORDER BY id", (RECENT,)))
     chosen = ids_of(selector, dict(db.execute("SELECT id, name FROM bag")))
     if not chosen:
         return []
     # A range and not a list of ids: SQLite limits the parameters of a statement, in old versions to 999.
     found = _select_bags(db, "id BETWEEN ? AND ? ORDER BY id", (chosen[0], chosen[-1]))
     wanted = set(chosen)
-    found = [bag for bag in found if bag.id in wanted]
+    return _shown(db, live, [bag for bag in found if bag.id in wanted])
+
+
+def _shown(db: sqlite3.Connection, live: Live, found: Sequence[BagView]) -> list[BagView]:
     return [live.bag(bag) for bag in (_at_most_at_once(db, found) if live is OFFLINE else found)]
 
 
