@@ -70,7 +70,7 @@ def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
     guess = there.mean or said or bag.learned[site].estimate
     # The first tasks to finish are short ones: without those that run, a site not used yet would look fast.
     known = there if there.finished or bag.spec.time else bag.known
-    return TaskTime(*known.normal(now, guess, _SPREAD * guess))
+    return TaskTime(guess, _SPREAD * guess).learned(known, now)
 
 
 def _own_bag(snapshot: Snapshot, group: TaskGroup) -> BagFacts | None:

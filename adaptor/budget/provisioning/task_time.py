@@ -8,6 +8,7 @@ import math
 import msgspec
 
 from adaptor.errors import UsageError
+from adaptor.runtimes.known import KnownRuntimes
 
 _ASKED = 1024
 """Answers of `last_end` that are kept: each program for another deadline asks the same of all offers."""
@@ -34,6 +35,10 @@ class TaskTime(msgspec.Struct, frozen=True):
             raise UsageError(f"the mean runtime of a task must be finite and above 0 s, not {self.mean:g} s")
         if not (math.isfinite(self.deviation) and self.deviation >= 0):
             raise UsageError(f"the deviation of runtimes must be 0 s or more, not {self.deviation:g} s")
+
+    def learned(self, known: KnownRuntimes, now: float, weight: int = 0) -> TaskTime:
+        """The runtime of the next tasks where this one is assumed, and counts for `weight` finished tasks."""
+        return TaskTime(*known.normal(now, self.mean, self.deviation, weight))
 
     def completed(self, seconds: float, fresh: bool) -> float:
         """Tasks that one processor is expected to start from now on and to end within `seconds`.

@@ -153,8 +153,7 @@ class Throughput:
         return {site.name: self._estimate(place) for place, site in enumerate(SITES)}
 
     def _estimate(self, site: int) -> TaskTime:
-        known = self._known[SITES[site].name]
-        return TaskTime(*self._seen[site].normal(0.0, known.mean, known.deviation, SAMPLE))
+        return self._known[SITES[site].name].learned(self._seen[site], 0.0, SAMPLE)
 
     def _offers(self, now: float) -> list[SiteOffer]:
         """The sites with the machines that we hold, in groups that are paid equally long."""

@@ -107,11 +107,6 @@ LATE = 3  # δt before the end `EvenOddsController` decides more often, so that 
 SHORT = 0.25  # of Δt
 
 
-def _learned(task: TaskTime, weight: int, seen: KnownRuntimes, now: float) -> TaskTime:
-    """`task` is expected, and counts for this number of finished tasks."""
-    return TaskTime(*seen.normal(now, task.mean, task.deviation, weight))
-
-
 def _remaining(task: TaskTime, elapsed: float) -> float:
     """Seconds that a task which has run for `elapsed` is expected to run on."""
     return excess(task.mean, task.deviation, elapsed)[0]
@@ -130,7 +125,7 @@ class PaperController:
 
     def decide(self, state: State) -> tuple[list[int], float]:
         offers = [
-            msgspec.structs.replace(each, task=_learned(each.task, 0, seen, state.now))
+            msgspec.structs.replace(each, task=each.task.learned(seen, state.now))
             for each, seen in zip(self._offers, self._seen, strict=True)
         ]
         tasks = state.waiting + len(state.running)
@@ -179,7 +174,7 @@ class DaemonController:
         starts = [each.started for each in state.running if each.site == site]
         held = (HeldSlots(len(starts)),) if starts else ()
         offer, seen = self._offers[site], self._seen_at[site].running_since(starts)
-        task = _learned(offer.task, offer.processors, seen, state.now)
+        task = offer.task.learned(seen, state.now, offer.processors)
         return msgspec.structs.replace(offer, task=task, held=held)
 
     def _step(self, _left: float) -> float:
