@@ -19,6 +19,8 @@ from statistics import NormalDist
 
 import msgspec
 
+from adaptor.runtimes.normal import above
+
 _FAR_OUT = 30.0
 """Deviations from the mean up to which a normal survival function is a number that can be divided by."""
 _NORMAL = NormalDist()
@@ -37,7 +39,7 @@ _NEARLY = 1e-4  # a shape that is as good as 0, where the formulas for others st
 def beyond(ran: float, middle: float, spread: float, draw: random.Random) -> float:
     """A log-normal runtime, given that it is longer than `ran`: by the inverse of the survival function."""
     z = (math.log(ran) - middle) / spread
-    left = 0.5 * math.erfc(min(z, _FAR_OUT) / math.sqrt(2)) * (1.0 - draw.random())
+    left = above(min(z, _FAR_OUT)) * (1.0 - draw.random())
     found = -_NORMAL.inv_cdf(min(left, 1.0 - 1e-12)) + max(0.0, z - _FAR_OUT)
     return math.exp(min(700.0, middle + spread * max(found, z)))
 
@@ -50,7 +52,7 @@ def survival(ran: float, middle: float, spread: float) -> float:
 def log_survival(z: float) -> float:
     if z > 6:
         return -0.5 * z * z - math.log(z) - 0.919
-    return math.log(max(1e-300, 0.5 * math.erfc(z / math.sqrt(2))))
+    return math.log(max(1e-300, above(z)))
 
 
 class Tail(msgspec.Struct, frozen=True):

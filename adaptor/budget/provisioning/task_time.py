@@ -9,18 +9,11 @@ import msgspec
 
 from adaptor.errors import UsageError
 from adaptor.runtimes.known import KnownRuntimes
+from adaptor.runtimes.normal import above, density
 
 _ASKED = 1024
 """Answers of `last_end` that are kept: each program for another deadline asks the same of all offers."""
 FEW = 30  # tasks on one processor, up to which the renewal function is summed
-
-
-def _normal(z: float) -> float:
-    """The standard normal distribution function.
-
-    `NormalDist().cdf` adds 1 to an error function and loses all digits 8 deviations below the mean.
-    """
-    return 0.5 * math.erfc(-z / math.sqrt(2))
 
 
 class TaskTime(msgspec.Struct, frozen=True):
@@ -56,7 +49,7 @@ class TaskTime(msgspec.Struct, frozen=True):
             return steady + ((self.deviation / self.mean) ** 2 - 1) / 2
         spread = max(self.deviation, 1e-9 * self.mean)
         most = math.ceil(steady + 6 * spread / self.mean * math.sqrt(steady + 1)) + 1
-        return sum(_normal((seconds - k * self.mean) / (spread * math.sqrt(k))) for k in range(1, most + 1))
+        return sum(above((k * self.mean - seconds) / (spread * math.sqrt(k))) for k in range(1, most + 1))
 
     def started(self, seconds: float, fresh: bool) -> float:
         """Tasks that one processor is expected to start within `seconds`."""
@@ -75,7 +68,7 @@ class TaskTime(msgspec.Struct, frozen=True):
         if self.deviation < 1e-9 * self.mean:
             return min(1.0, seconds / self.mean)
         z = (seconds - self.mean) / self.deviation
-        beyond = math.exp(-z * z / 2) / math.sqrt(2 * math.pi) - z * _normal(-z)
+        beyond = density(z) - z * above(z)
         return min(1.0, max(0.0, 1.0 - self.deviation / self.mean * beyond))
 
     def last_end(self, processors: int, confidence: float) -> float:
