@@ -263,7 +263,7 @@ async def learn_starts(site: Site) -> None:
     shares.looked(queue, own)
     seen = SiteSeen(
         name=site.name,
-        queue=queue,
+        queue=site.with_ends_of_pilots(queue),
         shares=shares,
         look=look_of(backend),
         slot_margin=float(backend.slot_margin),

@@ -15,6 +15,7 @@ import msgspec
 
 from adaptor.api import ExplanationKind
 from adaptor.config.schema import SiteConfig
+from adaptor.crafting.futures.drawn_queue import ended_by
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.situation import Demand
@@ -23,6 +24,7 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.evidence import KEPT, pilot_directory
 from adaptor.daemon.sites import settings_of
 from adaptor.decisions.failures.size_memory import KeptSizes
+from adaptor.decisions.forecasting.needed import bags_at_work, needed_until
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.site_memory import SiteMemory
@@ -200,6 +202,16 @@ class Site:
         if queue is not None:
             self.starts.looked(queue)
         return queue
+
+    def with_ends_of_pilots(self, queue: QueueState) -> QueueState:
+        """The queue in which our pilots end when no bag needs them any more, at the latest, where that is
+        known."""
+        at_work, ends = bags_at_work(self.core.broker.state, self.core.decided.forecasts), {}
+        for pilot in self.pilots.values():
+            needed = needed_until(pilot, self.name, at_work, queue.now)
+            if pilot.job is not None and needed is not None:
+                ends[pilot.job] = needed.high + self.memory.settings.idle_timeout
+        return ended_by(queue, ends)
 
     def _unanswered(self, problem: str, asked: float) -> None:
         memory = self.memory

@@ -9,6 +9,7 @@ import msgspec
 
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Demand
+from adaptor.decisions.forecasting.needed import bags_at_work
 from adaptor.decisions.forecasting.told import bags_ahead
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.site_memory import SiteMemory
@@ -58,6 +59,7 @@ def take_snapshot(
         memory=memory if made == memory.forecasts else msgspec.structs.replace(memory, forecasts=made),
         scores=scores,
         forecast_kept=frozenset(forecast_kept & state.bags.keys()),
+        at_work=bags_at_work(state, made),
         ahead=tuple(bags.get(bag.id) or facts_of(state, bag) for bag in ahead),
         work=broker.has_work_for(site),
     )

@@ -14,6 +14,7 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Demand, SiteState, SubmitRequest, TaskGroup
 from adaptor.decisions.failures.shape_backoffs import Failures
 from adaptor.decisions.failures.tried_sizes import SizeAt, TriedSizes
+from adaptor.decisions.forecasting.needed import BagAtWork
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Pilot
 from adaptor.donation.idleness import Hazard, Idleness
@@ -111,6 +112,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Bags whose first forecast is kept."""
     scores: Mapping[Kind, Sequence[float]] = {}
     """Errors of earlier forecasts by kind, the oldest first."""
+    at_work: Mapping[int, BagAtWork] = {}
+    """Bags of which a task runs, or may start, by number."""
     ahead: tuple[BagFacts, ...] = ()
     """Unfinished bags that are to be forecast in this step."""
     work: bool

@@ -18,3 +18,12 @@ def estimate(figures: Iterable[float]) -> Estimate:
     cases = len(found)
     low, value, high = (found[min(cases - 1, math.ceil(share * cases) - 1)] for share in _SHARES)
     return Estimate(low, value, high)
+
+
+def quantile(figure: Estimate, share: float) -> float:
+    """The figure that a share of the cases lies below, between the ends of its interval."""
+    low, middle, high = _SHARES
+    if share < middle:
+        return figure.low + (figure.value - figure.low) * max(0.0, (share - low) / (middle - low))
+    part = min(1.0, (share - middle) / (high - middle))
+    return figure.value + (figure.high - figure.value) * part if part else figure.value

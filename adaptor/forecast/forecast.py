@@ -17,7 +17,7 @@ import msgspec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.crafting.fits import most_slots, width
-from adaptor.crafting.futures.drawn_queue import all_ended, planned
+from adaptor.crafting.futures.drawn_queue import all_ended, ended_by, planned
 from adaptor.forecast.bag_simulation import CourseResult, Work, course_result
 from adaptor.forecast.calibration import Raw, calibrated, kind_of_end
 from adaptor.forecast.estimate import estimate
@@ -110,7 +110,11 @@ def _possible(known: KnownBag, end: Estimate, middle: Runtimes, draw: random.Ran
         _undrawn(known, site, queue and all_ended(queue, own), draw).first_start()
         for site, queue in zip(known.sites, queues, strict=True)
     )
-    sites = [_undrawn(known, *each, draw) for each in zip(known.sites, queues, strict=True)]
+    last = [
+        queue and ended_by(queue, {job: end.high for job, end in site.beside.items()})
+        for site, queue in zip(known.sites, queues, strict=True)
+    ]
+    sites = [_undrawn(known, *each, draw) for each in zip(known.sites, last, strict=True)]
     future = SitesFuture(known, sites, iter(()))
     latest = course_result(_work(known), future.again(), middle, future).end
     high = end.high if math.isinf(latest) else max(end.high, latest)
@@ -120,7 +124,7 @@ def _possible(known: KnownBag, end: Estimate, middle: Runtimes, draw: random.Ran
 
 
 def _undrawn(known: KnownBag, site: KnownSite, queue: QueueState | None, draw: random.Random) -> SiteFuture:
-    """The site if all jobs of the queue run to their limits."""
+    """The site if all jobs of a queue run to their limits."""
     plan = planned(queue) if queue is not None else None
     site = msgspec.structs.replace(site, view=msgspec.structs.replace(site.view, queue=queue))
     return SiteFuture(site, plan, known.bag, known.now, draw, steady=True, drawn=False)
@@ -171,7 +175,7 @@ def _has_others(site: KnownSite) -> bool:
     if site.view.queue is None:
         return False
     jobs = {job.id for job in site.view.queue.running} | {job.id for job in site.view.queue.pending}
-    return bool(jobs - {pilot.job for pilot in site.pilots})
+    return bool(jobs - site.own)
 
 
 def _charged(site: KnownSite, now: float) -> int:

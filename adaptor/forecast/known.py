@@ -12,7 +12,7 @@ from adaptor.budget.provisioning.pacing import Pace
 from adaptor.crafting.situation import SiteState
 from adaptor.forecast.bag_facts import BagFacts
 from adaptor.forecast.calibration import Kind
-from adaptor.model import PriceKind
+from adaptor.model import Estimate, PriceKind
 from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.runtimes.possible import RuntimeKnowledge
 
@@ -47,6 +47,9 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
     learner: RuntimeLearner
     """Learner of the bag's tasks there: what it knows, and how it goes on."""
     pilots: tuple[KnownPilot, ...] = ()
+    beside: Mapping[str, Estimate] = {}
+    """Our other pilots by job: when no bag needs them any more, epoch seconds. Those for which that is not
+    known are not named."""
     open: bool = True
     """Whether requests may be made there."""
     share: float | None = None
@@ -65,6 +68,11 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
     """Whether time is charged in units that are long compared with the start-up of a pilot."""
     end_takes: float | None = None
     """Lead before a charging unit ends at which a pilot may end with it, seconds; None: none does."""
+
+    @property
+    def own(self) -> set[str]:
+        """Jobs in the queue that are ours and whose ends are known by what they run."""
+        return {pilot.job for pilot in self.pilots} | self.beside.keys()
 
 
 class KnownBag(msgspec.Struct, frozen=True, kw_only=True):

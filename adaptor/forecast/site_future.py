@@ -19,7 +19,7 @@ import msgspec
 from adaptor.crafting.availability import Availability, PlannedQueue, Schedule
 from adaptor.crafting.choosing import Wanted
 from adaptor.crafting.fits import unit_of
-from adaptor.crafting.futures.drawn_queue import drawn_jobs, fitting, planned
+from adaptor.crafting.futures.drawn_queue import drawn_jobs, ended_by, fitting, planned
 from adaptor.crafting.places import Place
 from adaptor.crafting.planner import PLANNERS
 from adaptor.crafting.profile import Profile
@@ -27,6 +27,7 @@ from adaptor.crafting.situation import Demand, PilotView
 from adaptor.crafting.submissions import SubmissionsLeft
 from adaptor.forecast.bag_facts import BagFacts
 from adaptor.forecast.buying import Bounds, Buyer
+from adaptor.forecast.estimate import quantile
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
 from adaptor.forecast.supply import Moment, PilotAhead
 from adaptor.model import PendingJob, PilotState, Request, RunningJob
@@ -68,13 +69,20 @@ class SiteFuture:
         queue, waits = self._view.queue, self._view.waits.shares
         if queue is None or plan is None:
             return None
-        own = {pilot.job for pilot in known.pilots}
+        ends = self._ends_beside()
         enough = len(waits) >= _FEWEST_WAITS
         if len(queue.running) + len(queue.pending) > _MOST_DRAWN or (enough and self._draw.random() < 0.5):
             self._wait_share = self._draw.choice(waits) if enough else 0.2 + 0.8 * self._draw.random()
-            return plan
+            return planned(ended_by(queue, ends)) if ends else plan
         shares, by_job = known.run_shares, known.run_shares_by_job
-        return planned(drawn_jobs(queue, shares, known.seen_since, own, self._draw, by_job, plan.starts))
+        drawn = drawn_jobs(queue, shares, known.seen_since, known.own, self._draw, by_job, plan.starts)
+        return planned(ended_by(drawn, ends))
+
+    def _ends_beside(self) -> dict[str, float]:
+        """Drawn ends of our other pilots, all early or all late: most run tasks of one bag."""
+        beside = self.known.beside
+        share = self._draw.random() if beside else 0.0
+        return {job: quantile(end, share) for job, end in beside.items()}
 
     def _without_own(self) -> Profile | None:
         """Processors that others leave free, as far as tasks of this size find room there on single nodes;

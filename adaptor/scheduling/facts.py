@@ -46,7 +46,7 @@ def facts_of(state: SchedulingState, bag: Bag) -> BagFacts:
 
 
 def other_bags(state: SchedulingState, spec: BagSpec, number: float) -> OtherBags:
-    """The bags that take turns with one of this number that shares its pilots."""
+    """The bags that take turns with one of this number in the pilots that it shares."""
     first, older, younger = 0, list[int](), list[int]()
     for other in state.bags.values():
         tasks, priority = other.startable, other.spec.priority
@@ -57,6 +57,8 @@ def other_bags(state: SchedulingState, spec: BagSpec, number: float) -> OtherBag
             or priority < spec.priority
             # Both may run at the same site.
             or not any(spec.allows(site) and other.spec.allows(site) for site in state.sites)
+            # Else its tasks have pilots of their own, whose processors this bag gets when they end.
+            or not other.spec.task.covers(spec.task)
         ):
             continue
         if priority > spec.priority:

@@ -260,3 +260,22 @@ def test_an_interval_reaches_the_end_as_planned_where_every_pilot_waits() -> Non
     at.view.waits.shares = (0.01,) * 20
     found = end_of(known(16, at))
     assert found.low < 10_000 < found.high
+
+
+def test_pilots_of_other_bags_hold_their_processors_as_long_as_those_need_them() -> None:
+    """Whether they run or wait: limits of days say little of when our own pilots end."""
+    day = 86_400.0
+    queue = QueueState(
+        now=0.0,
+        processors=16,
+        running=(RunningJob("1", 16, day),),
+        pending=tuple(PendingJob(f"{number}", 16, day, day * number) for number in range(2, 5)),
+    )
+    needed = Estimate(500.0, 600.0, 900.0)
+    ours = site(queue, beside={f"{number}": needed for number in range(1, 5)})
+    behind = end_of(known(16, ours, finished=alike(100)))
+    alone = end_of(known(16, finished=alike(100)))
+    strange = end_of(known(16, site(queue), finished=alike(100)))
+    assert 0.8 * needed.value < behind.value - alone.value < 1.2 * needed.value + 60
+    assert alone.high + needed.low < behind.high < alone.high + 2 * needed.high
+    assert strange.value > 5 * behind.value

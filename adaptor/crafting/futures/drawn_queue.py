@@ -5,14 +5,14 @@ from __future__ import annotations
 import bisect
 import math
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
 from adaptor.crafting.availability import Schedule, schedule
 from adaptor.crafting.fits import placeable
 from adaptor.crafting.profile import Profile
-from adaptor.model import QueueState, RunningJob
+from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.resources import TaskSize
 
 _LEAST = 1.0  # seconds that a job runs at least
@@ -71,6 +71,32 @@ def all_ended(queue: QueueState, own: Collection[str]) -> QueueState:
     return msgspec.structs.replace(queue, running=tuple(running), pending=tuple(pending))
 
 
+def ended_by(queue: QueueState, ends: Mapping[str, float]) -> QueueState:
+    """The queue in which these jobs end by then, whatever their limits, and jobs behind them start sooner.
+
+    `ends`: epoch seconds by job; one that starts later lasts for a moment.
+    """
+    partitions = {name: ended_by(each, ends) for name, each in queue.partitions.items()}
+    jobs: list[RunningJob | PendingJob] = [*queue.running, *queue.pending]
+    if not any(job.id in ends for job in jobs):
+        return msgspec.structs.replace(queue, partitions=partitions) if partitions else queue
+    running = []
+    for job in queue.running:
+        end = max(queue.now + _LEAST, ends.get(job.id, math.inf))
+        running.append(job if end >= job.end else msgspec.structs.replace(job, end=end))
+    pending = [
+        msgspec.structs.replace(job, planned_start=None, parts=()) if is_job(job.id) else job
+        for job in queue.pending
+    ]
+    found = msgspec.structs.replace(
+        queue, running=tuple(running), pending=_cut(pending, ends, queue.now), partitions=partitions
+    )
+    if any(job.id in ends for job in found.pending):
+        starts = planned(found).starts
+        found = msgspec.structs.replace(found, pending=_cut(found.pending, ends, queue.now, starts))
+    return found
+
+
 def is_job(id: str) -> bool:
     """Whether an id of a queue is that of a job: those of reservations and licences are words."""
     return " " not in id
@@ -94,6 +120,18 @@ def scaled(profile: Profile, queue: QueueState, most: int) -> Profile:
         if not steps or steps[-1][1] != usable:
             steps.append((time, usable))
     return Profile.of_steps(steps)
+
+
+def _cut(
+    jobs: Iterable[PendingJob], ends: Mapping[str, float], now: float, starts: Mapping[str, float] = {}
+) -> tuple[PendingJob, ...]:
+    """The jobs, which last until their ends at most. `starts`: by id; without one: now."""
+    return tuple(
+        msgspec.structs.replace(job, tr=min(job.tr, max(_LEAST, ends[job.id] - starts.get(job.id, now))))
+        if job.id in ends
+        else job
+        for job in jobs
+    )
 
 
 def _end(

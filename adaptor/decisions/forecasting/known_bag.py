@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 import msgspec
 
@@ -13,6 +13,7 @@ from adaptor.crafting.coverage import slots_in
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.places import bounded_rules
 from adaptor.crafting.situation import Demand, Largest, SiteRules
+from adaptor.decisions.forecasting.needed import needed_until
 from adaptor.decisions.held_off import why_held_off, why_not_for
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import (
@@ -28,7 +29,7 @@ from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.forecast.bag_facts import BagFacts
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
-from adaptor.model import PilotState
+from adaptor.model import Estimate, PilotState
 from adaptor.reports import Hold
 from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.runtimes.possible import RuntimeKnowledge
@@ -145,6 +146,7 @@ def _known_site(snapshot: Snapshot, bag: BagFacts, site: SiteFacts) -> KnownSite
         view=msgspec.structs.replace(site, rules=_rules(site, demand)),
         learner=_learner(bag, site.name),
         pilots=tuple(pilots),
+        beside=_beside(snapshot, bag, site, {pilot.job for pilot in pilots}),
         open=bag.spec.allocation != "transparent" and not _fails(site, demand) and not _all_held(site, owner),
         run_shares=site.jobs.known,
         run_shares_by_job=site.jobs.by_job(site.queue) if site.queue is not None else {},
@@ -161,6 +163,17 @@ def _known_site(snapshot: Snapshot, bag: BagFacts, site: SiteFacts) -> KnownSite
         whole_units=charges_whole_units(ledger, site),
         end_takes=end_takes(site) if ends_with_units(bag, ledger, site) else None,
     )
+
+
+def _beside(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, used: Set[str]) -> dict[str, Estimate]:
+    """Until when bags need our pilots at a site in which no task of this one runs (`used`: the others)."""
+    return {
+        pilot.job: end
+        for pilot in site.pilots
+        if pilot.job is not None
+        and pilot.job not in used
+        and (end := needed_until(pilot, site.name, snapshot.at_work, snapshot.now, but=bag.id)) is not None
+    }
 
 
 def _rules(site: SiteFacts, demand: Demand) -> SiteRules:

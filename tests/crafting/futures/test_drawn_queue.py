@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Mapping, Sequence
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.availability import Schedule
-from adaptor.crafting.futures.drawn_queue import drawn_jobs, planned
+from adaptor.crafting.futures.drawn_queue import drawn_jobs, ended_by, planned
 from adaptor.model import PendingJob, QueueState, RunningJob
 
 QUEUE = QueueState(
@@ -86,3 +87,23 @@ def test_no_job_starts_later_than_planned(
     )
     future, plan = drawn(queue, (0.1, 0.4, 0.9), {}, (), random.Random(seed)), planned(queue)
     assert all(future.starts[job] <= plan.starts[job] + 1e-6 for job in plan.starts)
+
+
+def test_jobs_whose_ends_are_known_end_by_then_and_others_start_sooner() -> None:
+    queue = QueueState(
+        now=100.0,
+        processors=4,
+        running=(RunningJob("own", 4, 10_000.0), RunningJob("short", 0, 150.0)),
+        pending=(
+            PendingJob("later", 4, 9000.0, planned_start=10_000.0),
+            PendingJob("other", 4, 500.0, planned_start=19_000.0),
+        ),
+    )
+    ends = {"own": 400.0, "later": 700.0, "short": 300.0}
+    found = ended_by(queue, ends)
+    assert [job.end for job in found.running] == [400.0, 150.0]
+    assert planned(found).starts == {"later": 400.0, "other": 700.0}
+    assert planned(ended_by(queue, {**ends, "later": 300.0})).starts["other"] == 401.0
+    assert ended_by(queue, {"another": 400.0}) is queue
+    apart = msgspec.structs.replace(queue, partitions={"batch": queue})
+    assert ended_by(apart, ends).partitions["batch"] == found

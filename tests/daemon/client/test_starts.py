@@ -81,6 +81,29 @@ def test_a_pilot_of_ours_ends_with_its_work_and_not_at_its_limit(site: FakeSite)
     assert planned() == pytest.approx(now + 60, abs=30), "no bag has work"
 
 
+def test_a_pilot_of_ours_that_waits_lasts_no_longer_than_its_work(site: FakeSite) -> None:
+    bag = site.submit_bag(8)
+    asyncio.run(step(site.state))
+    pilot = next(iter(site.state.memory.pilots.values()))
+    assert pilot.job is not None
+    now = time.time()
+    site.backend.running = (RunningJob("17", 8, now + 1000),)
+    site.backend.pending = (PendingJob(pilot.job, 8, 86_400.0, now + 1000),)
+    core = site.state.core
+    made = core.decided.forecasts[bag]
+    ahead = msgspec.structs.replace(made.forecast, end=Estimate(now, now, now + 3000))
+    core.decided = msgspec.structs.replace(
+        core.decided, forecasts={bag: msgspec.structs.replace(made, forecast=ahead)}
+    )
+    (view,) = asked(site)
+    assert view.planned == pytest.approx(now + 3060, abs=30)
+    (view,) = asked(site, None, job=pilot.job)
+    assert (view.standing, view.planned) == ("waits", pytest.approx(now + 1000, abs=30))
+    core.broker.cancel(bag)
+    (view,) = asked(site)
+    assert view.planned == pytest.approx(now + 1000, abs=30), "no bag has work for it"
+
+
 def test_at_a_later_time(site: FakeSite) -> None:
     tomorrow = time.time() + 86_400
     (view,) = asked(site, at=tomorrow)

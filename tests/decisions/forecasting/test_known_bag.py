@@ -11,6 +11,7 @@ import pytest
 from adaptor.backoff import Holdoff
 from adaptor.decisions.failures.shape_backoffs import Failures, ShapeHoldoffs
 from adaptor.decisions.forecasting.known_bag import known_bag
+from adaptor.model import Estimate
 from adaptor.reports import Hold, Wait
 from adaptor.resources import TaskSize
 from adaptor.runtimes.known import EarlierTasks
@@ -75,4 +76,34 @@ def test_no_pilot_is_foreseen_while_all_that_are_queued_are_held(tmp_path: Path)
             site.state.memory.change(pilot, wait=wait)
         facts = facts_of(core.broker.state, bag)
         assert known_bag(core.snapshot("here", core.now()), facts).sites[0].open is not held
+    site.journal.close()
+
+
+def test_our_pilots_for_other_bags_are_held_until_those_are_done(tmp_path: Path) -> None:
+    """Those of a bag with a budget serve no other bag; narrow ones no wider task."""
+    site = FakeSite(tmp_path / "state")
+    core = site.state.core
+    payer, narrow = site.submit_bag(5, budget=10**9), site.submit_bag(5)
+    steps(site, 2)
+    wide = site.submit_bag(5, cpus=8)
+    made = core.decided.forecasts
+    of_payer = {each.job for each in site.state.pilots.values() if each.bag == payer}
+    shared = {each.job for each in site.state.pilots.values() if each.bag is None}
+    assert of_payer
+    assert shared
+
+    def beside(bag: int) -> dict[str, Estimate]:
+        facts = facts_of(core.broker.state, core.broker.state.bags[bag])
+        return dict(known_bag(core.snapshot("here", core.now()), facts).sites[0].beside)
+
+    paid, free = (
+        dict.fromkeys(jobs, made[bag].forecast.end) for jobs, bag in ((of_payer, payer), (shared, narrow))
+    )
+    assert beside(narrow) == paid
+    assert beside(wide) == {**paid, **free}, "its own end does not count"
+    assert beside(payer) == {}, "the end of the wide one is not known yet"
+    core.broker.cancel(wide)
+    assert beside(payer) == free
+    core.broker.cancel(narrow)
+    assert [end.high for end in beside(payer).values()] == [pytest.approx(core.now(), abs=5)]
     site.journal.close()

@@ -1,0 +1,58 @@
+"""Until when bags need the pilots of a site, by their last forecasts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from adaptor.decisions.memory import MadeForecast
+from adaptor.decisions.pilots import Pilot
+from adaptor.model import Estimate
+from adaptor.scheduling.state import SchedulingState
+
+
+class BagAtWork(msgspec.Struct, frozen=True):
+    """A bag of which a task runs, or may start."""
+
+    alone: bool
+    """Whether it has pilots of its own."""
+    sites: frozenset[str]
+    """Sites at which it may run."""
+    end: Estimate | None
+    """Its end by its last forecast, epoch seconds; None: not known."""
+
+
+def bags_at_work(state: SchedulingState, made: Mapping[int, MadeForecast]) -> dict[int, BagAtWork]:
+    """The bags of which a task runs, or may start, by number. `made`: their last forecasts."""
+    return {
+        bag.id: BagAtWork(
+            bag.id in state.alone,
+            frozenset(filter(bag.spec.allows, state.sites)),
+            made[bag.id].forecast.end if bag.id in made else None,
+        )
+        for bag in state.bags.values()
+        if bag.at_work
+    }
+
+
+def needed_until(
+    pilot: Pilot, site: str, bags: Mapping[int, BagAtWork], now: float, *, but: int | None = None
+) -> Estimate | None:
+    """Epoch seconds from which on no bag has tasks for a pilot of a site; None: not known.
+
+    `but`: a bag that does not count.
+    """
+    ends = [
+        bag.end
+        for number, bag in bags.items()
+        if number != but and site in bag.sites and (number if bag.alone else None) == pilot.bag
+    ]
+    known = [end for end in ends if end is not None]
+    if pilot.leaving or not ends:
+        return Estimate(now, now, now)
+    if len(known) < len(ends):
+        return None
+    return Estimate(
+        max(end.low for end in known), max(end.value for end in known), max(end.high for end in known)
+    )
