@@ -20,10 +20,20 @@ from adaptor.scheduling.workers import Worker
 
 def donated_need(state: SchedulingState, bag: Bag, site: str, task: int) -> float:
     """Seconds that a task is taken to need on a donated node; 0 while nothing is known of its bag."""
-    learner = state.learner_of(bag, site, bag.lines.of(task))
-    known = learner.knows or bag.assumed_at(site) is not None
+    known = _is_known(state, bag, site, bag.lines.of(task))
     known = known or (bag.sizes.timed and bag.sizes.time(task) is not None)
     return known_need(state.whole_of(bag, site, task) if known else None, bag.preempted_of(task).ran)
+
+
+def _is_known(state: SchedulingState, bag: Bag, site: str, line: Line) -> bool:
+    return state.learner_of(bag, site, line).knows or bag.assumed_at(site) is not None
+
+
+def _least_need(state: SchedulingState, bag: Bag, site: str, line: Line) -> float:
+    """Seconds that each task of a line is taken to need at least (`donated_need`): most need no more."""
+    if bag.sizes.timed or not _is_known(state, bag, site, line):
+        return 0.0
+    return state.learner_of(bag, site, line).estimate
 
 
 def take_for_donated(
@@ -38,16 +48,15 @@ def take_for_donated(
     """
     rules, last = state.rules(worker.site), state.sites[worker.site].last
     longest, other = _room_of(state, bag, worker, now), None
-    if longest <= 0:
+    none_fits = bag.spec.allocation != "mixed" and longest < _least_need(state, bag, worker.site, line)
+    if longest <= 0 or none_fits:
         return None
     release = _Release(state, bag, worker, now)
     # Thousands of held tasks may stand in front of the first that fits: they are passed over quickly.
     for position, task in enumerate(line.waiting.head(reach(state, bag, line, worker.site))):
-        if not line.admits(task, free):
-            continue
         fate = bag.preempted_of(task)
         kept = held(fate.times, rules)
-        if kept and other is not None:
+        if (kept and other is not None) or not line.admits(task, free):
             continue
         waits = kept and bag.spec.allocation == "mixed"
         if fate.ran > (release.longest if waits else longest):
@@ -162,10 +171,15 @@ def _demand(
     held_until: float | None = None,
 ) -> DonationDemand:
     """A demand. `tasks`: all that may be the shortest."""
+    least, needs = _least_need(state, bag, site, line), math.inf
+    for task in tasks:
+        needs = min(needs, donated_need(state, bag, site, task))
+        if needs <= least:
+            break
     return DonationDemand(
         waiting=waiting,
         task=line.task,
-        needs=min((donated_need(state, bag, site, task) for task in tasks), default=0.0),
+        needs=needs if tasks else 0.0,
         allocation=bag.spec.allocation,
         held_until=held_until,
     )
