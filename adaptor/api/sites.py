@@ -59,7 +59,7 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     pad: Seconds  # of each request, beyond the work of its tasks
     queued: int  # own pilots queued, and running
     running: int
-    processors: int | None  # in service at the site; None while its queue was never read
+    processors: int | None  # in service, or held by own pilots; None while its queue was never read
     gpus: list[GpuTotals] = []
     observed: Time | None  # time of the last reading of the queue; it is read while tasks wait
     problem: str  # empty, or why the site cannot be used now

@@ -199,6 +199,7 @@ def _select_bags(db: sqlite3.Connection, where: str, arguments: tuple[object, ..
             "output": spec.output,
             "output_files": spec.output_files,
             "open": bool(row["open"]),
+            "shell": spec.shell or "",
             "jobs": spec.script is not None and spec.script.jobs,
             "paused": guard.paused if paused else "",
             "halted": paused and guard.itself,
@@ -220,7 +221,7 @@ def _select_bags(db: sqlite3.Connection, where: str, arguments: tuple[object, ..
 
 _NO_COLUMNS = (
     *("state", "sites", "cpus", "mean_runtime", "output", "output_files", "paused", "halted", "evidence"),
-    *("forecast", "held_off", "jobs", "awaits"),
+    *("forecast", "held_off", "jobs", "awaits", "shell"),
 )
 
 

@@ -135,15 +135,17 @@ def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
     return BagInput(spec=spec, tasks=tasks, **given)
 
 
-def more_tasks(source: TaskSource) -> tuple[list[TaskInput], str]:
+def more_tasks(source: TaskSource, shell: str) -> tuple[list[TaskInput], str]:
     """Tasks for a bag that is there already, with all paths absolute, and the name of their file, if any.
+
+    `shell`: what runs the lines of the bag; empty: the usual shell.
 
     Raises UsageError: no source or two of them, bad tasks, options of a bag.
     """
     data = _data(source)
     if data is not None and is_script(data) and not source.json_lines:
         raise UsageError(f"{source.file}: a batch script is a bag of its own: give it to adaptor submit")
-    bag, _ = _tasks(source, data)
+    bag, _ = _tasks(source, data, shell)
     if bag.options:
         raise UsageError(
             f"{source.file}: #ADAPTOR sets options of a bag, and this bag has its own since adaptor submit"

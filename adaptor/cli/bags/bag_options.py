@@ -14,7 +14,7 @@ import msgspec
 from adaptor.bag_spec import Option
 from adaptor.bagfile.options import OPTIONS
 from adaptor.bagfile.template import SOURCES
-from adaptor.cli.bags.bag_input import TaskSource, inherited, make_bag, more_tasks, naming_lines
+from adaptor.cli.bags.bag_input import TaskSource, inherited, make_bag, naming_lines
 from adaptor.cli.option_sections import SectionedCommand, sectioned
 from adaptor.cli.other_tools import HALT_VALUE, hint
 from adaptor.option_kinds import NUMBERS
@@ -60,8 +60,7 @@ def open_bag_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds what describes tasks alone; the command gets two parameters instead, `tasks: list[TaskInput]` and
-    `source: str`, the name of their file."""
+    """Adds what describes tasks alone; the command gets the parameter `source: TaskSource` instead."""
 
     @functools.wraps(command)
     def with_tasks(**given: Any) -> Any:
@@ -70,8 +69,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
         source = TaskSource(
             **lists, values=meta.get(VALUES, ()), command=meta.get(BEHIND), more=True, needed=False
         )
-        tasks, file = more_tasks(source)
-        return command(tasks=tasks, source=file, **given)
+        return command(source=source, **given)
 
     decorated: Callable[..., Any] = with_tasks
     for decorate in reversed((_FILE, *_LISTS)):

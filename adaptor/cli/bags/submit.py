@@ -13,7 +13,7 @@ import click
 
 from adaptor import api
 from adaptor.cli.bags import bag_options
-from adaptor.cli.bags.bag_input import NO_TASKS
+from adaptor.cli.bags.bag_input import NO_TASKS, TaskSource, more_tasks
 from adaptor.cli.bags.task_output import print_in_order
 from adaptor.cli.bags.watch import until_failed, watch_bags
 from adaptor.cli.daemon_process import (
@@ -137,9 +137,7 @@ def submit(
 @click.option("--close", "last", is_flag=True, help="Then close the bag: it takes no more tasks.")
 @config_option
 @json_option
-def append(
-    bag: str, tasks: list[api.TaskInput], source: str, last: bool, config: str | None, as_json: bool
-) -> None:
+def append(bag: str, source: TaskSource, last: bool, config: str | None, as_json: bool) -> None:
     """Append tasks to an open bag (a number, or `last`); once this returns they are kept for good.
 
     They have the options and the environment of the bag, and their numbers go on after its last task.
@@ -151,13 +149,14 @@ def append(
       ./next-candidates | adaptor append last -
       adaptor append last --close
     """
+    found = Reader(time.time).bag(bag)
+    tasks, file = more_tasks(source, found.shell)
     if not tasks and not last:
         raise UsageError(NO_TASKS)
-    found = Reader(time.time).bag(bag)
     number, answers, closed = found.id, list[api.Added](), False
     if tasks:
         with Client(start=lambda: ensure_daemon(config, sites=found.sites)) as client:
-            answers = list(client.appending(number, tasks, source))
+            answers = list(client.appending(number, tasks, file))
     numbers = [answer.first + task for answer in answers for task in range(answer.tasks)]
     if last:
         closed = bool(ask_daemon(api.Close([number]), config))

@@ -45,6 +45,13 @@ def test_tasks_are_appended(cli: Cli, serve: Serve) -> None:
     assert [task.command for task in server.asked(api.Add)[0].tasks] == ["echo a", "echo b"]
 
 
+def test_lines_are_read_as_what_runs_those_of_the_bag(cli: Cli, serve: Serve, here: Path) -> None:
+    (here / "more.bag").write_text("for each in range(3): print(each)\n")
+    for shell, code in (("", 2), ("bash", 2), ("python3", 0)):
+        serve({api.GetBags: api.Bags([running_bag(7, open=True, shell=shell)]), api.Add: api.Added(5, 1)})
+        assert cli("append", "7", "more.bag").code == code
+
+
 def test_tasks_that_can_never_run_are_named(cli: Cli, serve: Serve) -> None:
     serve(
         {
