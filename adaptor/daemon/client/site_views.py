@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 import msgspec
 
@@ -13,8 +14,9 @@ from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.site import Site
 from adaptor.daemon.slots_view import gpu_counts, in_service, slots_views, unread
 from adaptor.decisions.new_bags import check_sites
+from adaptor.decisions.pilots import Pilot
 from adaptor.journal.activity_views import NOTHING_DONATED, donation_of_site
-from adaptor.model import PilotState
+from adaptor.model import PilotState, QueueState
 from adaptor.resources import TaskSize
 
 
@@ -39,7 +41,7 @@ def site_view(site: Site) -> SiteView:
         pad=memory.rules.pad,
         queued=len(memory.requests) - len(running),
         running=len(running),
-        processors=in_service(memory.seen) if memory.seen else None,
+        processors=_processors(memory.seen, in_service(memory.seen), running) if memory.seen else None,
         gpus=gpu_counts(memory.seen) if memory.seen else [],
         observed=max(read, default=None),
         problem=memory.problem,
@@ -66,9 +68,17 @@ def _partition(site: Site, name: str) -> PartitionView:
         queued=len(own) - len(running),
         running=len(running),
         held=sum(pilot.holds for pilot in running),
-        processors=queue.processors if queue else None,
+        processors=_processors(queue, queue.processors, running) if queue else None,
         closed=memory.seen.closed.get(name, "") if memory.seen else "",
     )
+
+
+def _processors(queue: QueueState, in_service: int, running: Iterable[Pilot]) -> int:
+    """Processors in service, and those of pilots that still run on nodes that take no more jobs."""
+    out = {node.name for node in queue.nodes if not node.in_service}
+    shown = {job.id: job.processors for job in queue.running}
+    leaving = (pilot for pilot in running if not out.isdisjoint(pilot.nodes))
+    return in_service + sum(max(0, pilot.holds - shown.get(pilot.job or "", 0)) for pilot in leaving)
 
 
 def _donation(site: Site) -> DonationView | None:
