@@ -131,20 +131,29 @@ def _take_fitting(
 
     In a pilot of a formal request, tasks held for formal requests (`fitting.held`) go first, since the
     other tasks may run on donated nodes too. Only tasks that were cut or preempted need more time than the
-    others, so the search ends after as many tasks as there are of those.
+    others, so the search ends after as many tasks as there are of those. Where tasks differ by their cuts
+    alone, thousands that were cut are passed over quickly.
     """
     if worker.pilot in state.donated:
         return take_for_donated(state, bag, line, worker, room, now)
-    rules, other = state.rules(worker.site), None
-    for position, task in enumerate(line.waiting.head(reach(state, bag, line, worker.site))):
+    site, rules, other = worker.site, state.rules(worker.site), None
+    by_cuts_alone = not (bag.sizes.timed or bag.progress or bag.preempted)
+    if by_cuts_alone and not worker.can_finish(state.needs_uncut(bag, site, line), now):
+        return None
+    cuts, too_long = state.learner_of(bag, site, line).cuts, math.inf
+    for position, task in enumerate(line.waiting.head(reach(state, bag, line, site))):
         first = not bag.preempted or held(bag.preempted_of(task).times, rules)
         if (other is not None and not first) or not line.admits(task, room):
             continue
-        needs = state.needs(bag, worker.site, task)
+        if by_cuts_alone and cuts.get(task, 0.0) >= too_long:
+            continue
+        needs = state.needs(bag, site, task)
         if worker.can_finish(needs, now):
             if first:
                 return line.take(position), needs
             other = position, needs
+        else:
+            too_long = min(too_long, cuts.get(task, math.inf))
     return None if other is None else (line.take(other[0]), other[1])
 
 

@@ -232,10 +232,20 @@ class SchedulingState:
 
     def needs(self, bag: Bag, site: str, task: int) -> float:
         """Seconds that a pilot must have left when the task starts in it."""
+        return self.estimate_of(bag, site, task, even=self._at_even_odds(bag)) + self.sites[site].last
+
+    def needs_uncut(self, bag: Bag, site: str, line: Line) -> float:
+        """Seconds that a pilot must have left for a task of a line that has no time of its own and has not
+        run yet (`needs`)."""
+        learner = self.learner_of(bag, site, line)
+        whole = learner.even if self._at_even_odds(bag) else learner.estimate
+        return self.in_pilot(bag, site, whole) + self.sites[site].last
+
+    def _at_even_odds(self, bag: Bag) -> bool:
+        """Whether a task starts where it ends in time as likely as not (`RuntimeLearner.even`)."""
         more_wait = bag.count(TaskState.WAITING) > bag.count(TaskState.LEASED)
         tries = more_wait or idle_costs(bag.spec, bag.earlier, alone=bag.id in self.alone)
-        even = tries and bag.spec.signal is None
-        return self.estimate_of(bag, site, task, even=even) + self.sites[site].last
+        return tries and bag.spec.signal is None
 
     def estimate_of(self, bag: Bag, site: str, task: int, *, even: bool = False) -> float:
         """The estimated runtime of the task, seconds: not less than it ran before a preemption, and without
