@@ -23,6 +23,8 @@ class ForecastView(msgspec.Struct, frozen=True, kw_only=True):
     blind: bool = False  # whether too little is known of its tasks to plan by the end
     deadline: Time | None
     in_file_order: bool = False  # whether the tasks that have run are no random sample of the bag
+    budget: float | None = None  # credits that it may cost; None: it has no limit
+    paid: int | None = None  # tasks for which its budget is likely to do; None: for all, as far as is known
 
 
 class FirstForecastView(msgspec.Struct, frozen=True, kw_only=True):

@@ -63,11 +63,13 @@ _COARSE = 600.0  # seconds of an interval from which on its ends are shown in mi
 
 def forecast_line(ahead: api.ForecastView) -> str:
     """`done 14:05 (13:58 to 14:20), will cost about 12.3 credits (11 to 14.2)`."""
-    parts = [end_words(ahead)] if ahead.end is not None else []
+    parts = [_done(ahead)] if ahead.end is not None else []
     if ahead.cost is not None:
         cost = ahead.cost
+        near = ahead.paid is None and ahead.budget is not None and cost.high > ahead.budget
         parts.append(
             f"will cost about {amount(cost.value)} credits ({amount(cost.low)} to {amount(cost.high)})"
+            f"{f' of a budget of {amount(ahead.budget)}' if near else ''}"
         )
     if ahead.deadline is not None:
         late = ahead.end.value - ahead.deadline if ahead.end is not None else 0.0
@@ -75,11 +77,21 @@ def forecast_line(ahead: api.ForecastView) -> str:
         parts.append(f"deadline {clock(ahead.deadline)}{beyond}")
     if ahead.in_file_order:
         parts.append("if the tasks that have run are like the others: they run in the order of the file")
-    return ", ".join(parts)
+    told = ", ".join(parts)
+    return told if ahead.paid is None else f"{_paid(ahead)}; with more: {told}"
 
 
 def end_words(ahead: api.ForecastView, now: float | None = None) -> str:
-    """`done 14:10 (13:40 to 15:25)`, with seconds where they matter; empty: no end can be seen."""
+    """`done 14:10 (13:40 to 15:25)`, with seconds where they matter, or for how much its budget does; empty:
+    no end can be seen."""
+    return _done(ahead, now) if ahead.paid is None else _paid(ahead)
+
+
+def _paid(ahead: api.ForecastView) -> str:
+    return f"its budget of {amount(ahead.budget)} credits pays for about {plural(ahead.paid, 'task')} at most"
+
+
+def _done(ahead: api.ForecastView, now: float | None = None) -> str:
     if ahead.end is None:
         return ""
     return f"done {interval(ahead.end, now)}{', too little known until tasks finish' if ahead.blind else ''}"

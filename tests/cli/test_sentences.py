@@ -92,6 +92,20 @@ def test_a_forecast_that_would_be_late() -> None:
     assert told.endswith(f"deadline {clock(AT - 5)}, about 5s late")
 
 
+def test_a_forecast_says_what_the_budget_pays_for() -> None:
+    """The bag ends with its budget: an end and a cost beyond it are those with a larger one."""
+    ahead = ForecastView(cost=Estimate(11.0, 12.3, 14.2), end=Estimate(AT, AT, AT), deadline=None)
+    enough, near, short = (
+        msgspec.structs.replace(ahead, budget=budget, paid=paid)
+        for budget, paid in ((20.0, None), (13.0, None), (6.0, 19))
+    )
+    assert forecast_line(enough) == forecast_line(ahead)
+    assert forecast_line(near) == f"{forecast_line(ahead)} of a budget of 13"
+    assert end_words(near) == end_words(ahead)
+    assert end_words(short) == "its budget of 6 credits pays for about 19 tasks at most"
+    assert forecast_line(short) == f"{end_words(short)}; with more: {forecast_line(ahead)}"
+
+
 def test_an_end_is_told_to_the_minute_where_that_is_enough() -> None:
     nothing: dict[str, Any] = {"cost": None, "deadline": None}
     now = 1_700_000_000.0

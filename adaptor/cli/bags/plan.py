@@ -110,10 +110,15 @@ def plan_lines(found: api.PlanView, budget: float | None = None) -> Iterator[str
                 for name, line in ends.items()
             ],
         )
-    if budget is not None and found.choices and budget < (least := found.choices[0].cost.value):
+    least, what = 0.0, ""
+    if found.choices:
+        least, what = found.choices[0].cost.value, "the cheapest choice costs"
+    elif found.credits is not None:
+        least, what = found.credits.low, "their work costs at least"
+    if budget is not None and budget < least:
         yield (
-            f"with --budget {amount(budget)} the bag is likely to pause before its last tasks: the cheapest"
-            f" choice costs {amount(least)}"
+            f"with --budget {amount(budget)} the bag is likely to pause before its last tasks: "
+            f"{what} {amount(least)}"
         )
         return
     yield "no end can be seen" if found.end is None else f"done {interval(found.end, found.now)}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from adaptor import api
 from adaptor.api import BagView, ForecastView
 from adaptor.bag_spec import BagSpec
-from adaptor.budget.accounting.credits import millionths
+from adaptor.budget.accounting.credits import in_credits, millionths
 from adaptor.budget.accounting.entries import Budget
 from adaptor.crafting.heuristics import is_narrow
 from adaptor.daemon.client.running import RunningDaemon, answers
@@ -80,8 +80,13 @@ def forecast_view(core: Core, bag: BagView) -> ForecastView | None:
         end = None
     if not 0 <= now - made.at < OLD or (cost is None and end is None):
         return None
+    balance = core.treasury.ledger.budget_of(bag.id)
+    most = None if balance is None else in_credits(balance.budget.amount)
+    short = cost is not None and most is not None and cost.value > most
     return ForecastView(
         cost=cost,
+        budget=most,
+        paid=int(bag.tasks * most / cost.value) if short else None,
         end=Estimate(*(max(now, figure) for figure in (end.low, end.value, end.high))) if end else None,
         blind=made.forecast.blind,
         deadline=known.spec.deadline,

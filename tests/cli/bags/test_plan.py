@@ -147,6 +147,9 @@ def test_a_budget_below_the_cheapest_choice_is_said_to_be_too_little(
     assert any(line.startswith(said) for line in lines)
     assert not any(line.startswith("done") for line in lines)
     assert cli("plan", bag, "--budget", "2").lines[-2].startswith("done")
+    serve({api.GetPlan: msgspec.structs.replace(PLAN, credits=Estimate(1.5, 2.0, 3.0))})
+    said = "with --budget 1 the bag is likely to pause before its last tasks: their work costs at least 1.5"
+    assert said in cli("plan", bag, "--budget", "1").lines
 
 
 def test_they_need_prices_and_the_time_of_a_task_and_no_daemon(cli: Cli, tmp_path: Path) -> None:

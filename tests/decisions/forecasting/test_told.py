@@ -7,7 +7,7 @@ import time
 import msgspec
 import pytest
 
-from adaptor.api import TaskInput
+from adaptor.api import ForecastView, TaskInput
 from adaptor.daemon.client.credits import forecast_view
 from adaptor.decisions.forecasting.told import INTERVAL, SOON, bags_ahead
 from adaptor.decisions.memory import MadeForecast, Memory
@@ -139,6 +139,27 @@ def test_what_is_kept_is_what_is_shown(site: FakeSite) -> None:
     assert shown.cost is not None
     assert shown.end is not None
     assert rows.fetchone() == (shown.cost.low, shown.cost.value, shown.end.high)
+
+
+def test_a_budget_below_the_cost_pays_for_a_part_of_the_tasks(site: FakeSite) -> None:
+    bag = submit(site, 40, prefer="cheap")
+    steps(site)
+    finish(site, bag, 10, 60.0)
+    steps(site)
+    (view,) = bags(site.journal.connection, str(bag.id))
+
+    def shown() -> ForecastView:
+        found = forecast_view(site.state.core, view)
+        assert found is not None
+        return found
+
+    assert (shown().budget, shown().paid) == (None, None)
+    cost = shown().cost
+    assert cost is not None
+    set_budget(site, bag.id, 2 * cost.value)
+    assert (shown().budget, shown().paid) == (pytest.approx(2 * cost.value, abs=1e-6), None)
+    set_budget(site, bag.id, cost.value * 0.76)
+    assert shown().paid == 30
 
 
 def test_bags_that_share_their_pilots_have_an_end_from_the_first_look_at_the_queue_and_no_cost(
