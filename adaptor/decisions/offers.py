@@ -69,7 +69,7 @@ def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
     there, said = bag.known_there(site), bag.known_at(site).hint
     guess = there.mean or said or bag.learned[site].estimate
     # The first tasks to finish are short ones: without those that run, a site not used yet would look fast.
-    known = there if there.finished or bag.spec.time else bag.known
+    known = there if there.finished or bag.known.told else bag.known
     return TaskTime(guess, _SPREAD * guess).learned(known, now)
 
 

@@ -12,10 +12,12 @@ from adaptor.runtimes.known import EarlierTasks, KnownRuntimes
 from adaptor.runtimes.learner import RuntimeLearner
 
 
-def idle_costs(spec: BagSpec, earlier: Mapping[str, EarlierTasks], *, alone: bool) -> bool:
+def idle_costs(
+    spec: BagSpec, told: float | None, earlier: Mapping[str, EarlierTasks], *, alone: bool
+) -> bool:
     """True if a bag has a budget alone and unknown runtimes: its slots cost the same when idle, so a task
     may start at even odds even if few wait. `alone`: whether it has pilots of its own."""
-    return alone and not spec.aims and spec.time is None and not earlier
+    return alone and not spec.aims and told is None and not earlier
 
 
 class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +70,7 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def idle_costs(self) -> bool:
-        return idle_costs(self.spec, self.earlier, alone=self.alone)
+        return idle_costs(self.spec, self.known.told, self.earlier, alone=self.alone)
 
     def known_at(self, site: str) -> KnownRuntimes:
         """Runtimes of its tasks at all sites, and what earlier bags say of a site."""

@@ -133,6 +133,11 @@ class Bag:
         return assumed_at(self.spec, self.earlier, site)
 
     @property
+    def told(self) -> float | None:
+        """Mean seconds of a task, as its user says of the bag or of each task; None: not said of all."""
+        return self.sizes.mean_time(self.total, self.spec.time)
+
+    @property
     def tries_first(self) -> bool:
         """Whether its first tasks have yet to succeed before more start (`BagSpec.first_tasks`)."""
         first = self.spec.first_tasks

@@ -26,7 +26,7 @@ def known_runtimes(state: SchedulingState, site: str, turns: Iterable[Turn]) -> 
     """Known runtimes of some classes at a site, together."""
     turns = list(turns)
     known = [state.learner_of(bag, site, line).known for bag, line in turns]
-    told = [each for bag, _ in turns if (each := bag.spec.time) is not None]
+    told = [each for bag, _ in turns if (each := bag.told) is not None]
     return KnownRuntimes(
         finished=sum(each.finished for each in known),
         total=sum(each.total for each in known),

@@ -27,7 +27,7 @@ def facts_of(state: SchedulingState, bag: Bag) -> BagFacts:
             finished=bag.count(TaskState.DONE),
             total=bag.runtime,
             squares=bag.squares,
-            told=bag.spec.time,
+            told=bag.told,
             ended_after=bag.spec.ended_after,
         ).running_since(starts.values()),
         attempts={site: tuple(there) for site, there in attempts.items()},

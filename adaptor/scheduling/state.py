@@ -244,7 +244,7 @@ class SchedulingState:
     def _at_even_odds(self, bag: Bag) -> bool:
         """Whether a task starts where it ends in time as likely as not (`RuntimeLearner.even`)."""
         more_wait = bag.count(TaskState.WAITING) > bag.count(TaskState.LEASED)
-        tries = more_wait or idle_costs(bag.spec, bag.earlier, alone=bag.id in self.alone)
+        tries = more_wait or idle_costs(bag.spec, bag.told, bag.earlier, alone=bag.id in self.alone)
         return tries and bag.spec.signal is None
 
     def estimate_of(self, bag: Bag, site: str, task: int, *, even: bool = False) -> float:

@@ -28,6 +28,7 @@ class TaskSizes:
         self.usual = usual
         self._sizes: dict[int, TaskSize] = {}  # by task whose size is not the usual one
         self._times: dict[int, float] = {}
+        self._timed = 0.0  # the sum of these times
         self.add(own or {})
 
     def add(self, own: Mapping[int, OwnNeeds]) -> None:
@@ -38,8 +39,7 @@ class TaskSizes:
                 known[needs] = needs.over(self.usual)
             if known[needs] != self.usual:
                 self._sizes[task] = known[needs]
-            if needs.time is not None:
-                self._times[task] = needs.time
+            self._set_time(task, needs.time)
 
     def change(self, task: int, needs: OwnNeeds) -> None:
         """Replace the needs of a task that does not wait by those given. Raises ValueError: as `add`."""
@@ -47,8 +47,12 @@ class TaskSizes:
         self._sizes[task] = size
         if size == self.usual:
             del self._sizes[task]
-        if needs.time is not None:
-            self._times[task] = needs.time
+        self._set_time(task, needs.time)
+
+    def _set_time(self, task: int, time: float | None) -> None:
+        if time is not None:
+            self._timed += time - self._times.get(task, 0.0)
+            self._times[task] = time
 
     def of(self, task: int) -> TaskSize:
         return self._sizes.get(task, self.usual)
@@ -56,6 +60,14 @@ class TaskSizes:
     def time(self, task: int) -> float | None:
         """Seconds that its user expects it to take; None: the user has not said."""
         return self._times.get(task)
+
+    def mean_time(self, tasks: int, others: float | None) -> float | None:
+        """Mean seconds of the tasks of the bag, if those without a time take `others`; None: not known of
+        all."""
+        untimed = tasks - len(self._times)
+        if not self._times or (untimed and others is None):
+            return others
+        return (self._timed + untimed * (others or 0.0)) / tasks
 
     @property
     def mixed(self) -> bool:

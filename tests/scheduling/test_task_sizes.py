@@ -53,6 +53,29 @@ def test_a_task_needs_what_its_bag_says_but_for_what_it_says_itself():
         OwnNeeds(nodes=2, gpus=0.5).over(usual)
 
 
+@pytest.mark.parametrize(
+    ("times", "of_bag", "told"),
+    [
+        ({}, None, None),
+        ({}, 40.0, 40.0),
+        ({0: 10.0, 1: 30.0}, None, 20.0),
+        ({0: 10.0}, None, None),
+        ({0: 10.0}, 40.0, 25.0),
+    ],
+)
+def test_the_mean_time_of_a_bag_is_known_where_all_its_tasks_have_one(
+    times: dict[int, float], of_bag: float | None, told: float | None
+) -> None:
+    made = bag(2, {task: OwnNeeds(time=time) for task, time in times.items()}, time=of_bag)
+    assert made.told == told
+
+
+def test_the_mean_time_of_a_bag_follows_a_change_of_a_task() -> None:
+    made = bag(2, {0: OwnNeeds(time=10.0), 1: OwnNeeds(time=30.0)})
+    made.sizes.change(1, OwnNeeds(time=50.0))
+    assert made.told == 30.0
+
+
 sizes = st.builds(
     TaskSize,
     processors=st.integers(1, 64),

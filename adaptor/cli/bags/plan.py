@@ -59,7 +59,8 @@ def plan(bag: api.BagInput, commands: bool, config: str | None, as_json: bool) -
     print_lines(plan_lines(found, bag.budget))
     reasons = [f"{bag.tasks[place].shown(place, bag.file)}: {why}" for place, why in found.reasons.items()]
     tell_refused(found.refused, reasons, "would fail at once")
-    if bag.spec.time is None and not found.earlier:
+    of_each = all(task.needs is not None and task.needs.time is not None for task in bag.tasks)
+    if bag.spec.time is None and not of_each and not found.earlier:
         click.echo("how long a task takes is not known; --time DURATION says it, and the requests fit better")
 
 

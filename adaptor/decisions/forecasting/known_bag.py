@@ -123,7 +123,7 @@ def _learner(bag: BagFacts, site: str) -> RuntimeLearner:
     learner = bag.learned[site]
     seen = msgspec.structs.replace(
         learner.seen,
-        told=bag.spec.time,
+        told=bag.known.told,
         earlier=bag.earlier.get(site),
         ended_after=bag.spec.ended_after,
     )

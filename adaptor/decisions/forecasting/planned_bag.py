@@ -152,11 +152,11 @@ def choices(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str, 
             processors=most_slots(snapshot.here, size),
         )
         for name, snapshot in snapshots.items()
-        if new.spec.time is not None or name in new.earlier
+        if facts.known.told is not None or name in new.earlier
     ]
     if not offers or new.spec.allocation == "transparent":
         return []
-    known = [each for name, each in new.earlier.items() if new.spec.time is None]
+    known = [each for name, each in new.earlier.items() if facts.known.told is None]
     factor = max((each.factor for each in known), default=1.0)
     return menu(new.tasks, offers, min((each.tasks for each in known), default=1), factor)
 

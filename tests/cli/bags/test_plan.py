@@ -57,6 +57,16 @@ def test_a_plan_is_told_and_nothing_is_submitted(cli: Cli, serve: Serve, bag: st
     assert any(line.startswith("done ") and " to " in line for line in outcome.lines)
 
 
+@pytest.mark.parametrize(("time", "hinted"), [("", True), (', "time": "10m"', False)])
+def test_who_says_no_times_is_told_that_they_help(
+    cli: Cli, serve: Serve, tmp_path: Path, time: str, hinted: bool
+) -> None:
+    file = tmp_path / "two.jsonl"
+    file.write_text(f'{{"command": "a", "time": "9m"}}\n{{"command": "b"{time}}}\n', encoding="utf-8")
+    serve({api.GetPlan: PLAN})
+    assert ("how long a task takes is not known" in cli("plan", str(file)).out) == hinted
+
+
 def test_tasks_that_nothing_can_run_are_named_by_their_lines(cli: Cli, serve: Serve, tmp_path: Path) -> None:
     file = tmp_path / "two.jsonl"
     file.write_text('{"command": "a"}\n\n{"command": "b", "cpus": 99}\n', encoding="utf-8")

@@ -13,7 +13,7 @@ from adaptor.decisions.failures.shape_backoffs import Failures, ShapeHoldoffs
 from adaptor.decisions.forecasting.known_bag import known_bag
 from adaptor.model import Estimate
 from adaptor.reports import Hold, Wait
-from adaptor.resources import TaskSize
+from adaptor.resources import OwnNeeds, TaskSize
 from adaptor.runtimes.known import EarlierTasks
 from adaptor.scheduling.facts import facts_of
 from tests.daemon.budgeted_site import steps
@@ -44,6 +44,18 @@ def test_the_first_guess(
     assert known.sites[0].learner.estimate == core.broker.state.learner(bag.id, "here").estimate
     assert known.sites[0].learner.factor == core.terms["here"].growth_factor
     assert known.sites[0].view.heuristic == snapshot.sites["here"].heuristic
+    site.journal.close()
+
+
+def test_the_first_guess_is_the_mean_of_what_each_task_is_said_to_take(tmp_path: Path) -> None:
+    site = FakeSite(tmp_path / "state")
+    core = site.state.core
+    bag = core.broker.state.bags[site.submit_bag(2)]
+    bag.sizes.add({task: OwnNeeds(time=100.0 + 200.0 * task) for task in range(2)})
+    known = known_bag(core.snapshot("here", core.now()), facts_of(core.broker.state, bag))
+    assert known.runtimes.guess == 200.0
+    assert known.sites[0].learner.known.told == 200.0
+    assert not known.blind
     site.journal.close()
 
 
