@@ -78,16 +78,20 @@ def forecast_line(ahead: api.ForecastView) -> str:
     if ahead.in_file_order:
         parts.append("if the tasks that have run are like the others: they run in the order of the file")
     told = ", ".join(parts)
-    return told if ahead.paid is None else f"{_paid(ahead)}; with more: {told}"
+    paid = _paid(ahead)
+    return f"{paid}; with more: {told}" if paid else told
 
 
 def end_words(ahead: api.ForecastView, now: float | None = None) -> str:
     """`done 14:10 (13:40 to 15:25)`, with seconds where they matter, or for how much its budget does; empty:
     no end can be seen."""
-    return _done(ahead, now) if ahead.paid is None else _paid(ahead)
+    return _paid(ahead) or _done(ahead, now)
 
 
 def _paid(ahead: api.ForecastView) -> str:
+    """For how much its budget does; empty: for all, as far as is known."""
+    if ahead.paid is None:
+        return ""
     return f"its budget of {amount(ahead.budget)} credits pays for about {plural(ahead.paid, 'task')} at most"
 
 

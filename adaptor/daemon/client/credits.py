@@ -82,11 +82,11 @@ def forecast_view(core: Core, bag: BagView) -> ForecastView | None:
         return None
     balance = core.treasury.ledger.budget_of(bag.id)
     most = None if balance is None else in_credits(balance.budget.amount)
-    short = cost is not None and most is not None and cost.value > most
+    share = 1.0 if most is None or cost is None or cost.value <= most else most / cost.value
     return ForecastView(
         cost=cost,
         budget=most,
-        paid=int(bag.tasks * most / cost.value) if short else None,
+        paid=int(bag.tasks * share) if share < 1 else None,
         end=Estimate(*(max(now, figure) for figure in (end.low, end.value, end.high))) if end else None,
         blind=made.forecast.blind,
         deadline=known.spec.deadline,
