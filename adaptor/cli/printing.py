@@ -14,6 +14,7 @@ import shutil
 import sys
 import textwrap
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -74,11 +75,16 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def pilots_line(pilots: Sequence[api.PilotRecord], now: float | None = None) -> str:
+def pilots_line(
+    pilots: Sequence[api.PilotRecord], now: float | None = None, bags: Sequence[api.BagView] = ()
+) -> str:
     """`2 pilots: 1 running (6 processors), 1 queued, expected to start by 14:03:22`.
 
-    Without the start of one that only follows a running one of the same bags: these do not wait for it.
+    Without the start of one that only follows a running one of the same bags, or comes after the ends of all
+    `bags`: these do not wait for it.
     """
+    ends = [bag.forecast.end if bag.forecast is not None else None for bag in bags if bag.ended is None]
+    done = max((math.inf if end is None else end.high for end in ends), default=math.inf)
     running = [pilot for pilot in pilots if pilot.state == "running"]
     queued = [pilot for pilot in pilots if pilot.state in ("queued", "submitting")]
     parts = []
@@ -86,16 +92,27 @@ def pilots_line(pilots: Sequence[api.PilotRecord], now: float | None = None) -> 
         processors = sum(pilot.holds for pilot in running)
         parts.append(f"{len(running)} running ({plural(processors, 'processor')})")
     if queued:
-        parts.append(f"{len(queued)} queued")
+        parts.append(f"{len(queued)} queued{_at_several_sites(queued)}")
         starts = [
             pilot.expected
             for pilot in queued
-            if pilot.expected is not None and not any(_follows(pilot, other) for other in running)
+            if pilot.expected is not None
+            and pilot.expected <= done
+            and not any(_follows(pilot, other) for other in running)
         ]
         if starts:
             parts.append(f"expected to start by {clock(min(starts), now)}")
     total = len(running) + len(queued)
     return f"{plural(total, 'pilot')}: {', '.join(parts)}" if parts else "no pilots"
+
+
+def _at_several_sites(queued: Sequence[api.PilotRecord]) -> str:
+    """Says which of several sites have pilots for the same bags; empty: only one has."""
+    sites = Counter(pilot.site for pilot in queued)
+    if len({(pilot.site, pilot.bag) for pilot in queued}) == len({pilot.bag for pilot in queued}):
+        return ""
+    places = ", ".join(f"{count} at {site}" for site, count in sites.items())
+    return f" ({places}: those that start first take the tasks)"
 
 
 _LAST = 0.9  # of a pilot's time, after which another is planned behind it

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import click
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,8 +25,9 @@ from adaptor.cli.printing import (
     printable,
     readable,
 )
+from adaptor.model import Estimate
 from adaptor.resources import OwnNeeds
-from tests.cli.fake_control import pilot_view
+from tests.cli.fake_control import pilot_view, running_bag
 
 AT = 1_700_000_000.5
 ISO = "2023-11-14T22:13:20.500Z"
@@ -135,8 +137,27 @@ def test_the_pilots_in_a_line() -> None:
     told = "2 pilots: 1 running (6 processors), 1 queued"
     assert pilots_line([first, after[0]], now) == told, "its bag does not wait for it"
     assert pilots_line([first, after[1]], now) == f"{told}, expected to start by {clock(ends - 5, now)}"
+    ahead = api.ForecastView(end=Estimate(now, now + 10, now + 59), cost=None, deadline=None)
+    done, later = (
+        running_bag(4, forecast=msgspec.structs.replace(ahead, end=Estimate(now, now, now + most)))
+        for most in (59, 61)
+    )
+    assert pilots_line(pilots, now, [done]) == "3 pilots: 1 running (6 processors), 2 queued"
+    for bags in ([done, later], [done, running_bag(5)], []):
+        assert pilots_line(pilots, now, bags).endswith(f"expected to start by {clock(now + 60, now)}")
     assert pilots_line(pilots[:1], now) == "1 pilot: 1 running (6 processors)"
     assert pilots_line([], now) == "no pilots"
+
+
+def test_pilots_that_wait_at_several_sites_are_for_the_same_tasks() -> None:
+    one, two, paid = (
+        [pilot_view(number, state="queued", site=site, bag=bag) for number in (1, 2)]
+        for site, bag in (("one", None), ("two", None), ("two", 7))
+    )
+    assert pilots_line([*one, *paid]) == "4 pilots: 4 queued", "they are for other bags"
+    assert pilots_line([*one, *two[:1]]) == (
+        "3 pilots: 3 queued (2 at one, 1 at two: those that start first take the tasks)"
+    )
 
 
 def test_plural() -> None:
