@@ -86,17 +86,6 @@ def held(preempted: int, rules: DonationRules) -> bool:
     return rules.choose == "likely" and preempted >= rules.patience
 
 
-def known_need(estimate: float | None, ran: float) -> float:
-    """Seconds that a task is taken to need: what was learned of its bag, and more than it ran in vain.
-
-    Args:
-        estimate: of the bag's learner; None before any of its tasks has finished or was cut, when it is
-            the default, which says nothing. The task is started anywhere then.
-        ran: the longest time that the task ran before it was preempted.
-    """
-    return max(estimate or 0.0, ran)
-
-
 _NONE = 1e-6  # fewer nodes are none
 
 

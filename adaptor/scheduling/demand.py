@@ -20,6 +20,7 @@ from adaptor.scheduling.lines import Line
 from adaptor.scheduling.placement import Turn
 from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.tail_replication import likely_cuts
+from adaptor.scheduling.task_needs import TaskNeeds
 
 
 def known_runtimes(state: SchedulingState, site: str, turns: Iterable[Turn]) -> KnownRuntimes:
@@ -246,14 +247,14 @@ def _at_once(state: SchedulingState, bag: Bag, line: Line) -> int:
 
 def _estimates(state: SchedulingState, bag: Bag, line: Line, site: str) -> list[float]:
     """The different estimated runtimes of a class's waiting tasks; without any, that of any task."""
-    learner, of_all = state.learner_of(bag, site, line), state.learner(bag.id, site)
+    needs, of_all = TaskNeeds(state, bag, site, line), state.learner(bag.id, site)
     odd = [
         task
         for task in of_all.cuts.keys() | bag.preempted.keys() | bag.progress.keys()
         if bag.state(task) is TaskState.WAITING and bag.lines.of(task) is line
     ]
-    estimates = [state.estimate_of(bag, site, task) for task in odd]
-    estimates += [state.in_pilot(bag, site, learner.possible(time)) for time in line.times]
+    estimates = [needs.estimate(task) for task in odd]
+    estimates += [needs.in_pilot(needs.learner.possible(time)) for time in line.times]
     if not estimates or (len(odd) < bag.waits_in(line) and (line.untimed or not line.times)):
-        estimates.append(state.in_pilot(bag, site, learner.estimate))
+        estimates.append(needs.in_pilot(needs.learner.estimate))
     return estimates

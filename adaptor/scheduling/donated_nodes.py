@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from functools import cached_property
 from itertools import islice
 
-from adaptor.donation.fitting import held, known_need, least_probability, release_probability, room
+from adaptor.donation.fitting import held, least_probability, release_probability, room
 from adaptor.donation.situation import DonationDemand, DonationRules
 from adaptor.model import TaskState
 from adaptor.resources import Room
@@ -15,25 +15,8 @@ from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.guards import room_of
 from adaptor.scheduling.lines import LOOKAHEAD, Line
 from adaptor.scheduling.state import SchedulingState
+from adaptor.scheduling.task_needs import TaskNeeds
 from adaptor.scheduling.workers import Worker
-
-
-def donated_need(state: SchedulingState, bag: Bag, site: str, task: int) -> float:
-    """Seconds that a task is taken to need on a donated node; 0 while nothing is known of its bag."""
-    known = _is_known(state, bag, site, bag.lines.of(task))
-    known = known or (bag.sizes.timed and bag.sizes.time(task) is not None)
-    return known_need(state.whole_of(bag, site, task) if known else None, bag.preempted_of(task).ran)
-
-
-def _is_known(state: SchedulingState, bag: Bag, site: str, line: Line) -> bool:
-    return state.learner_of(bag, site, line).knows or bag.assumed_at(site) is not None
-
-
-def _least_need(state: SchedulingState, bag: Bag, site: str, line: Line) -> float:
-    """Seconds that each task of a line is taken to need at least (`donated_need`): most need no more."""
-    if bag.sizes.timed or not _is_known(state, bag, site, line):
-        return 0.0
-    return state.learner_of(bag, site, line).estimate
 
 
 def take_for_donated(
@@ -48,7 +31,8 @@ def take_for_donated(
     """
     rules, last = state.rules(worker.site), state.sites[worker.site].last
     longest, other = _room_of(state, bag, worker, now), None
-    none_fits = bag.spec.allocation != "mixed" and longest < _least_need(state, bag, worker.site, line)
+    needs = TaskNeeds(state, bag, worker.site, line)
+    none_fits = bag.spec.allocation != "mixed" and longest < needs.least_on_donated
     if longest <= 0 or none_fits:
         return None
     release = _Release(state, bag, worker, now)
@@ -61,7 +45,7 @@ def take_for_donated(
         waits = kept and bag.spec.allocation == "mixed"
         if fate.ran > (release.longest if waits else longest):
             continue
-        need = donated_need(state, bag, worker.site, task)
+        need = needs.on_donated(task)
         if not (release.allows(need) if waits else need <= longest) or need + last >= worker.too_long:
             continue
         if not kept:
@@ -73,7 +57,7 @@ def take_for_donated(
 def fits_donated(state: SchedulingState, bag: Bag, worker: Worker, task: int, now: float) -> bool:
     """Whether another attempt of a task is likely to finish on a donated node."""
     last = state.sites[worker.site].last
-    need = donated_need(state, bag, worker.site, task)
+    need = TaskNeeds(state, bag, worker.site, bag.lines.of(task)).on_donated(task)
     return _room_of(state, bag, worker, now) >= need and need + last < worker.too_long
 
 
@@ -171,15 +155,15 @@ def _demand(
     held_until: float | None = None,
 ) -> DonationDemand:
     """A demand. `tasks`: all that may be the shortest."""
-    least, needs = _least_need(state, bag, site, line), math.inf
+    needs, shortest = TaskNeeds(state, bag, site, line), math.inf
     for task in tasks:
-        needs = min(needs, donated_need(state, bag, site, task))
-        if needs <= least:
+        shortest = min(shortest, needs.on_donated(task))
+        if shortest <= needs.least_on_donated:
             break
     return DonationDemand(
         waiting=waiting,
         task=line.task,
-        needs=needs if tasks else 0.0,
+        needs=shortest if tasks else 0.0,
         allocation=bag.spec.allocation,
         held_until=held_until,
     )

@@ -29,6 +29,7 @@ from adaptor.scheduling.placement import (
 )
 from adaptor.scheduling.state import PaidCopy, SchedulingState
 from adaptor.scheduling.tail_replication import copies, may_replicate
+from adaptor.scheduling.task_needs import TaskNeeds
 from adaptor.scheduling.workers import Worker
 
 RESERVE_LIMIT = 256  # the most leases that a worker holds in reserve
@@ -82,13 +83,17 @@ def lacks_time(state: SchedulingState, worker: Worker, now: float) -> bool:
         return False
     if any(bag.open and state.serves(worker, bag) for bag in state.bags.values()):
         return False
-    left, site = worker.time_left(now), worker.site
-    return all(
-        (known or bag.sizes.time(task) is not None) and state.needs(bag, site, task) > left
-        for bag, line in lines_of(bags)
-        for known in [bag.spec.time or state.learner_of(bag, site, line).seen.finished]
-        for task in line.waiting.head(reach(state, bag, line, site))
-    )
+    return not any(_may_fit(state, bag, line, worker, now) for bag, line in lines_of(bags))
+
+
+def _may_fit(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now: float) -> bool:
+    """True if a waiting task of a line ends in time in a worker's pilot, or may for all that is known."""
+    tasks = line.waiting.head(reach(state, bag, line, worker.site))
+    needs = TaskNeeds(state, bag, worker.site, line)
+    nothing_known = not (bag.spec.time or needs.learner.seen.finished)
+    if nothing_known and any(bag.sizes.time(task) is None for task in tasks):
+        return True
+    return any(needs.fitting(tasks, lambda seconds: seconds <= worker.time_left(now)))
 
 
 def lacks_work(state: SchedulingState, worker: Worker) -> bool:
@@ -131,29 +136,20 @@ def _take_fitting(
 
     In a pilot of a formal request, tasks held for formal requests (`fitting.held`) go first, since the
     other tasks may run on donated nodes too. Only tasks that were cut or preempted need more time than the
-    others, so the search ends after as many tasks as there are of those. Where tasks differ by their cuts
-    alone, thousands that were cut are passed over quickly.
+    others, so the search ends after as many tasks as there are of those.
     """
     if worker.pilot in state.donated:
         return take_for_donated(state, bag, line, worker, room, now)
-    site, rules, other = worker.site, state.rules(worker.site), None
-    by_cuts_alone = not (bag.sizes.timed or bag.progress or bag.preempted)
-    if by_cuts_alone and not worker.can_finish(state.needs_uncut(bag, site, line), now):
-        return None
-    cuts, too_long = state.learner_of(bag, site, line).cuts, math.inf
-    for position, task in enumerate(line.waiting.head(reach(state, bag, line, site))):
+    rules, other = state.rules(worker.site), None
+    tasks = line.waiting.head(reach(state, bag, line, worker.site))
+    needs = TaskNeeds(state, bag, worker.site, line)
+    for position, task, seconds in needs.fitting(tasks, lambda seconds: worker.can_finish(seconds, now)):
         first = not bag.preempted or held(bag.preempted_of(task).times, rules)
         if (other is not None and not first) or not line.admits(task, room):
             continue
-        if by_cuts_alone and cuts.get(task, 0.0) >= too_long:
-            continue
-        needs = state.needs(bag, site, task)
-        if worker.can_finish(needs, now):
-            if first:
-                return line.take(position), needs
-            other = position, needs
-        else:
-            too_long = min(too_long, cuts.get(task, math.inf))
+        if first:
+            return line.take(position), seconds
+        other = position, seconds
     return None if other is None else (line.take(other[0]), other[1])
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 
 from adaptor.resources import Room, TaskSize
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.donated_nodes import donated_need, fits_donated, reach
+from adaptor.scheduling.donated_nodes import fits_donated, reach
 from adaptor.scheduling.guards import may_start
 from adaptor.scheduling.lines import LOOKAHEAD, Line
 from adaptor.scheduling.state import SchedulingState
+from adaptor.scheduling.task_needs import TaskNeeds
 from adaptor.scheduling.workers import Worker
 
 Turn = tuple[Bag, Line]  # a bag, and a class of its tasks of which some wait
@@ -116,8 +117,8 @@ def _has_time(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now:
     tasks = line.waiting.head(reach(state, bag, line, worker.site))
     if worker.pilot in state.donated:
         return any(fits_donated(state, bag, worker, task, now) for task in tasks)
-    needs = min((state.needs(bag, worker.site, task) for task in tasks), default=float("inf"))
-    return worker.can_finish(needs, now)
+    needs = TaskNeeds(state, bag, worker.site, line)
+    return any(needs.fitting(tasks, lambda seconds: worker.can_finish(seconds, now)))
 
 
 def feed_suspects(state: SchedulingState, worker: Worker, now: float) -> None:
@@ -157,10 +158,11 @@ def _is_open(state: SchedulingState, worker: Worker) -> bool:
 
 def _time_for(state: SchedulingState, bag: Bag, worker: Worker, task: int, now: float) -> float | None:
     """Seconds that the pilot must have left when the task starts; None: it is not to start there."""
+    needs = TaskNeeds(state, bag, worker.site, bag.lines.of(task))
     if worker.pilot in state.donated:
         # No donated node is put at risk while a formal request can run the task.
         if bag.spec.allocation != "transparent" or not fits_donated(state, bag, worker, task, now):
             return None
-        return donated_need(state, bag, worker.site, task) + state.sites[worker.site].last
-    needs = state.needs(bag, worker.site, task)
-    return needs if worker.can_finish(needs, now) else None
+        return needs.on_donated(task) + state.sites[worker.site].last
+    seconds = needs.to_start(task)
+    return seconds if worker.can_finish(seconds, now) else None

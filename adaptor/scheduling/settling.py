@@ -25,6 +25,7 @@ from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.guards import QUICK_REQUEUES, asks_in_vain, watch_failure
 from adaptor.scheduling.losses import Loss, LostAttempt, sentence
 from adaptor.scheduling.state import SchedulingState
+from adaptor.scheduling.task_needs import seconds_to_start
 from adaptor.scheduling.workers import HeldLease, Worker
 from adaptor.units import format_duration, format_size
 
@@ -295,7 +296,8 @@ def _learn(
         state.cut(bag, worker.site, result.key.task, result.wall)
     asked_back = why is not None or held is None or held.give_back_sent or held.abort_sent
     if outcome is AttemptOutcome.RETURNED and not asked_back:  # for lack of time: do not lease it there again
-        worker.too_long = min(worker.too_long, state.needs(bag, worker.site, result.key.task))
+        too_long = seconds_to_start(state, bag, worker.site, result.key.task)
+        worker.too_long = min(worker.too_long, too_long)
 
 
 def _count_preemption(

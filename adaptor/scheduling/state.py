@@ -15,7 +15,6 @@ import msgspec
 
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationRules
-from adaptor.forecast.bag_facts import idle_costs
 from adaptor.model import QueueState, TaskState
 from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Lease, Orders
 from adaptor.resources import TaskSize
@@ -229,52 +228,6 @@ class SchedulingState:
     def sample_at(self, bag: int, site: str) -> RuntimeSample:
         """Runtimes of a bag at a site; before the first, those at all sites."""
         return self._site_samples.get((bag, site)) or self.sample(bag)
-
-    def needs(self, bag: Bag, site: str, task: int) -> float:
-        """Seconds that a pilot must have left when the task starts in it."""
-        return self.estimate_of(bag, site, task, even=self._at_even_odds(bag)) + self.sites[site].last
-
-    def needs_uncut(self, bag: Bag, site: str, line: Line) -> float:
-        """Seconds that a pilot must have left for a task of a line that has no time of its own and has not
-        run yet (`needs`)."""
-        learner = self.learner_of(bag, site, line)
-        whole = learner.even if self._at_even_odds(bag) else learner.estimate
-        return self.in_pilot(bag, site, whole) + self.sites[site].last
-
-    def _at_even_odds(self, bag: Bag) -> bool:
-        """Whether a task starts where it ends in time as likely as not (`RuntimeLearner.even`)."""
-        more_wait = bag.count(TaskState.WAITING) > bag.count(TaskState.LEASED)
-        tries = more_wait or idle_costs(bag.spec, bag.told, bag.earlier, alone=bag.id in self.alone)
-        return tries and bag.spec.signal is None
-
-    def estimate_of(self, bag: Bag, site: str, task: int, *, even: bool = False) -> float:
-        """The estimated runtime of the task, seconds: not less than it ran before a preemption, and without
-        the work that it has checkpointed. A task that has worked for longer than estimated is taken to be
-        half done, as far as a request can hold the rest. `even`: see `RuntimeLearner`."""
-        whole = max(self.whole_of(bag, site, task, even=even), bag.preempted_of(task).ran)
-        worked = bag.progress.get(task, 0.0)
-        left = whole - worked
-        if left < SHORTEST:
-            left = max(whole, min(worked, self.sites[site].longest))
-        return self.in_pilot(bag, site, left)
-
-    def whole_of(self, bag: Bag, site: str, task: int, *, even: bool = False) -> float:
-        """The estimated runtime of the task from its beginning, seconds, whatever became of it so far.
-
-        Where its user has said how long this one task takes, that counts in place of what others took.
-        """
-        learner = self.learner_of(bag, site, bag.lines.of(task))
-        expected = bag.sizes.time(task) if bag.sizes.timed else None
-        if expected is None:
-            return learner.estimate_of(task, even=even)
-        return max(learner.possible(expected), learner.needed_by(task))
-
-    def in_pilot(self, bag: Bag, site: str, seconds: float) -> float:
-        """Seconds of a pilot that a task of `seconds` needs: it should end before the signal, and it is ended
-        at its time-out."""
-        if bag.spec.signal is not None:
-            seconds = max(seconds, min(seconds + bag.spec.signal.seconds, self.sites[site].longest))
-        return min(seconds, max(SHORTEST, bag.spec.ended_after))
 
     def rules(self, site: str) -> DonationRules:
         """The rules for the use of a site's idle nodes."""

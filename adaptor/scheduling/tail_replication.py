@@ -31,6 +31,7 @@ from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import fits_donated
 from adaptor.scheduling.placement import lines_of, those_for_gpus, waiting_bags
 from adaptor.scheduling.state import PaidCopy, SchedulingState
+from adaptor.scheduling.task_needs import seconds_to_start
 from adaptor.scheduling.workers import Worker
 
 ASTRAY = 2.0  # times the longest runtime of others from which on a task is late by its node, most likely
@@ -101,7 +102,7 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
         rule.may_be_late,
     )
     return [
-        Copy(worker, copy.task, state.needs(bag, worker.site, copy.task), until)
+        Copy(worker, copy.task, seconds_to_start(state, bag, worker.site, copy.task), until)
         for copy in (*safe, *late)
         for worker, until in [places[copy.processor]]
     ]
@@ -138,7 +139,7 @@ class _Tail:
             return False
         if worker.pilot in state.donated:
             return fits_donated(state, bag, worker, task, self._now)
-        return worker.can_finish(state.needs(bag, worker.site, task), self._now)
+        return worker.can_finish(seconds_to_start(state, bag, worker.site, task), self._now)
 
     def may_be_late(self, task: int, place: int) -> bool:
         """Whether a copy may run there because the task is late.

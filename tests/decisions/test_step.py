@@ -47,6 +47,7 @@ from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.state import SiteTerms
+from adaptor.scheduling.task_needs import TaskNeeds
 
 LIMITS = Limits(max_pending_requests=3, max_proc=8, max_tr=3600)
 OTHER = 2
@@ -185,7 +186,7 @@ def test_tasks_of_unknown_runtime_start_in_requests_as_short_as_the_scheduler_al
     driver.run()
     bag = driver.broker.state.bags[1]
     assert driver.broker.state.sites["here"].longest == 600.0 - driver.site.rules.pad
-    assert driver.broker.state.whole_of(bag, "here", 1) <= 600.0
+    assert TaskNeeds(driver.broker.state, bag, "here", bag.lines.of(1)).whole(1) <= 600.0
     driver.queue = QueueState(now=101.0, processors=8)
     driver.run()
     assert driver.broker.state.sites["here"].longest == 3600.0 - driver.site.rules.pad

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.donation.deciding import decide
-from adaptor.donation.fitting import held, known_need, least_probability, room
+from adaptor.donation.fitting import held, least_probability, room
 from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import (
     DonatedUse,
@@ -136,10 +136,9 @@ def test_a_scheduler_that_does_not_answer_changes_nothing():
     assert decide(msgspec.structs.replace(view, demands=()), HAZARD) == []
 
 
-def test_patience_and_needs():
+def test_patience_and_room():
     rules = DonationRules()
     assert [held(times, rules) for times in (0, 2, 3)] == [False, False, True]
-    assert (known_need(None, 0.0), known_need(None, 9.0), known_need(50.0, 9.0)) == (0.0, 9.0, 50.0)
     assert room(HAZARD, 0.0, 10.0, least_probability("mixed", rules)) == 10.0
     assert room(HAZARD, 0.0, 1e9, least_probability("explicit", rules)) == 0.0
     assert room(HAZARD, 0.0, -5.0, 0.5) == 0.0

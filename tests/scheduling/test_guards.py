@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import msgspec
 import pytest
@@ -14,6 +15,7 @@ from adaptor.model import TaskState
 from adaptor.protocol.messages import Ending, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag, Guard
 from adaptor.scheduling.guards import QUICK_REQUEUES
+from adaptor.scheduling.task_needs import seconds_to_start
 from tests.examples import examples
 from tests.scheduling.broker_world import Player, World
 
@@ -285,7 +287,7 @@ def test_a_task_that_only_says_so_fails_in_the_end(world: World) -> None:
 def test_what_is_left_of_a_task_is_what_a_pilot_must_hold(world: World) -> None:
     player = world.join("w", processors=1)
     bag = world.submit(3, requeue_on=(75,), time=1000.0)
-    needs = world.broker.state.needs
+    needs = partial(seconds_to_start, world.broker.state)
     whole = needs(bag_of(world, bag), "site", 0)
     world.finish(player, exit_code=75, took=400.0)
     assert needs(bag_of(world, bag), "site", 0) == pytest.approx(whole - 400.0)

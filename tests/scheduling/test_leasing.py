@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adaptor.scheduling.task_needs import seconds_to_start
 from tests.scheduling.broker_world import World
 
 SECONDS = st.sampled_from([5.0, 40.0, 60.0, 90.0, 400.0])
@@ -41,7 +42,7 @@ def test_a_worker_gets_the_first_task_that_ends_in_time(
             bag.preempt(task, ran)
         bag.progress.update(checkpointed)
         odd = len(cuts) + len(preempted)
-        needs = [state.needs(bag, "site", task) for task in range(min(8, odd + 1))]
+        needs = [seconds_to_start(state, bag, "site", task) for task in range(min(8, odd + 1))]
         expected = [task for task, seconds in enumerate(needs) if seconds <= left]
         player = world.join("a", time_left=left)
         assert [key.task for key in player.running] == expected[:1]
