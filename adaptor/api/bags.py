@@ -117,6 +117,7 @@ class BagView(msgspec.Struct, frozen=True, kw_only=True):
     mean_runtime: Seconds | None  # of the finished tasks; None before the first
     output: str  # the folder of the tasks' output
     open: bool = False  # whether tasks may still be appended
+    close_idle: Seconds = 0.0  # as in `BagSpec`
     shell: str = ""  # what runs its lines, as in `BagSpec`; empty: the usual shell
     events: int = 0  # the number of its last event (see BagEvents)
     blocked: int = 0  # tasks that wait for other tasks or bags

@@ -188,6 +188,15 @@ def waits_lines(bag: api.BagView) -> list[str]:
     return [f"bag {bag.id} waits for {bags_words(bag.awaits)}"] if bag.awaits else []
 
 
+def open_lines(bag: api.BagView) -> list[str]:
+    """Line on an open bag that has no unfinished task; empty: it is closed, or has some."""
+    if not bag.open or bag.paused or bag.waiting or bag.running or bag.blocked:
+        return []
+    if not bag.close_idle:
+        return [f"bag {bag.id} is open: adaptor append {bag.id} --close ends it"]
+    return [f"bag {bag.id} is open: it ends {duration(bag.close_idle)} after its program has left"]
+
+
 def held_off_lines(bags: Iterable[api.BagView]) -> list[str]:
     """Lines on failing requests of bags; empty: none fails. The same reason of several bags is one line."""
     reasons = shared((bag.id, bag.held_off) for bag in bags)

@@ -199,6 +199,7 @@ def _select_bags(db: sqlite3.Connection, where: str, arguments: tuple[object, ..
             "output": spec.output,
             "output_files": spec.output_files,
             "open": bool(row["open"]),
+            "close_idle": spec.close_idle,
             "shell": spec.shell or "",
             "jobs": spec.script is not None and spec.script.jobs,
             "paused": guard.paused if paused else "",
@@ -221,7 +222,7 @@ def _select_bags(db: sqlite3.Connection, where: str, arguments: tuple[object, ..
 
 _NO_COLUMNS = (
     *("state", "sites", "cpus", "mean_runtime", "output", "output_files", "paused", "halted", "evidence"),
-    *("forecast", "held_off", "jobs", "awaits", "shell"),
+    *("forecast", "held_off", "jobs", "awaits", "shell", "close_idle"),
 )
 
 

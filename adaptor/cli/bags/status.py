@@ -26,7 +26,14 @@ from adaptor.cli.printing import (
     readable,
     table,
 )
-from adaptor.cli.sentences import forecast_line, held_off_lines, pause_lines, pilot_notes, waits_lines
+from adaptor.cli.sentences import (
+    forecast_line,
+    held_off_lines,
+    open_lines,
+    pause_lines,
+    pilot_notes,
+    waits_lines,
+)
 from adaptor.client.asking import TAKE_OVER, OtherVersionError, ask
 from adaptor.client.reading import Reader
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
@@ -196,7 +203,7 @@ def _print_bags(bags: list[api.BagView]) -> None:
     for bag in bags:
         if bag.forecast is not None and not bag.paused:
             print_lines([f"bag {bag.id}: {forecast_line(bag.forecast)}"])
-        print_lines(waits_lines(bag))
+        print_lines([*waits_lines(bag), *open_lines(bag)])
     print_lines([*pause_lines(bags), *held_off_lines(bags)])
 
 

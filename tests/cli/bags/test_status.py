@@ -116,6 +116,20 @@ def test_a_paused_bag_says_why_and_has_no_forecast(cli: Cli, serve: Serve) -> No
     assert not any(line.startswith("bag 8: done") for line in lines)
 
 
+def test_an_open_bag_without_tasks_says_what_ends_it(cli: Cli, serve: Serve) -> None:
+    idle = {"open": True, "running": 0, "waiting": 0}
+    bags = [
+        running_bag(7, **idle),
+        running_bag(8, **idle, close_idle=300.0),
+        running_bag(9, **{**idle, "waiting": 1}),
+    ]
+    serve({api.GetBags: api.Bags(bags, None), api.GetPilots: []})
+    assert [line for line in cli("status").lines if " is open" in line] == [
+        "bag 7 is open: adaptor append 7 --close ends it",
+        "bag 8 is open: it ends 5m after its program has left",
+    ]
+
+
 def test_one_list_at_a_time(cli: Cli) -> None:
     outcome = cli("status", "--sites", "--daemon")
     assert outcome.code == 2
