@@ -246,7 +246,6 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0) -> Course:
         needed: seconds that its waiting tasks are known to need at least.
     """
     site, now = snapshot.here, snapshot.now
-    terms = snapshot.terms[site.name]
     there, whole_units = _pilots_of(snapshot, bag), charges_whole_units(snapshot.ledger, site)
     return Course(
         now=now,
@@ -256,7 +255,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0) -> Course:
         lasting=[_lasting(snapshot, *each) for each in there],
         terms=_terms(snapshot.ledger, site, bag),
         preset=preset_of(bag.spec.prefer),
-        assumed=min(terms.initial_tr, terms.longest),
+        assumed=bag.learned[site.name].assumed,
         needed=needed,
         deadline=bag.spec.deadline,
         slow=bag.spec.prefer is None,

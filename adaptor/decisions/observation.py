@@ -50,7 +50,6 @@ def take_snapshot(
         site=site,
         sites=sites_facts(sites, broker, now, midnight),
         queue=sites[site].queue,
-        terms=dict(broker.state.sites),
         demands=demands_of(broker, site, now),
         groups=broker.groups() if len(sites) > 1 or sites[site].donation is not None else (),
         donation_demands=broker.donation_demands(site) if some_donate else (),

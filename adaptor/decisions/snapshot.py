@@ -24,7 +24,6 @@ from adaptor.forecast.calibration import Kind
 from adaptor.model import QueueState
 from adaptor.reports import NodeReport
 from adaptor.scheduling.demand import BagDonationDemand
-from adaptor.scheduling.state import SiteTerms
 
 
 class DonationFacts(DonationState, frozen=True, kw_only=True):
@@ -96,7 +95,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """All that serve the same bags, this one among them."""
     queue: QueueState | None = None
     """Queue of this site, as read for this step; None: the scheduler does not answer, or nothing waits."""
-    terms: dict[str, SiteTerms]
     demands: tuple[Demand, ...] = ()
     """Tasks for which this site's formal requests are made, by shape of task."""
     groups: tuple[TaskGroup, ...] = ()

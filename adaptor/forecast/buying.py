@@ -96,7 +96,7 @@ class Buyer:
             lasting=lasting,
             terms=site.terms,
             preset=self._preset,
-            assumed=min(site.learner.initial, site.learner.longest),
+            assumed=learner.assumed,
             needed=moment.needed(name) if learner.knows else 0.0,
             deadline=self._deadline,
             slow=self._bag.spec.prefer is None,

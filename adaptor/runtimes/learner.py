@@ -95,6 +95,11 @@ class RuntimeLearner(msgspec.Struct, kw_only=True):
             self.seen.not_enough = max(self.cuts.values(), default=0.0)
 
     @property
+    def assumed(self) -> float:
+        """The estimate before the first task has finished, as far as a request can hold it."""
+        return self.possible(self.initial)
+
+    @property
     def estimate(self) -> float:
         """The estimated runtime of a task that was never cut."""
         known = self.seen.longest if self.seen.finished else self.initial

@@ -19,7 +19,6 @@ from adaptor.forecast.bag_facts import BagFacts
 from adaptor.model import Limits, PilotState, Request
 from adaptor.runtimes.known import KnownRuntimes
 from adaptor.runtimes.learner import RuntimeLearner
-from adaptor.scheduling.state import SiteTerms
 
 HOUR = 3600.0
 RULES = SiteRules(limits=Limits(max_pending_requests=4, max_proc=16, max_tr=12 * 3600), pad=30.0)
@@ -70,7 +69,6 @@ def snapshot(
     return Snapshot(
         site="here",
         sites={"here": site},
-        terms={"here": SiteTerms(initial_tr=3600.0, growth_factor=2, longest=RULES.longest_task)},
         bags={1: bag},
         ledger=ledger,
         memory=Memory(),

@@ -19,10 +19,7 @@ from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import PilotState
-from adaptor.scheduling.state import SiteTerms
 from tests.crafting.planner_views import queued, running, site, tasks, views
-
-TERMS = SiteTerms(initial_tr=60.0, growth_factor=2, longest=3600.0)
 
 
 def paid(demand: Demand) -> Demand:
@@ -51,7 +48,6 @@ def snapshot_of(view: SiteState, ledger: Ledger | None = None) -> Snapshot:
             )
         },
         queue=view.queue,
-        terms={"here": TERMS},
         demands=tuple(map(paid, view.demands)),
         ledger=ledger,
         memory=Memory(),

@@ -45,7 +45,6 @@ def snapshot(*requests: Pilot, tried: TriedSizes | None = None) -> Snapshot:
     return Snapshot(
         site="here",
         sites={"here": here},
-        terms={},
         demands=(DEMAND,),
         ledger=Ledger(),
         memory=Memory(),
