@@ -6,6 +6,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DEMO   := demo-out
 SNAKEMAKE_PLUGIN := ./plugins/snakemake-executor-plugin-adaptor
+# Modules are compiled when they are first imported; most of what is installed never is.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 # What is installed beside the adaptor to develop and test it.
 BESIDE := ./experiments ./plugins/donation-agents ./plugins/gridengine ./plugins/mcp
 
@@ -53,14 +55,11 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt --editable '.[demo]'
+	$(INSTALL) --editable '.[demo]'
 	touch $@
 
 $(VENV)/installed-dev: pyproject.toml constraints.txt $(BESIDE:%=%/pyproject.toml) | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt --editable '.[dev]' \
-		$(BESIDE:%=--editable %)
+	$(INSTALL) --editable '.[dev]' $(BESIDE:%=--editable %)
 	touch $@ $(VENV)/installed
 
 demo: $(VENV)/installed
