@@ -12,4 +12,4 @@ from tests.e2e.lab import Lab
 def lab(tmp_path: Path) -> Iterator[Lab]:
     lab = Lab(tmp_path)
     yield lab
-    lab.close()
+    lab.call("daemon", "stop", "--pilots")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from adaptor.cli.main import program
 from tests.living import PATIENCE, run_text, until
@@ -126,9 +126,13 @@ class Lab:
         """Output of a command with `--json`."""
         if arguments[0] not in READING:
             return json.loads(self.run(*arguments, "--json").stdout)
-        told = CliRunner().invoke(program, self._words(*arguments, "--json"), env=self.environment)
+        told = self.call(*arguments, "--json")
         assert told.exit_code == 0, f"{told.output}\n{self.log()}"
         return json.loads(told.stdout)
+
+    def call(self, *arguments: str | Path) -> Result:
+        """A command in this process, which only one thread may do at a time."""
+        return CliRunner().invoke(program, self._words(*arguments), env=self.environment)
 
     def submit(self, *arguments: str | Path) -> int:
         return int(self.ask("submit", *arguments)["bag"])
@@ -181,8 +185,7 @@ class Lab:
         return int(self.ask("status", "--daemon")["pid"])
 
     def daemon_answers(self) -> bool:
-        told = CliRunner().invoke(program, self._words("status", "--daemon"), env=self.environment)
-        return told.exit_code == 0
+        return self.call("status", "--daemon").exit_code == 0
 
     def kill_daemon(self) -> None:
         """`kill -9`."""
