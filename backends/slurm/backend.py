@@ -77,7 +77,6 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             remembers=lambda: min_job_age(self._shared.settings),
             may_preempt=self._shared.may_preempt,
         )
-        self._restriction = restriction_of(site)
         self._latest: PartitionNodes | None = None
         self._known_nodes = Unchanged[KnownNode]()
 

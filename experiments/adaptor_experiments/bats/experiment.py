@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -43,9 +42,6 @@ from adaptor_experiments.experiment import Experiment, planned
 from adaptor_experiments.figures.canvas import Drawing, Panels
 from adaptor_experiments.figures.exhibits import Exhibit, Report
 from adaptor_experiments.tables import Figure, Runs, grouped_bars, texts
-
-if TYPE_CHECKING:
-    pass
 
 _LINES = {"minimal +10 %": "cheapest +10 %", "fastest": "fastest"}
 """The line of the menu that each budget stands for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -19,9 +19,6 @@ from adaptor_experiments.figures.exhibits import Exhibit, Report
 from adaptor_experiments.forecasts.paid_bags import BAG, MOMENTS, WAYS, Settings, pieces, run_piece
 from adaptor_experiments.forecasts.row import WHATS, Row, What, median
 from adaptor_experiments.tables import Runs, texts
-
-if TYPE_CHECKING:
-    pass
 
 LEAST = 0.85  # the share of the forecasts whose 90 % interval is to hold in each kind of bag
 _ERROR = 0.05  # how often chance alone may say that a promise is not kept, all kinds of bags together

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -41,9 +41,6 @@ from adaptor_experiments.frontier.design import (
 )
 from adaptor_experiments.frontier.search import factor, frontier
 from adaptor_experiments.tables import Runs, texts
-
-if TYPE_CHECKING:
-    pass
 
 _HOUR = 3600.0
 _LONGEST = {"one": 100 * 3600, "two": 8 * 3600, "donated": 8 * 3600}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -31,9 +30,6 @@ from adaptor_experiments.ricciardi.design import (
 )
 from adaptor_experiments.ricciardi.production import CONTROLLERS, Controller, Production
 from adaptor_experiments.tables import Mean, Runs, grouped_bars, texts
-
-if TYPE_CHECKING:
-    pass
 
 PAPER_RUNS = 5
 """Runs of each cell in the paper (§4). The further ones show what chance does."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor_experiments.bootstrap import Interval
@@ -34,10 +34,6 @@ from adaptor_experiments.transparent.design import (
     prices,
     run_piece,
 )
-
-if TYPE_CHECKING:
-    pass
-
 
 Figure = Callable[[Cell, Donated], Interval]
 
