@@ -24,7 +24,7 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.evidence import KEPT, pilot_directory
 from adaptor.daemon.sites import settings_of
 from adaptor.decisions.failures.size_memory import KeptSizes
-from adaptor.decisions.forecasting.needed import bags_at_work, needed_until
+from adaptor.decisions.forecasting.needed import bags_at_work, needed_until, pilots_in
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.site_memory import SiteMemory
@@ -207,10 +207,12 @@ class Site:
         """The queue in which our pilots end when no bag needs them any more, at the latest, where that is
         known."""
         at_work, ends = bags_at_work(self.core.broker.state, self.core.decided.forecasts), {}
-        for pilot in self.pilots.values():
-            needed = needed_until(pilot, self.name, at_work, queue.now)
-            if pilot.job is not None and needed is not None:
-                ends[pilot.job] = needed.high + self.memory.settings.idle_timeout
+        sites = self.core.sites
+        pilots = {name: site.pilots.values() for name, site in sites.items()}
+        for name, pilot in pilots_in(queue, self.name, pilots):
+            needed = needed_until(pilot, name, at_work, queue.now)
+            if needed is not None:
+                ends[pilot.job or ""] = needed.high + sites[name].settings.idle_timeout
         return ended_by(queue, ends)
 
     def _unanswered(self, problem: str, asked: float) -> None:

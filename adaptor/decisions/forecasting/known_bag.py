@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -13,7 +13,7 @@ from adaptor.crafting.coverage import slots_in
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.places import bounded_rules
 from adaptor.crafting.situation import Demand, Largest, SiteRules
-from adaptor.decisions.forecasting.needed import needed_until
+from adaptor.decisions.forecasting.needed import needed_until, pilots_in
 from adaptor.decisions.held_off import why_held_off, why_not_for
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import (
@@ -29,7 +29,7 @@ from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.forecast.bag_facts import BagFacts
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
-from adaptor.model import Estimate, PilotState
+from adaptor.model import PilotState
 from adaptor.reports import Hold
 from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.runtimes.possible import RuntimeKnowledge
@@ -71,7 +71,7 @@ def known_bag(snapshot: Snapshot, bag: BagFacts) -> KnownBag:
             surety=surety,
             tasks=bag.tasks,
         ),
-        sites=known,
+        sites=_with_others(snapshot, bag, known),
         used=ledger.of_bag(bag.id).used + _charges(others, ledger, now) if bag.alone else 0,
         pace=snapshot.memory.paces.get(bag.id),
         scores=snapshot.scores,
@@ -146,7 +146,6 @@ def _known_site(snapshot: Snapshot, bag: BagFacts, site: SiteFacts) -> KnownSite
         view=msgspec.structs.replace(site, rules=_rules(site, demand)),
         learner=_learner(bag, site.name),
         pilots=tuple(pilots),
-        beside=_beside(snapshot, bag, site, {pilot.job for pilot in pilots}),
         open=bag.spec.allocation != "transparent" and not _fails(site, demand) and not _all_held(site, owner),
         run_shares=site.jobs.known,
         run_shares_by_job=site.jobs.by_job(site.queue) if site.queue is not None else {},
@@ -165,15 +164,19 @@ def _known_site(snapshot: Snapshot, bag: BagFacts, site: SiteFacts) -> KnownSite
     )
 
 
-def _beside(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, used: Set[str]) -> dict[str, Estimate]:
-    """Until when bags need our pilots at a site in which no task of this one runs (`used`: the others)."""
-    return {
-        pilot.job: end
-        for pilot in site.pilots
-        if pilot.job is not None
-        and pilot.job not in used
-        and (end := needed_until(pilot, site.name, snapshot.at_work, snapshot.now, but=bag.id)) is not None
-    }
+def _with_others(snapshot: Snapshot, bag: BagFacts, sites: Sequence[KnownSite]) -> list[KnownSite]:
+    """The sites with the times until which bags need our other pilots in their queues."""
+    used = {(site.view.name, pilot.job) for site in sites for pilot in site.pilots}
+    pilots = {name: site.pilots for name, site in snapshot.sites.items()}
+    found = []
+    for site in sites:
+        ends = {}
+        for name, pilot in pilots_in(site.view.queue, site.view.name, pilots) if site.view.queue else ():
+            end = needed_until(pilot, name, snapshot.at_work, snapshot.now, but=bag.id)
+            if (name, pilot.job) not in used and end is not None:
+                ends[pilot.job or ""] = end
+        found.append(msgspec.structs.replace(site, beside=ends))
+    return found
 
 
 def _rules(site: SiteFacts, demand: Demand) -> SiteRules:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from adaptor.decisions.memory import MadeForecast
 from adaptor.decisions.pilots import Pilot
-from adaptor.model import Estimate
+from adaptor.model import Estimate, PendingJob, QueueState, RunningJob
 from adaptor.scheduling.state import SchedulingState
 
 
@@ -34,6 +34,23 @@ def bags_at_work(state: SchedulingState, made: Mapping[int, MadeForecast]) -> di
         for bag in state.bags.values()
         if bag.at_work
     }
+
+
+def pilots_in(
+    queue: QueueState, site: str, pilots: Mapping[str, Iterable[Pilot]]
+) -> Iterator[tuple[str, Pilot]]:
+    """Our pilots that are jobs of a site's queue, each with its site.
+
+    `pilots`: by site. Those of another site are in the queue if both are partitions of one cluster: most of
+    them then show there with their processors, while ids of another scheduler agree by chance alone.
+    """
+    jobs: list[RunningJob | PendingJob] = [*queue.running, *queue.pending]
+    shown = {job.id: job.processors for job in jobs}
+    for name, theirs in pilots.items():
+        known = [pilot for pilot in theirs if pilot.job is not None]
+        found = [pilot for pilot in known if shown.get(pilot.job or "") == pilot.holds]
+        if name == site or 2 * len(found) > len(known):
+            yield from ((name, pilot) for pilot in (known if name == site else found))
 
 
 def needed_until(
