@@ -39,7 +39,8 @@ def _send(message: Message) -> list[str]:
     logging.getLogger("apprise").setLevel(logging.CRITICAL)
     failed, waiting = [], {}
     for place, url in enumerate(message.urls, 1):
-        name = f"URL {place} ({url.partition('://')[0][:20]}://…)"
+        scheme, mark, _ = url.partition("://")
+        name = f"URL {place} ({scheme[:20]}{mark}…)" if mark else f"URL {place}"
         server = apprise.Apprise.instantiate(url, suppress_exceptions=True)
         if server is None:
             failed.append(f"{name}, which apprise does not understand")
