@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor_donation_agents.folders import RuntimeFolder, UserFolder, own_folder
+from adaptor_donation_agents.folders import ROOT, RuntimeFolder, UserFolder, open_runtime, own_folder
 from adaptor_donation_agents.marks import mark, taken_by, unmark
 from adaptor_donation_agents.records import check_job, check_name
+from tests.donation_agents.users import USER, needs_root
 from tests.examples import examples
 
 NAMES = st.sampled_from(["n1", "n1.taken", "n11", "n-1", "n1.x", "_1"])
@@ -46,6 +47,25 @@ def test_a_node_is_taken_as_long_as_a_job_has_it(steps: list[tuple[bool, str, st
             jobs = {job for name, job in taken if name == node}
             found = taken_by(runtime, place, node)
             assert found in jobs if jobs else found == ""
+
+
+@needs_root
+def test_a_mark_of_root_keeps_a_user_away(tmp_path: Path) -> None:
+    with open_runtime(str(tmp_path)) as runtime:
+        runtime.make_user_folder(USER)
+        own = runtime.user_folder(USER)
+        assert own is not None
+        with own:
+            assert taken_by(runtime, own, "n1") == ""
+            runtime.make_user_folder(ROOT)
+            roots = runtime.user_folder(ROOT)
+            assert roots is not None
+            with roots:
+                mark(roots, "n1", "17")
+            assert taken_by(runtime, own, "n1") == "17"
+            assert taken_by(runtime, own, "n2") == ""
+            mark(own, "n1", "3")
+            assert taken_by(runtime, own, "n1") == "3"
 
 
 @given(st.text(max_size=30))
