@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 
@@ -136,7 +136,7 @@ def _demands_of_line(
     first = reach(state, bag, line, site)
     suspects = [task for task in islice(bag.suspects, first) if bag.lines.of(task) is line]
     if waiting > 0:
-        some = [task for task in line.waiting.head(first) if task not in kept]
+        some = (task for task in line.waiting.head(first) if task not in kept)
         yield _demand(state, bag, line, site, waiting, some)
     elif suspects and bag.spec.allocation == "transparent":
         yield _demand(state, bag, line, site, 1, suspects)
@@ -151,7 +151,7 @@ def _demand(
     line: Line,
     site: str,
     waiting: int,
-    tasks: Collection[int],
+    tasks: Iterable[int],
     held_until: float | None = None,
 ) -> DonationDemand:
     """A demand. `tasks`: all that may be the shortest."""
@@ -163,7 +163,7 @@ def _demand(
     return DonationDemand(
         waiting=waiting,
         task=line.task,
-        needs=shortest if tasks else 0.0,
+        needs=shortest if math.isfinite(shortest) else 0.0,
         allocation=bag.spec.allocation,
         held_until=held_until,
     )
