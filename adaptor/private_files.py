@@ -4,7 +4,7 @@ Where other users may write, they can know the name of a file before it is there
 of another file, or a fifo in its place. So nothing here follows a link of another user, waits for the
 writer of a fifo, or empties a file that has a second name.
 
-What cannot import this is apart: `worker.trial` and `worker.calls.server` are sent to other interpreters.
+What cannot import this is apart: `worker.calls.server` is sent to other interpreters.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Resources of which a worker got less on a node than its pilot asked for. Needs the standard library
-only."""
+"""Resources of which a worker got less on a node than its pilot asked for."""
 
 from __future__ import annotations
 

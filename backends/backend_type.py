@@ -41,6 +41,9 @@ class BackendType(Traits, abc.ABC):
     has_partitions: bool = False  # whether its sites may have `partitions`, among which each request chooses
     donation_modes: Collection[str] = ()
     """The modes of `donation` that its sites may have: `preemptible`, `agent`."""
+    apart: tuple[str, ...] = ()
+    """Arguments of its submit command by which each of a request's tasks gets a node of its own; empty: none
+    are known."""
     discovery_order: int = 50
     """`adaptor site init` asks the types in this order, lowest first, until one answers."""
 

@@ -61,8 +61,6 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     worker: tuple[str, ...]  # the command that runs on each node of the pilot
     environment: dict[str, str]  # variables for the worker; nothing secret is among them
     node: str = ""  # the idle donated node, wholly (see `SiteConfig.donation`); empty: a formal request
-    spread: int = 0
-    """Nodes on which its processors lie evenly, if the scheduler can place them so; 0: wherever they fit."""
     partition: str = ""
     """Partition by its name among the site's `partitions`; empty: the site has none, or it is for a donated
     node."""

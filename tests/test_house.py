@@ -136,7 +136,7 @@ def test_what_says_that_it_needs_the_standard_library_alone_does() -> None:
     """It starts quickly, or where nothing else is installed: on a node, in a scheduler's prolog."""
     words = re.compile(r"standard\s+library\s+(only|alone)", re.IGNORECASE)
     alone = [name for name, module in tree().items() if words.search(ast.get_docstring(module.code) or "")]
-    assert "adaptor.worker.trial" in alone
+    assert "adaptor.processes.supervisor" in alone
     paths = [str(ROOT), str(ROOT / "plugins" / "donation-agents")]
     code = f"import sys; sys.path[:0] = {paths}; import {', '.join(alone)}"
     subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -23,6 +24,8 @@ _END = "pilot-end.txt"
 _PATTERNS, _LOGS = ("unsent-*.msgpack", "unreachable-*.txt", _END), ("*.out",)
 _TOLD_EARLY = 15.0
 """Seconds by which a script learns of the end of its walltime early: it starts later than its job."""
+_EXITED = re.compile(r"^srun: (error: .*: Exited with exit code \d+|Terminating StepId=\S+)$", re.MULTILINE)
+"""Lines in which srun only says that a worker has failed, behind the words of that worker."""
 _LARGEST, _END_OF_LOG = 16 * 2**20, 10_000  # bytes of a file that are read, its last ones
 
 _results: msgspec.msgpack.Decoder[list[Result]] = msgspec.msgpack.Decoder(list[Result])
@@ -87,7 +90,7 @@ def _understood(folder: Path, found: Mapping[str, bytes]) -> PilotFiles:
     return PilotFiles(
         results=[result for name in sorted(unsent) for result in _decoded(folder / name, unsent[name])],
         complaints=" ".join(_text(data).strip() for data in spoken),
-        last_words=last_line("\n".join(_text(data) for data in logs))[:300],
+        last_words=last_line(_EXITED.sub("", "\n".join(_text(data) for data in logs)))[:300],
         own_end=_own_end(found.get(_END, b"")),
     )
 

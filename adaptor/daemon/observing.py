@@ -14,6 +14,7 @@ import msgspec
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.futures.run_shares import MOST
 from adaptor.daemon.evidence import PilotFiles, evidence, own_report, prune
+from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.site import Site
 from adaptor.daemon.start_view import SiteSeen, follow_starts, look_of
 from adaptor.decisions.pilot_rules import is_unheard
@@ -120,6 +121,7 @@ def _news(site: Site, pilot: Pilot, found: Found, left: PilotFiles | None) -> Pi
         return None if wanted else PilotNews(pilot=pilot.id, report=report, absence=found.absence(pilot))
     if report is None and pilot.job is not None and left.own_end is not None:
         report = own_report(pilot, left.own_end)
+    left = msgspec.structs.replace(left, way_out=_way_out(site, pilot, left))
     return PilotNews(pilot=pilot.id, report=report, absence=found.absence(pilot), left=left)
 
 
@@ -129,7 +131,28 @@ def doubt(site: Site) -> str:
         return f"do the nodes see the folder of its spool ({site.config.spool})?"
     if site.remote_folder is not None and site.remote_folder.caveat:
         return site.remote_folder.caveat
-    return f"is port {site.core.server.worker_port} of this machine open from the nodes?"
+    return (
+        f"is port {site.core.server.worker_port} of this machine open from the nodes? If not, set "
+        "`daemon.host` to an address that they know, `daemon.port` to one that is open, or `spool`"
+    )
+
+
+def _way_out(site: Site, pilot: Pilot, left: PilotFiles) -> str:
+    """The way out for the user of a pilot that failed before any of its workers called."""
+    if left.complaints:
+        return doubt(site)
+    if "prologue failed" in left.last_words:
+        return ""
+    start = (
+        f"does {python_of(site.config)} start on the nodes, with the adaptor installed? Set `python`, or "
+        "load a module by `prologue`"
+    )
+    if left.last_words:
+        return start
+    return (
+        f"{start}; or do they not see {site.folder(pilot)}? The state directory ($ADAPTOR_DIR) must be on a "
+        "file system that they share"
+    )
 
 
 def note_pilot(site: Site, pilot: Pilot, lost: Sequence[Worker]) -> None:

@@ -154,7 +154,8 @@ def _serve_all(
 def start(
     directory: Path, config: str | None, until_idle: bool = False, *, drop_sites: bool = False
 ) -> Path | None:
-    """Start a daemon that outlives this process and the login session; returns when it answers.
+    """Start a daemon that outlives this process and the login session; returns when it answers. An interrupt
+    before that ends it.
 
     Returns the configuration of the last daemon if it is used because none is named (see `continued`).
 
@@ -190,7 +191,12 @@ def start(
         raise AdaptorError(f"{errors}: cannot be written: {error.strerror}") from error
     finally:
         os.close(signal_ready)
-    return _await(process, ready, errors)
+    try:
+        return _await(process, ready, errors)
+    except KeyboardInterrupt:
+        process.terminate()
+        process.wait()
+        raise
 
 
 def _await(process: subprocess.Popen[bytes], ready: int, errors: Path) -> Path | None:

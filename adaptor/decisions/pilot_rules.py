@@ -33,6 +33,8 @@ OVERDUE = 900.0
 """Seconds beyond its expected start for which a request may be queued although there is room for it."""
 LIMITED = 20.0
 """Seconds for which a limit of several jobs must keep a request waiting before a smaller one is tried."""
+ASK_SUPPORT = "ask the cluster's support about hooks and prologs that run where a job starts more processes"
+"""The way out where workers start on some nodes of a pilot only."""
 _DOUBLINGS = 4
 _NAMED = 5  # nodes that a remark names
 
@@ -68,7 +70,7 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
         if is_unheard(pilot, now) and pilot.unheard is not None:
             yield from _unheard(snapshot, site, pilot, pilot.unheard)
         if pilot.first_hello is not None or pilot.notes:
-            yield from on_arrivals(site.name, pilot, now)
+            yield from on_arrivals(pilot, now)
     pad = max((_overhead(site, pilot) for pilot in site.requests), default=0.0)
     if pad > site.rules.pad:
         yield LengthenPad(pad)
@@ -121,11 +123,14 @@ def covering_processors(pilot: Pilot, there: int, now: float) -> int:
     return there + _missing_processors(pilot)
 
 
-def on_arrivals(site: str, pilot: Pilot, now: float) -> Iterator[Remark]:
+def on_arrivals(pilot: Pilot, now: float) -> Iterator[Remark]:
     """Remarks on nodes that gave workers less than was asked for, and on nodes without a worker."""
     for node, arrival in pilot.arrivals.items():
         if arrival.shortfalls and node not in pilot.notes:
-            text = f"{gave_less(node, arrival.shortfalls)}; `adaptor site check {site} --live` shows more"
+            text = (
+                f"{gave_less(node, arrival.shortfalls)}, and the rest is paid for and idle. Show this to the "
+                "cluster's support: a job has more than the steps in it (Slurm: TaskPluginParam; PBS: hooks)"
+            )
             yield Remark(pilot.id, text, about=node)
     text = _without_worker(pilot, now)
     if text or NODES in pilot.notes:
@@ -154,7 +159,7 @@ def _without_worker(pilot: Pilot, now: float) -> str:
     counted_as = f"{missing} of {pilot.request.p} processors do not count" if missing else "they do not count"
     return (
         f"no worker has called{where} for {format_duration(ARRIVAL)} after the first: {counted_as}; the logs "
-        f"in the pilot's folder may say why"
+        f"in the pilot's folder may say why, else {ASK_SUPPORT}"
     )
 
 

@@ -114,6 +114,8 @@ class LeftBehind(msgspec.Struct, frozen=True, kw_only=True):
     """Complaints of workers that could not reach the daemon, one sentence each."""
     last_words: str = ""
     """The last line of the scheduler's log, which often says why a pilot failed."""
+    way_out: str = ""
+    """A sentence for its user, if it failed before any of its workers has called."""
 
 
 class PilotNews(msgspec.Struct, frozen=True, kw_only=True):

@@ -246,9 +246,8 @@ class Step:
         if left.results:
             time_up = pilot.state is PilotState.COMPLETED
             broker.left_behind(pilot.id, site.name, left.results, self._now, time_up=time_up)
-        words = left.complaints or left.last_words
-        if pilot.state is PilotState.FAILED and words not in pilot.end_reason:
-            pilot = pilot.but(end_reason=f"{pilot.end_reason}: {words}" if pilot.end_reason else words)
+        if pilot.state is PilotState.FAILED:
+            pilot = pilot.but(end_reason=_why_failed(pilot, left))
         lost = site.ended(broker, pilot, self._now)
         site.judge(broker, pilot, self._now)
         if pilot.state is PilotState.WITHDRAWN and not pilot.node and pilot.array is None:
@@ -515,3 +514,12 @@ class Step:
         yield from self._ask(Explain("problem", told, bags=(action.bag,)))
         for name in self._common.sites:
             yield from self._ask(Wake(name))
+
+
+def _why_failed(pilot: Pilot, left: LeftBehind) -> str:
+    """The scheduler's reason, the pilot's own words, and a way out if none of its workers has called."""
+    words = left.complaints or left.last_words
+    said = [pilot.end_reason] if words in pilot.end_reason else [pilot.end_reason, words]
+    reason = ": ".join(filter(None, said))
+    called = pilot.first_hello is not None or pilot.worked
+    return reason if called else "; ".join(filter(None, (reason, left.way_out)))

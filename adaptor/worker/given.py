@@ -1,7 +1,4 @@
-"""The worker's part of its node, besides what its pilot asked for there.
-
-Needs the standard library only: the check of a site uses it where nothing else may be installed.
-"""
+"""The worker's part of its node, besides what its pilot asked for there."""
 
 from __future__ import annotations
 

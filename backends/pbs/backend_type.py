@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 class PbsType(BatchType):
     title = "PBS"
+    apart = ("-l", "place=scatter")
     can_reshape = can_follow = True
     time_resolution = TIME_RESOLUTION
     slot_margin = SLOT_MARGIN

@@ -20,7 +20,6 @@ class PbsShape(RequestParts, frozen=True, kw_only=True):
     """A shape whose parts are chunks."""
 
     node: str = ""  # the very node of the only chunk, where one is named
-    scatter: bool = False  # whether each chunk lies on a node of its own, next to jobs of others
     traits: tuple[tuple[str, str], ...] = ()
     """Traits that the node of each chunk must have in addition (`backends.pbs.constraints`)."""
 
@@ -52,8 +51,6 @@ def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Colle
         tasks = max(1, min([processors_per_node // task.processors, *held]))
         chunks = math.ceil(p / processors_per_node)
         return _of_tasks(tasks, chunks, processors_per_node, task, whole_nodes=True)
-    if order.spread:
-        return PbsShape(count=order.spread, part=TaskSize(processors=p // order.spread), scatter=True)
     together = min(task.tasks_per_gpu, max(1, p // task.processors))
     each = task.processors * together
     return _of_tasks(together, p // each, each, task, whole_nodes=False)

@@ -17,6 +17,7 @@ _PATIENCE = 10.0  # seconds for the question whether a controller answers here
 
 class SlurmType(BatchType):
     title = "Slurm"
+    apart = ("--ntasks-per-node=1",)
     can_reshape = can_follow = True
     time_resolution = TIME_RESOLUTION
     slot_margin = slot_margin({})

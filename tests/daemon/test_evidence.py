@@ -38,6 +38,12 @@ def test_complaints_and_last_words(tmp_path: Path) -> None:
     assert found.last_words == "module: command not found"
 
 
+def test_a_worker_is_heard_and_not_the_launcher_that_tells_of_its_end(tmp_path: Path) -> None:
+    told = "worker: 1: exec: python9: not found\nsrun: error: n2: task 0: Exited with exit code 127\n"
+    (tmp_path / "slurm-5.out").write_text(f"{told}srun: Terminating StepId=5.0\n")
+    assert left_in(tmp_path).last_words == "worker: 1: exec: python9: not found"
+
+
 @pytest.mark.parametrize(
     ("text", "state", "end"),
     [

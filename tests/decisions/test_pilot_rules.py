@@ -150,7 +150,7 @@ ALL = {node: Arrival(4) for node in WIDE.nodes}
 
 
 def remarks(found: Pilot, now: float = NOW) -> list[tuple[str, str]]:
-    return [(remark.about, remark.text) for remark in on_arrivals("here", found, now)]
+    return [(remark.about, remark.text) for remark in on_arrivals(found, now)]
 
 
 def test_nodes_without_a_worker_are_named_a_minute_after_the_first() -> None:
@@ -159,7 +159,8 @@ def test_nodes_without_a_worker_are_named_a_minute_after_the_first() -> None:
         (
             NODES,
             "no worker has called from n2, n3, n4 for 1m after the first: 12 of 16 processors do not count; "
-            "the logs in the pilot's folder may say why",
+            "the logs in the pilot's folder may say why, else ask the cluster's support about hooks and "
+            "prologs that run where a job starts more processes",
         )
     ]
     assert remarks(pilot(WIDE, arrivals=ALL)) == []
@@ -199,8 +200,9 @@ def test_a_node_that_gave_less_is_named_once() -> None:
     assert remarks(pilot(WIDE, arrivals=less)) == [
         (
             "n2",
-            "n2 gave 2 of 4 processors (affinity): tasks use only these; `adaptor site check here --live` "
-            "shows more",
+            "n2 gave 2 of 4 processors (affinity): tasks use only these, and the rest is paid for and idle. "
+            "Show this to the cluster's support: a job has more than the steps in it (Slurm: "
+            "TaskPluginParam; PBS: hooks)",
         )
     ]
     assert remarks(pilot(WIDE, arrivals=less, notes={"n2": "gave less"})) == []

@@ -240,6 +240,20 @@ def test_what_an_ended_pilot_wrote_says_why_it_failed() -> None:
     assert asked[1:6] == [changed, told, Wake("here"), Commit(), PilotsEnded((1,))]
 
 
+@pytest.mark.parametrize(
+    ("called", "told"), [(False, "no module adaptor; does python3 start?"), (True, "no module adaptor")]
+)
+def test_a_pilot_that_failed_without_a_worker_is_told_with_the_way_out(called: bool, told: str) -> None:
+    driver = Driver()
+    pilot = driver.pilot()
+    if called:
+        driver.site.change(pilot, first_hello=101.0)
+    left = LeftBehind(last_words="no module adaptor", way_out="does python3 start?")
+    driver.news = [PilotNews(pilot=1, report=ended(), left=left)]
+    (changed,) = (question for question in driver.run() if isinstance(question, PilotChanged))
+    assert changed.pilot.end_reason == told
+
+
 def test_jobs_of_no_pilot_are_cancelled_and_told_of() -> None:
     driver = Driver()
     driver.pilot()

@@ -132,7 +132,6 @@ def test_memory_is_asked_for_each_slot() -> None:
         (order(17), {}, r"17 processors were asked for, .* gives at most 16 \(all slots of queue all\.q\)"),
         (order(2, 3600), {"partition": "short.q"}, "takes at most 1800 s"),
         (order(6, task=TaskSize(processors=3)), {}, "there are: smp .*lower `limits.max_proc`"),
-        (order(8, spread=2), {}, "4 slots on each host"),
         (order(8), {"whole_nodes": True, "processors_per_node": 4}, "allocation_rule 4"),
         (order(1, task=TaskSize(gpus=1)), {}, "no common word for GPUs"),
     ],
@@ -163,8 +162,6 @@ PES = {
         (order(8), "one four loose", "four"),
         (order(4, task=TaskSize(processors=2)), "one any four", "one"),
         (order(8, task=TaskSize(processors=2)), "one any four", "four"),
-        (order(8, spread=2), "one any four", "four"),
-        (order(4, spread=1), "one any", "one"),
     ],
 )
 def test_the_parallel_environment_of_a_request(wanted: PilotOrder, there: str, chosen: str | None) -> None:

@@ -87,7 +87,7 @@ _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--live", is_flag=True, help="Run one job of a minute, to see what a pilot would find.")
+@click.option("--live", is_flag=True, help="Run a small bag in one short job, to see what a pilot finds.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before the job is submitted.")
 @click.option(
     "--wait",
@@ -103,7 +103,7 @@ def check(name: str | None, live: bool, yes: bool, wait: float, config: str | No
     """Compare sites (default: all) with their live schedulers.
 
     Without a NAME, also tests the file system of the state directory. Submits nothing; only --live submits
-    one job of one processor for a minute at each site. Exit code 1: an error was found.
+    one job of at most four processors and two minutes at each site. Exit code 1: an error was found.
 
     \b
     Examples:
@@ -116,12 +116,12 @@ def check(name: str | None, live: bool, yes: bool, wait: float, config: str | No
         raise no_such_site(name, sites)
     chosen = list(sites) if name is None else [name]
     if live and not yes:
-        confirm(f"submit one job of a minute to {', '.join(chosen)}?")
-    from adaptor.daemon.trial.folder import check_folder
+        confirm(f"submit one short job to {', '.join(chosen)}?")
+    from adaptor.cli.checking.folder import check_folder
 
     found = {each: findings(sites[each]) for each in chosen}
     if live:
-        from adaptor.daemon.trial.check import live_check
+        from adaptor.cli.checking.live import live_check
 
         for each, list_ in found.items():
             if not any(finding.level == "error" for finding in list_):

@@ -120,7 +120,7 @@ def _place(shape: PbsShape) -> str:
         return "place=exclhost"  # all vnodes of the machine
     if shape.whole_nodes:
         return "place=scatter:excl"
-    return "place=scatter" if shape.scatter else "place=free"
+    return "place=free"
 
 
 def _from_to(least: int, most: int) -> list[str]:

@@ -24,8 +24,6 @@ _KEPT_AWAY = (
 class SlurmShape(RequestParts, frozen=True, kw_only=True):
     """The part of whole nodes is the least that each must have."""
 
-    spread: int = 0
-    """Nodes on which the parts lie evenly; 0: wherever they fit."""
     least_nodes: int = 1
     """Nodes at least, which Slurm does not see to by itself (MinTRES=node)."""
     shares: int = 1
@@ -40,9 +38,7 @@ class SlurmShape(RequestParts, frozen=True, kw_only=True):
         if part.memory is not None:
             share = math.ceil(part.memory // part.processors / MEBIBYTE / self.shares)
             options.append(f"--mem-per-cpu={share}M")
-        if self.spread:
-            options += [f"--nodes={self.spread}", f"--ntasks-per-node={self.count // self.spread}"]
-        elif self.least_nodes > 1:
+        if self.least_nodes > 1:
             options.append(f"--nodes={self.least_nodes}-{max(self.least_nodes, self.count)}")
         return options + ([f"--gpus-per-task={gpus_option(part)}"] if part.gpus else [])
 
@@ -87,7 +83,6 @@ def _in_tasks(order: PilotOrder, site: SiteNodes) -> SlurmShape:
         memory = math.ceil(part.memory / part.processors / MEBIBYTE) * MEBIBYTE
     return SlurmShape(
         count=order.request.p // part.processors,
-        spread=order.spread,
         shares=site.memory_shares if isinstance(site, PartitionNodes) else 1,
         least_nodes=site.least_nodes if isinstance(site, PartitionNodes) else 1,
         part=msgspec.structs.replace(part, memory=None if memory is None else memory * part.processors),

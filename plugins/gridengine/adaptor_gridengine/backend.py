@@ -49,9 +49,7 @@ def choose_pe(order: PilotOrder, site: SiteConfig, pes: list[Pe], nodes: SiteNod
         raise SubmitRefused(
             "Grid Engine has no common word for GPUs: ask by `extra_args` of the site", Remedy.OTHER
         )
-    chunk = p // order.spread if order.spread else 0
-    if site.whole_nodes:
-        chunk = site.processors_per_node or nodes.usual_size
+    chunk = (site.processors_per_node or nodes.usual_size) if site.whole_nodes else 0
     if p == 1 and chunk <= 1:
         return None
     found = [pe for pe in pes if pe.slots >= p]

@@ -178,6 +178,6 @@ def test_check_live_whose_input_has_ended_names_the_option_that_answers(
     path.write_text(CLUSTER)
     outcome = cli("site", "check", "--live", "--config", str(path), input=b"")
     assert outcome.code == 2
-    assert "cannot ask 'submit one job of a minute to batch?' because the input has ended" in outcome.err
+    assert "cannot ask 'submit one short job to batch?' because the input has ended" in outcome.err
     assert "--yes" in outcome.err
     assert cli("site", "check", "--live", "--config", str(path), input=b"n\n").code == 130

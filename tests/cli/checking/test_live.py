@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.clusters.narrow_srun import narrow_srun
+from tests.clusters.sshd import ThrowawaySshd
 from tests.clusters.throwaway import Throwaway
-from tests.e2e.lab import LONG, Lab
+from tests.e2e.lab import LONG, Lab, site
 from tests.living import run_text, until
 
 
@@ -56,8 +60,22 @@ def test_a_sound_site_on_this_machine(lab: Lab) -> None:
 def test_an_interpreter_that_is_not_there(lab: Lab) -> None:
     lab.configure("sites: {here: {backend: local, processors: 2, python: /opt/none/python3}}\n")
     told = found(lab, expect=1)
-    assert levels(told, "Does /opt/none/python3 start on the nodes") == ["error"]
-    assert levels(told, "Set `python:`, or load a module by `prologue:`") == ["error"]
+    assert levels(told, "does /opt/none/python3 start on the nodes") == ["error"]
+    assert levels(told, "Set `python`, or load a module by `prologue`") == ["error"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])
+def test_nothing_is_left_where_it_is_ended(lab: Lab, number: signal.Signals) -> None:
+    lab.configure("sites: {here: {backend: local, processors: 2, python: /bin/cat}}\n")
+    words = lab.command("site", "check", "here", "--live", "--yes")
+    with subprocess.Popen(words, env=lab.environment, stderr=subprocess.PIPE, text=True) as check:
+        until(lambda: list(lab.state.glob("check-*/daemon.log")), "its daemon starts")
+        (folder,) = lab.state.glob("check-*")
+        daemons = psutil.Process(check.pid).children()
+        check.send_signal(number)
+        assert check.wait(LONG) == 130
+    psutil.wait_procs(daemons, timeout=LONG)
+    assert not folder.exists()
 
 
 def test_it_asks_first(lab: Lab) -> None:
@@ -66,7 +84,7 @@ def test_it_asks_first(lab: Lab) -> None:
         lab.command("site", "check", "--live"), env=lab.environment, cwd=lab.work, input="n\n", timeout=LONG
     )
     assert asked.returncode != 0
-    assert "submit one job of a minute to here?" in asked.stderr
+    assert "submit one short job to here?" in asked.stderr
     assert "is submitted" not in asked.stderr
 
 
@@ -82,6 +100,41 @@ def test_a_sound_slurm(lab: Lab, slurm: Throwaway) -> None:
     assert levels(told, ": completed after") == ["ok"]
     assert levels(told, "memory of") in (["ok"] * 2, ["warning"] * 2), "as the cgroups of this machine are"
     until(lambda: not queued("%i"), "nothing of it is left in the queue")
+
+
+@pytest.mark.slurm
+def test_a_python_without_the_adaptor(lab: Lab, slurm: Throwaway) -> None:
+    bare = lab.root / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o755)
+    lab.configure(f"{SLURM[:-3]}, python: {bare}}}}}\n")
+    told = found(lab, expect=1)
+    assert levels(told, "No module named 'adaptor'") == ["error"]
+    assert levels(told, "start on the nodes, with the adaptor installed?") == ["error"]
+
+
+@pytest.mark.slurm
+def test_workers_that_do_not_reach_the_daemon(lab: Lab, slurm: Throwaway) -> None:
+    elsewhere = lab.root / "access.json"
+    prologue = f"""\
+        sed 's_tcp:[^"]*_tcp://127.0.0.1:9_g' $ADAPTOR_ACCESS >{elsewhere}; chmod 600 {elsewhere}
+        export ADAPTOR_ACCESS={elsewhere} ADAPTOR_REACH_TIMEOUT=3
+        """
+    lab.configure(site("slurm", name="here", processors_per_node=4, prologue=textwrap.dedent(prologue)))
+    told = found(lab, expect=1)
+    assert levels(told, "has not reached the daemon for 3 s at tcp://127.0.0.1:9") == ["error"]
+    assert levels(told, "set `daemon.host` to an address that they know") == ["error"]
+
+
+@pytest.mark.slurm
+@pytest.mark.ssh
+def test_a_sound_slurm_behind_ssh(lab: Lab, slurm: Throwaway, sshd: ThrowawaySshd) -> None:
+    ssh = {**sshd.site(), "directory": str(lab.root / "there")}
+    lab.configure(site("slurm", name="here", python=sys.executable, environment=dict(slurm.env), ssh=ssh))
+    told = found(lab)
+    assert levels(told, "reached the daemon of the check, and ran a task") == ["ok", "ok"]
+    assert levels(told, f"sees and writes {lab.root / 'there'}") == ["ok", "ok"]
+    assert not list((lab.root / "there").glob("check-*"))
 
 
 @pytest.mark.slurm
