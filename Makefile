@@ -126,9 +126,6 @@ lint: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	# Snakemake, which has no types, is not installed here.
-	$(BIN)/mypy --strict --ignore-missing-imports --allow-subclassing-any \
-		$(SNAKEMAKE_PLUGIN)/snakemake_executor_plugin_adaptor
 	cd fixtures/demo && MYPYPATH=. ../../$(BIN)/mypy --strict --no-incremental render.py picture
 
 # Of this clone: `git config --unset core.hooksPath` takes it back.
