@@ -147,14 +147,19 @@ class KnownRuntimes(msgspec.Struct, kw_only=True):
         """Whether a task has finished, or its user or earlier bags say what one takes."""
         return self.finished > 0 or self.told is not None or self.earlier is not None
 
+    @property
+    def enough(self) -> bool:
+        """Whether enough have finished to say what another one takes."""
+        return self.missing_for(1) <= 0
+
     def missing_for(self, others: int) -> int:
         """Tasks that have yet to finish to outweigh others, of which only a least runtime is known; none: 0
         or less."""
         return ENOUGH * max(1, others) - self.finished
 
     def outnumbered_by(self, others: int) -> bool:
-        """Whether fewer than a third have finished, too few to speak for others that may take longer."""
-        return self.finished < MANY and 2 * self.finished < others
+        """Whether no more than a third have finished, too few to speak for others that may take longer."""
+        return self.finished < MANY and 2 * self.finished <= others
 
     @property
     def mean(self) -> float:

@@ -120,7 +120,7 @@ class RuntimeLearner(msgspec.Struct, kw_only=True):
         While more tasks wait than run, a slot that has no time left for the longest of them loses nothing by
         a task that may be cut: it begins again elsewhere, where there is time for the longest.
         """
-        enough = self.odds is not None and self.seen.missing_for(1) <= 0
+        enough = self.odds is not None and self.seen.enough
         return min(self.estimate, self.seen.mean) if enough else self.estimate
 
     @property

@@ -104,7 +104,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def blind(self) -> bool:
         """Whether nothing is known of the runtimes: the first tasks to finish are short ones."""
-        return self.hint is None and 2 * self.known.finished <= self.known.running
+        return self.hint is None and self.known.outnumbered_by(self.known.running)
 
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):

@@ -69,7 +69,7 @@ def needed(demand: Demand, now: float) -> Needed:
         queued=queued,
         own=max(queued, demand.runtime),
         cut=times.cut,
-        alike=times.finished >= ENOUGH and spread <= ALIKE,
+        alike=times.enough and spread <= ALIKE,
     )
 
 
