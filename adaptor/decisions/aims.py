@@ -181,7 +181,7 @@ def _terms(ledger: Statements, site: SiteFacts, bag: BagFacts) -> HostTerms:
     start-up, and the part of a task that a host loses at its end, a small part of it."""
     if charges_whole_units(ledger, site):
         return host_terms(ledger, site)
-    lost = bag.known_at(site.name).with_hint.residual
+    lost = bag.known_at(site.name).residual
     return terms_for(ledger.tariff(site.name).charging_unit, site.rules.pad, lost)
 
 

@@ -27,6 +27,7 @@ _SHOW_SPREAD = 10  # tasks that show how far normal runtimes spread
 _ROUNDS = 6  # of expectation and maximisation
 _SHORTEST = 1e-3  # least mean runtime in seconds, should a clock have been set back
 SAID_WITHIN = 2.0  # factor within which the mean that a user says is expected (one standard deviation)
+_LONGER = 1.5  # deviations by which a long task is longer than the mean
 ALIKE = 1.02  # runtimes within this factor are alike
 _UNIFORM = 0.07
 """The share of the weight that stays equal for all runtimes: as many bags of a kind have a mean that is off
@@ -282,8 +283,13 @@ class KnownRuntimes(msgspec.Struct, kw_only=True):
 
     @property
     def residual(self) -> float:
-        """Mean time left of a task at a random instant of it: E[T²] / 2 E[T]."""
-        return self.squares / (2 * self.total) if self.total else 0.0
+        """Mean time left of a task at a random instant of it: E[T²] / 2 E[T]; 0: nothing is known."""
+        known = self.with_hint
+        return known.squares / (2 * known.total) if known.total else 0.0
+
+    def long_task(self, now: float, mean: float) -> float:
+        """Seconds of a long task where tasks take `mean`; one that runs may have run for longer already."""
+        return max(self.oldest(now), mean * (1 + _LONGER * self.variation))
 
     @property
     def variation(self) -> float:

@@ -27,6 +27,7 @@ def facts_of(state: SchedulingState, bag: Bag) -> BagFacts:
             finished=bag.count(TaskState.DONE),
             total=bag.runtime,
             squares=bag.squares,
+            longest=max((each.seen.longest for each in learned.values()), default=0.0),
             told=bag.told,
             ended_after=bag.spec.ended_after,
         ).running_since(starts.values()),

@@ -94,6 +94,15 @@ def test_what_is_left_of_a_task_at_a_random_instant_grows_with_the_spread() -> N
     draw = random.Random(1)
     many = seen(*[draw.expovariate(0.01) for _ in range(10_000)])
     assert many.residual == pytest.approx(100.0, rel=0.05), "of exponential ones the mean"
+    assert seen(told=100.0).residual == pytest.approx(62.5), "of tasks of a known mean in between"
+
+
+def test_a_long_task_takes_the_longer_the_more_tasks_differ_and_the_less_is_known() -> None:
+    alike, unlike = seen(*[100.0] * 100), seen(*[20.0, 180.0] * 50)
+    assert 100.0 < alike.long_task(0.0, 100.0) < unlike.long_task(0.0, 100.0)
+    assert seen(100.0).long_task(0.0, 100.0) > alike.long_task(0.0, 100.0)
+    old = alike.running_since([0.0])
+    assert old.long_task(5000.0, 100.0) == 5000.0, "one runs for as long already"
 
 
 def test_a_task_that_finishes_or_is_interrupted_runs_no_longer() -> None:

@@ -43,10 +43,8 @@ The latter where fewer are needed than 1/(r + 1) of those that are there, r bein
 2 and 3 of `adaptor replay budget-frontier`, 1/8 for these loses 3 of 32 deadlines of twice the time.
 """
 _FIRST = 4  # times `samples`: most first hosts that an assumed runtime asks for
-_LAST = 3.0  # deviations by which the last task before a deadline may be longer than the mean
 _ONLY = 1 / 4
 """The part of the time left that the only request a site allows lasts at most while runtimes are unknown."""
-LONGER = 2.0  # deviations by which the last task of a host may be longer than the mean
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
@@ -254,7 +252,7 @@ def needed_for_deadline(course: Course) -> float:
     sums, time_left = course.known.with_hint, course.deadline - course.now
     known, usable = sums.with_long_ones(course.now), time_left - course.terms.startup
     if not course.blind:
-        mean, residual = course.known.expected(course.now), known.residual
+        mean, residual = course.known.expected(course.now), course.known.residual
         doubt = known.deviating(course.waiting, _CERTAINTY)
     elif usable < course.assumed:
         return math.inf
@@ -264,7 +262,7 @@ def needed_for_deadline(course: Course) -> float:
         doubt = 1.0
     if usable < mean:
         return math.inf
-    last = min(usable / 2, _longest(course, known))
+    last = min(usable / 2, course.known.long_task(course.now, mean))
     aimed = min(max(_aimed_at(course, time_left), mean), usable - last + residual)
     work, running = course.waiting * mean, sums.running * residual
     lasting = course.until_requests_end
@@ -331,14 +329,9 @@ def longest_to_learn(course: Course, longest: int | None, needed: float, resolut
 
 
 def starts_in_time(course: Course) -> bool:
-    """Whether even a long task that starts now is done by the deadline."""
+    """Whether even a task as long as the longest seen that starts now is done by the deadline."""
     assert course.deadline is not None
-    return course.now + course.terms.startup + _longest(course, course.known) <= course.deadline
-
-
-def _longest(course: Course, known: KnownRuntimes) -> float:
-    """Seconds that the last task before the deadline may take: as long as one that runs has run, at least."""
-    return max(known.oldest(course.now), known.mean + _LAST * known.deviation)
+    return course.now + course.terms.startup + course.known.longest_seen(course.now) <= course.deadline
 
 
 def _learns_for(course: Course, needed: float) -> float:

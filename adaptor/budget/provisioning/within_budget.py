@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.accounting.tariffs import begun_units
-from adaptor.budget.provisioning.pacing import LONGER, Course
+from adaptor.budget.provisioning.pacing import Course
 
 LOST = 0.1  # the part of the money that may always go into starts and ends of hosts
 PAID = 4  # start-ups that the money lasts for on each of the first hosts
@@ -91,7 +91,7 @@ def useful_seconds(course: Course, purse: Purse, hosts: float, longest: float) -
         return min(
             purse.whole / (course.sites * hosts), course.terms.startup + max(FIRST_TASKS * mean, 2 * longest)
         )
-    last = max(longest, mean * (1 + LONGER * course.known.variation))
+    last = max(longest, course.known.long_task(course.now, mean))
     return SLACK * (course.terms.startup + course.waiting * mean / (hosts + course.there) + last)
 
 
@@ -110,10 +110,9 @@ def cheaper_anew(course: Course, purse: Purse, slots: int, ages: Sequence[float]
     if course.blind or not course.waiting or not 0 < 2 * running <= slots or min(ages) < startup:
         return False
     mean = task_time(course, purse)
-    spread = course.known.variation
-    if left > mean * (1 + LONGER * spread) or purse.left >= _uncovered(course, mean) + startup:
+    if left > course.known.long_task(course.now, mean) or purse.left >= _uncovered(course, mean) + startup:
         return False
-    last = mean * (1 + spread**2) / 2 * (1 + math.log(running))  # the last end of an exponential distribution
+    last = course.known.residual * (1 + math.log(running))  # the last end of an exponential distribution
     return sum(ages) + running * startup < (slots - running) * min(left, last)
 
 
@@ -130,15 +129,13 @@ def _lost(course: Course, mean: float) -> float:
 
 
 def _lost_at_end(course: Course, mean: float) -> float:
-    """Mean seconds that a host idles until its pilot ends. Of 8 kinds of bags on 64 hosts in pilots of
-    16, from equal tasks to Lévy's tails, it is right within a seventh."""
-    return mean * (0.5 + LONGER * course.known.variation)
+    """Mean seconds that a host idles until its pilot ends with a long task: half a task less than that."""
+    return course.known.long_task(course.now, mean) - mean / 2
 
 
 def _uncovered(course: Course, mean: float) -> float:
     """Seconds of work for which the hosts that are there have no time."""
-    residual = mean * (1 + course.known.variation**2) / 2
-    work = course.waiting * mean + course.known.running * residual
+    work = course.waiting * mean + course.known.running * course.known.residual
     lost = _lost_at_end(course, mean)
     able = sum(host.count * max(0.0, host.time_left(course.now) - lost) for host in course.until_requests_end)
     return max(0.0, work - able)

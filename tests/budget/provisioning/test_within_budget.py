@@ -119,19 +119,19 @@ DRAINING = course(finished=100, running=4)
 
 
 def test_a_pilot_that_idles_for_few_tasks_ends_where_others_wait_without_credits() -> None:
-    assert cheaper_anew(DRAINING, purse(0.0), 16, [100.0, 100.0], 250.0)
+    assert cheaper_anew(DRAINING, purse(0.0), 16, [100.0, 100.0], 230.0)
 
 
 @pytest.mark.parametrize(
     ("left", "slots", "ages", "seconds"),
     [
-        (10.0, 16, [100.0, 100.0], 250.0),  # there are credits for those that wait
-        (0.0, 16, [100.0] * 9, 250.0),  # most of its slots work
-        (0.0, 16, [5.0, 5.0], 250.0),  # its workers have just come
+        (10.0, 16, [100.0, 100.0], 230.0),  # there are credits for those that wait
+        (0.0, 16, [100.0] * 9, 230.0),  # most of its slots work
+        (0.0, 16, [5.0, 5.0], 230.0),  # its workers have just come
         (0.0, 16, [100.0, 100.0], 5000.0),  # it has time for those that wait
-        (0.0, 16, [3000.0, 3000.0], 250.0),  # its tasks have run for long
-        (0.0, 1, [100.0], 250.0),
-        (0.0, 16, [], 250.0),
+        (0.0, 16, [3000.0, 3000.0], 230.0),  # its tasks have run for long
+        (0.0, 1, [100.0], 230.0),
+        (0.0, 16, [], 230.0),
     ],
 )
 def test_any_other_goes_on(left: float, slots: int, ages: list[float], seconds: float) -> None:
@@ -140,4 +140,4 @@ def test_any_other_goes_on(left: float, slots: int, ages: list[float], seconds: 
 
 def test_where_no_task_waits_the_last_ones_go_on() -> None:
     last = course(finished=TASKS - 2, running=2)
-    assert not cheaper_anew(last, purse(0.0), 16, [100.0, 100.0], 250.0)
+    assert not cheaper_anew(last, purse(0.0), 16, [100.0, 100.0], 230.0)
