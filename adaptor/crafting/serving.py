@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from itertools import chain
 
 from adaptor.crafting.coverage import has_slot, holds, time_left
@@ -53,7 +53,7 @@ def pilots_by_demand(view: SiteState, served: Collection[int]) -> dict[int, list
 
     That is the one it was made for if that is among those served, else the first whose tasks it can run. One
     that can run none goes to a demand of the same bag, because tasks may run there; without such a demand it
-    serves none.
+    serves none, nor does a queued one without room for a single task.
 
     Args:
         served: numbers of the demands that pilots are wanted for.
@@ -63,13 +63,17 @@ def pilots_by_demand(view: SiteState, served: Collection[int]) -> dict[int, list
         same = [index for index in found if view.demands[index].bag == pilot.bag]
         if pilot.state.in_system and not pilot.leaving and same:
             made_for = (index for index in same if view.demands[index].shape == pilot.shape)
-            able = (
-                index
-                for index in same
-                if holds(pilot, view.demands[index]) and has_slot(view, pilot, view.demands[index])
-            )
-            found[next(chain(made_for, able, same))].append(pilot)
+            serves = next(chain(made_for, _others(view, pilot, same)), None)
+            if serves is not None:
+                found[serves].append(pilot)
     return found
+
+
+def _others(view: SiteState, pilot: PilotView, same: Collection[int]) -> Iterator[int]:
+    """Demands of its bag that a pilot serves which it was not made for, the best first."""
+    roomy = [index for index in same if has_slot(view, pilot, view.demands[index])]
+    yield from (index for index in roomy if holds(pilot, view.demands[index]))
+    yield from same if pilot.state is PilotState.RUNNING else roomy
 
 
 def member_of(pilot: PilotView, demand: Demand, slots: float, wait: float, now: float) -> Member:

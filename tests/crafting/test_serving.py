@@ -6,12 +6,14 @@ import msgspec
 import pytest
 
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState, Withdraw
+from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteState, SubmitRequest, Withdraw
 from adaptor.model import Limits, PilotState, QueueState, Request, RunningJob
+from adaptor.resources import TaskSize
 from adaptor.runtimes.known import KnownRuntimes
 from tests.runtimes.known import known_runtimes
 
 LIMITS = Limits(max_pending_requests=3, max_proc=64, max_tr=36_000)
+MANY = Limits(max_pending_requests=3, max_proc=64, max_tr=36_000, max_pilots=100)
 UNKNOWN = known_runtimes(mean_start=0.0, first_start=0.0)
 ALIKE = known_runtimes(finished=10, mean=600.0, longest=600.0, mean_start=0.0, first_start=0.0)
 
@@ -51,3 +53,15 @@ def test_a_request_is_not_kept_for_tasks_of_others() -> None:
     first = msgspec.structs.replace(seen.requests[0], bag=7)
     nobodys = msgspec.structs.replace(seen, demands=(theirs,), requests=(first, seen.requests[1]))
     assert plan(nobodys) == [Withdraw(2, "no task waits (0 running)")]
+
+
+@pytest.mark.parametrize("heuristic", ["elastic", "completion", "adaptive"])
+def test_a_request_too_narrow_for_all_tasks_that_wait_is_withdrawn(heuristic: str) -> None:
+    """Those for which it was made have ended; the others need requests of their own."""
+    seen = all_run(heuristic=heuristic)
+    narrow = msgspec.structs.replace(seen.requests[1], request=Request(1, 36_000), shape=(TaskSize(), None))
+    wide = Demand(task=TaskSize(processors=4), waiting=1, runtime=600.0, shortest=600.0, times=UNKNOWN)
+    seen = msgspec.structs.replace(seen, requests=(narrow,), demands=(wide,), rules=SiteRules(limits=MANY))
+    planned = plan(seen)
+    assert planned[0] == Withdraw(2, "1 processor cannot run any waiting task: the narrowest needs 4")
+    assert [made.crafted.request.p for made in planned if isinstance(made, SubmitRequest)] == [4]
