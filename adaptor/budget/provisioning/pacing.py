@@ -249,22 +249,22 @@ def needed_for_deadline(course: Course) -> float:
     while little is learned. The runtime that the site assumes counts for the first hosts alone.
     """
     assert course.deadline is not None
-    sums, time_left = course.known.with_hint, course.deadline - course.now
-    known, usable = sums.with_long_ones(course.now), time_left - course.terms.startup
+    known, time_left = course.known, course.deadline - course.now
+    usable = time_left - course.terms.startup
     if not course.blind:
-        mean, residual = course.known.expected(course.now), course.known.residual
-        doubt = known.deviating(course.waiting, _CERTAINTY)
+        mean, residual = known.expected(course.now), known.residual
+        doubt = known.with_hint.with_long_ones(course.now).deviating(course.waiting, _CERTAINTY)
     elif usable < course.assumed:
         return math.inf
     else:
-        age = sums.age(course.now) if course.there else course.assumed
-        mean = residual = max(1.0, course.needed, sums.mean, age)
+        age = known.age(course.now) if course.there else course.assumed
+        mean = residual = max(1.0, course.needed, known.mean, age)
         doubt = 1.0
     if usable < mean:
         return math.inf
-    last = min(usable / 2, course.known.long_task(course.now, mean))
+    last = min(usable / 2, known.long_task(course.now, mean))
     aimed = min(max(_aimed_at(course, time_left), mean), usable - last + residual)
-    work, running = course.waiting * mean, sums.running * residual
+    work, running = course.waiting * mean, known.running * residual
     lasting = course.until_requests_end
     paid = course.hosts if course.whole_units else lasting  # another unit costs as much as another host
     expected = _missing(course.now, paid, work + running, aimed, residual, mean)
