@@ -110,7 +110,7 @@ def _package(site: SiteConfig, commands: Commands) -> Iterator[Finding]:
 def _tunnel(
     site: SiteConfig, ssh: SshConfig, machine: Distant, commands: Commands, folder: Path
 ) -> Iterator[Finding]:
-    with answering(socket.create_server(("127.0.0.1", 0)), _greet) as port:
+    with _greeting() as port:
         tunnel = Tunnel(machine, python_of(site), port, ssh.address, float(site.command_timeout))
         try:
             named = asyncio.run(tunnel.open(folder))
@@ -132,26 +132,20 @@ def _bare(address: str) -> str:
     return address.removeprefix("tcp://")
 
 
-def _greet(caller: socket.socket) -> None:
-    caller.recv(100)
-    caller.sendall(_GREETING)
-
-
 @contextlib.contextmanager
-def answering(listener: socket.socket, answer: Callable[[socket.socket], None]) -> Iterator[int]:
-    """Answer each caller of a port in a thread, one after the other; the number of the port.
-
-    An OSError or ValueError of `answer` ends that call only.
-    """
+def _greeting() -> Iterator[int]:
+    """A port of the loopback that greets each caller, one after the other; its number."""
 
     def serve() -> None:
         with contextlib.suppress(OSError):
             while True:
                 caller, _ = listener.accept()
-                with caller, contextlib.suppress(OSError, ValueError):
+                with caller, contextlib.suppress(OSError):
                     caller.settimeout(5)
-                    answer(caller)
+                    caller.recv(100)
+                    caller.sendall(_GREETING)
 
+    listener = socket.create_server(("127.0.0.1", 0))
     threading.Thread(target=serve, daemon=True).start()
     try:
         yield int(listener.getsockname()[1])
