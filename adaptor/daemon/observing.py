@@ -149,10 +149,8 @@ def _way_out(site: Site, pilot: Pilot, left: PilotFiles) -> str:
     )
     if left.last_words:
         return start
-    return (
-        f"{start}; or do they not see {site.folder(pilot)}? The state directory ($ADAPTOR_DIR) must be on a "
-        "file system that they share"
-    )
+    place = "the state directory ($ADAPTOR_DIR)" if site.config.ssh is None else "`ssh.directory`"
+    return f"do the nodes see {site.folder(pilot)}, is {place} on a file system that they share? Or {start}"
 
 
 def note_pilot(site: Site, pilot: Pilot, lost: Sequence[Worker]) -> None:

@@ -99,6 +99,30 @@ def queued(site: FakeSite) -> JobReport:
     return report
 
 
+@pytest.mark.parametrize(
+    ("name", "said", "told"),
+    [
+        ("slurm-1.out", "No module named 'adaptor'", "start on the nodes, with the adaptor installed?"),
+        ("slurm-1.out", "the prologue failed with status 1 at: module load x", "module load x"),
+        ("unreachable-n1.txt", "n1 has not reached the daemon", "set `daemon.host` to an address"),
+        ("else", "", "failed; do the nodes see "),
+    ],
+)
+def test_why_a_pilot_failed_before_any_worker_called_is_told_with_the_way_out(
+    site: FakeSite, queued: JobReport, name: str, said: str, told: str
+) -> None:
+    folder = site.directory / "pilots" / "1"
+    (folder / name).write_text(f"{said}\n")
+    ended = msgspec.structs.replace(queued, state=JobState.FAILED, reason="failed", start=1.0, end=2.0)
+    site.backend.reports = {queued.tag: ended}
+    asyncio.run(step(site.state))
+    ((_, state, reason), *_) = site.pilots()
+    assert state == "failed"
+    assert said in reason
+    assert told in reason
+    assert ("start on the nodes" in reason) is (name == "else" or "module named" in said)
+
+
 def absence_of(site: FakeSite, *said: JobReport) -> Absence:
     """What an answer says of the only pilot, which it does not name; no job is to be cancelled."""
     site.backend.reports = {str(number): report for number, report in enumerate(said)}
