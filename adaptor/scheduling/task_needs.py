@@ -72,7 +72,7 @@ class TaskNeeds:
     def fitting(
         self, tasks: Iterable[int], fits: Callable[[float], bool]
     ) -> Iterator[tuple[int, int, float]]:
-        """Those of some tasks that may start: position among them, number, and `to_start`.
+        """Tasks among some that may start: position among them, number, and `to_start`.
 
         Thousands that were cut are passed over quickly.
 
