@@ -33,7 +33,7 @@ CORRECTION_PERIOD = 1 / 12
 SPARE_UNITS = 1
 """Charging units of a request beyond those that the bag plans to pay. A pilot that ends before them is not
 charged for them; without them no pilot could go on with a task (2011, §3.5)."""
-_CERTAINTY = 0.9  # with which the bought hosts can do the work, by the deadline or in their requests
+CERTAINTY = 0.9  # with which hosts can do the work by the deadline, in their requests or within the budget
 _AIMED_AT = 0.5
 """The part of the time to a deadline, in whole units, in which the work is to be done: requests may wait."""
 _LEARN, _LEARN_FOR_FEW = 1 / 16, 1 / 4
@@ -192,7 +192,7 @@ def _decided(course: Course, pace: Pace) -> Pace:
     sparing = course.whole_units and course.preset.certainty is None
     if sparing and course.requests_left == 1:  # a host too few lasts for another unit
         average = course.known.expected(course.now)
-        average *= seen.runtimes.deviating(course.waiting, _CERTAINTY)
+        average *= seen.runtimes.deviating(course.waiting, CERTAINTY)
         ratio = 1.0
     found = hosts_to_buy(seen, course.preset, ratio, average)
     hosts, enough = found.advice.hosts, seen.there / (1 + course.requests_left)
@@ -253,7 +253,7 @@ def needed_for_deadline(course: Course) -> float:
     usable = time_left - course.terms.startup
     if not course.blind:
         mean, residual = known.expected(course.now), known.residual
-        doubt = known.with_hint.with_long_ones(course.now).deviating(course.waiting, _CERTAINTY)
+        doubt = known.with_hint.with_long_ones(course.now).deviating(course.waiting, CERTAINTY)
     elif usable < course.assumed:
         return math.inf
     else:

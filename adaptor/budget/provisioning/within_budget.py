@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.accounting.tariffs import begun_units
-from adaptor.budget.provisioning.pacing import Course
+from adaptor.budget.provisioning.pacing import CERTAINTY, Course
 
 LOST = 0.1  # the part of the money that may always go into starts and ends of hosts
 PAID = 4  # start-ups that the money lasts for on each of the first hosts
@@ -22,9 +22,9 @@ FIRST_TASKS = 8  # tasks that each of them has time for at most
 FEW = 4  # tasks for each of the first hosts at one of several sites
 SLACK = 1.2
 """Factor on the useful time of a request: one that ends amid its tasks loses more than a reservation."""
-LOOSE, _CERTAINTY = 2, 0.9
+LOOSE = 2
 """Hosts beyond the finished tasks are requested with what the budget leaves if tasks take this many times
-their mean so far, or as long as they do with this certainty: the first to finish are short ones."""
+their mean so far, or as long as they do with `CERTAINTY`: the first to finish are short ones."""
 
 
 class Purse(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ def hosts_within(course: Course, purse: Purse) -> int:
     found = max(1, int(spare / _lost(course, mean)))
     if course.hint is not None or not course.there:
         return found
-    longer = mean * max(LOOSE, course.known.deviating(course.waiting, _CERTAINTY))
+    longer = mean * max(LOOSE, course.known.deviating(course.waiting, CERTAINTY))
     sure = int((purse.left - _uncovered(course, longer)) / _lost(course, longer))
     return min(found, max(0, sure, course.known.finished - course.there))
 
