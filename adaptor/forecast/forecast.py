@@ -45,6 +45,8 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """Credits in the end, those charged already included; None: the bag shares its pilots with others."""
     work: Estimate
     """Seconds of a slot that the tasks without a result still need."""
+    charged: float = 0.0
+    """Credits for its pilots until now, as if all ended now."""
     least: float = 0.0
     """Credits for the least of this work, where nothing more is wasted."""
     raw: Raw | None = None
@@ -64,7 +66,9 @@ def forecast(known: KnownBag) -> Forecast:
     charged = in_credits(known.used + sum(_charged(site, known.now) for site in known.sites))
     if not bag.not_started and not bag.known.running:
         now, cost = (Estimate(figure, figure, figure) for figure in (known.now, charged))
-        return Forecast(end=now, cost=cost if bag.alone else None, work=Estimate(0, 0, 0), least=charged)
+        return Forecast(
+            end=now, cost=cost if bag.alone else None, work=Estimate(0, 0, 0), charged=charged, least=charged
+        )
     draw = random.Random(1)  # noqa: S311
     cases = RuntimeCases(known.runtimes, draw)
     runtimes = sorted((cases.next() for _ in range(DRAWS)), key=lambda case: case.mean)
@@ -90,6 +94,7 @@ def forecast(known: KnownBag) -> Forecast:
         raw=None if unseen else raw,
         cost=_cost(known, courses, work, charged, least) if bag.alone else None,
         work=work,
+        charged=charged,
         least=least,
         blind=known.blind,
     )

@@ -109,7 +109,7 @@ def _print_all(selector: str, as_json: bool) -> None:
         click.echo(f"{plural(found.others, 'earlier bag')}: adaptor status all")
     if daemon is not None:
         where = f"daemon on {daemon.host} (process {daemon.pid}) since {clock(daemon.started)}"
-        print_lines([f"{where}; {pilots_line(pilots, bags=bags if selector == 'recent' else ())}"])
+        print_lines([f"{where}; {pilots_line(pilots, bags=bags)}"])
         if daemon.stalled:
             click.echo(f"daemon stalled: {printable(daemon.stalled)}")
         print_lines(config_lines(daemon, only_problems=True))

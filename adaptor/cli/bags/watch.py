@@ -149,7 +149,7 @@ def _ends(snapshot: Overview) -> Iterator[str]:
 
 def _below(snapshot: Overview, explain: Callable[[int], str]) -> Iterator[str]:
     going = _going(snapshot)
-    yield pilots_line(snapshot.pilots)
+    yield pilots_line(snapshot.pilots, bags=snapshot.bags)
     yield from sentences.pilot_notes(snapshot.pilots)
     yield from sentences.pause_lines(snapshot.bags)
     idle = [bag for bag in going if not bag.running][:EXPLAINED]
@@ -199,7 +199,8 @@ class Narrator:
         if tuple(states) == self._pilots or snapshot.time < self._told_pilots + PILOTS_PAUSE:
             return []
         self._pilots, self._told_pilots = tuple(states), snapshot.time
-        return [pilots_line(snapshot.pilots, snapshot.time), *sentences.pilot_notes(snapshot.pilots)]
+        told = pilots_line(snapshot.pilots, snapshot.time, snapshot.bags)
+        return [told, *sentences.pilot_notes(snapshot.pilots)]
 
     def _bag_lines(self, bag: api.BagView, now: float) -> list[str]:
         step = sentences.percent_ended(bag) // STEP

@@ -16,6 +16,7 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.removed_sites import settle_site
 from adaptor.daemon.site import Site
 from adaptor.decisions.forecasting.told import OLD
+from adaptor.decisions.memory import MadeForecast
 from adaptor.decisions.new_bags import check_holds_a_request
 from adaptor.errors import UsageError
 from adaptor.model import Estimate
@@ -82,16 +83,24 @@ def forecast_view(core: Core, bag: BagView) -> ForecastView | None:
         return None
     balance = core.treasury.ledger.budget_of(bag.id)
     most = None if balance is None else in_credits(balance.budget.amount)
-    share = 1.0 if most is None or cost is None or cost.value <= most else most / cost.value
     return ForecastView(
         cost=cost,
         budget=most,
-        paid=int(bag.tasks * share) if share < 1 else None,
+        paid=None if most is None else _paid(made, bag, most),
         end=Estimate(*(max(now, figure) for figure in (end.low, end.value, end.high))) if end else None,
         blind=made.forecast.blind,
         deadline=known.spec.deadline,
         in_file_order=cost is not None and known.spec.order == "file",
     )
+
+
+def _paid(made: MadeForecast, bag: BagView, budget: float) -> int | None:
+    """Tasks for which a budget does, if each of those to come costs as much as the others; None: all."""
+    cost, charged = made.forecast.cost, made.forecast.charged
+    if cost is None or cost.value <= max(budget, charged):
+        return None
+    share = max(0.0, budget - charged) / (cost.value - charged)
+    return max(bag.done, made.finished + int((bag.tasks - made.finished) * share))
 
 
 def check_deadline(deadline: float | None, now: float, begin: float | None = None) -> None:

@@ -158,8 +158,11 @@ def test_a_budget_below_the_cost_pays_for_a_part_of_the_tasks(site: FakeSite) ->
     assert cost is not None
     set_budget(site, bag.id, 2 * cost.value)
     assert (shown().budget, shown().paid) == (pytest.approx(2 * cost.value, abs=1e-6), None)
-    set_budget(site, bag.id, cost.value * 0.76)
-    assert shown().paid == 30
+    paid = []
+    for share in (0.8, 0.9):
+        set_budget(site, bag.id, cost.value * share)
+        paid.append(shown().paid or 0)
+    assert 10 < paid[0] < paid[1] < 40
 
 
 def test_bags_that_share_their_pilots_have_an_end_from_the_first_look_at_the_queue_and_no_cost(
