@@ -19,6 +19,7 @@ from adaptor.units import round_up
 
 USUAL = 64_800.0
 """The max_tr of De Rose et al. (2008, §4.4), with which times in seconds that follow the queue were found."""
+PREPAID = 0.5  # of its part of a budget with which a pilot begins; the rest goes to those that need more
 
 
 class SiteRules(msgspec.Struct, frozen=True, kw_only=True):

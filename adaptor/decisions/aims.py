@@ -29,6 +29,7 @@ from adaptor.budget.provisioning.presets import preset_of
 from adaptor.budget.provisioning.within_budget import Purse, cheaper_anew, hosts_within, pays_for_all
 from adaptor.crafting.coverage import time_left
 from adaptor.crafting.fits import unit_of, width
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import Demand, Funds
 from adaptor.decisions.memory import Memory, MemoryDraft, donated_nodes
 from adaptor.decisions.pilots import Pilot
@@ -121,13 +122,17 @@ def _within_money(
     if not demand.hosts_counted:
         demand = _for_a_unit(snapshot, demand)
     course = course or course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
-    tariff, slots = snapshot.ledger.tariff(snapshot.site), most_slots(snapshot.here, demand.task)
-    if pays_for_all(course, purse, slots, demand.runtime, tariff.charging_unit, tariff.grace):
+    needed = demand.shortest if bag.learned[snapshot.site].lowered else demand.runtime
+    tariff = snapshot.ledger.tariff(snapshot.site)
+    slots = most_slots(snapshot.here, demand.task) - sum(each for _, each in staying(snapshot.here, bag))
+    if pays_for_all(course, purse, slots, needed, tariff.charging_unit, tariff.grace):
         return demand
     hosts = hosts_within(course, purse)
     if hosts >= demand.waiting:
         return demand
     why = f"what its budget leaves after the work pays for {counted(hosts, 'more host')}"
+    if not HEURISTICS[snapshot.here.heuristic].replans:  # else what these hosts cover would never get more
+        demand = msgspec.structs.replace(demand, hosts_counted=True)
     return demand.at_most(shape_of(snapshot.here, demand).processors_for(hosts), why)
 
 
@@ -139,7 +144,7 @@ def _funds(snapshot: Snapshot, memory: Memory, bag: BagFacts, purse: Purse) -> F
         work=part_of_money(snapshot, memory, bag) * purse.left * each,
         unit=tariff.charging_unit,
         grace=tariff.grace,
-        in_parts=paid_in_parts(bag.spec, narrow=True),
+        in_parts=paid_in_parts(bag.spec),
     )
 
 
@@ -271,9 +276,14 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0) -> Course:
 
 
 def _lasting(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, pilot: Pilot, slots: int) -> Hosts:
-    """The slots of a pilot, queued or running, until it is expected to end."""
-    ready = pilot_start(pilot, snapshot.now) + site.rules.pad
-    return Hosts(slots, ready, expected_end(bag, snapshot.ledger, site, pilot, snapshot.now))
+    """The slots of a pilot, queued or running, until it is expected to end, or the time that is paid for
+    does."""
+    start = pilot_start(pilot, snapshot.now)
+    ends = expected_end(bag, snapshot.ledger, site, pilot, snapshot.now)
+    known = snapshot.ledger.open_pilots.get(pilot.id)
+    if known is not None and known.paid is not None:
+        ends = min(ends, start + known.paid)
+    return Hosts(slots, start + site.rules.pad, ends)
 
 
 def _paid(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, pilot: Pilot, slots: int) -> Hosts:

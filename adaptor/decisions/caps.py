@@ -10,12 +10,13 @@ from adaptor.budget.accounting.entries import bag_name, bag_pauses, larger_budge
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.provisioning.within_budget import useful_seconds
 from adaptor.crafting.fits import RequestShape
-from adaptor.crafting.situation import Demand, SubmitRequest
+from adaptor.crafting.situation import PREPAID, Demand, SubmitRequest
 from adaptor.decisions.aims import course_of
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.requests import (
     billed,
     known_shortest,
+    paid_in_parts,
     per_processor,
     purse_of,
     shape_of,
@@ -33,12 +34,20 @@ class TooDear(msgspec.Struct, frozen=True):
     reason: str
 
 
+def left_for(snapshot: Snapshot, ledger: Ledger, demand: Demand) -> Allowance:
+    """The amount that the budgets leave for formal requests for these tasks at the site of a step."""
+    site = snapshot.here
+    per = per_processor(site.rules, site.queue, demand.task)
+    return ledger.allowance(site.name, "explicit", demand.payers, snapshot.now, per)
+
+
 def within_budgets(
     snapshot: Snapshot,
     memory: Memory,
     ledger: Ledger,
     wanted: SubmitRequest,
     share: float = 1.0,
+    before: int | None = None,
     *,
     last: bool = False,
 ) -> SubmitRequest | TooDear:
@@ -46,7 +55,8 @@ def within_budgets(
 
     Args:
         ledger: with all that is set aside so far, in this step too.
-        share: of what is left, the part for this request; the rest is for others of this step.
+        share: its share among the requests of this step.
+        before: millionths of a credit that were left before the first of them; None: what is left.
         last: whether the requests of this step are all that the bag's waiting tasks can use, so that what is
             left need not last for others.
     """
@@ -55,24 +65,52 @@ def within_budgets(
     request = wanted.crafted.request
     least = smallest(shape, demand)
     per = per_processor(site.rules, site.queue, demand.task)
-    whole = ledger.allowance(site.name, "explicit", demand.payers, snapshot.now, per)
+    whole = left_for(snapshot, ledger, demand)
+    in_parts = wanted.crafted.paid is None and _pays_in_parts(snapshot, ledger, demand)
     allowance, useful = whole, None
     if whole.amount is not None and demand.funds.endless:  # else the funds have divided what is left
-        allowance = _in_step(_site_part(snapshot, memory, demand, whole, least), share, least)
+        at_first = whole if before is None else msgspec.structs.replace(whole, amount=before)
+        part = _site_part(snapshot, memory, demand, at_first, least)
+        allowance = _in_step(part, share, whole.amount, least)
         if not last:
             useful = useful_tr(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
-    asked, paid, resolution = billed(site.rules, request), wanted.crafted.paid, site.rules.time_resolution
+    asked, resolution = billed(site.rules, request), site.rules.time_resolution
+    if in_parts:
+        wanted = _begun(wanted, asked, allowance, least, useful)
+    paid = wanted.crafted.paid
     if paid is not None:
-        asked, resolution = asked.lasting(paid), 1
+        asked, useful, resolution = asked.lasting(paid), None, 1
         allowance = msgspec.structs.replace(allowance, tariff=allowance.tariff.of_parts)
     found = afford(allowance, asked, least, useful, resolution)
     if found.request is None:
         return TooDear(too_dear(ledger, allowance, found, demand))
-    if found.request == asked:
-        submit = msgspec.structs.replace(wanted, crafted=_told_paid(wanted.crafted))
-    else:
-        submit = _cut(wanted, found, shape)
-    return msgspec.structs.replace(submit, per=per)
+    submit = wanted if found.request == asked else _cut(wanted, found, shape)
+    crafted = _told_paid(submit.crafted, allowance.budget)
+    return msgspec.structs.replace(submit, crafted=crafted, per=per)
+
+
+def _pays_in_parts(snapshot: Snapshot, ledger: Ledger, demand: Demand) -> bool:
+    bag = snapshot.payer(demand.bag)
+    return bag is not None and ledger.budget_of(bag.id) is not None and paid_in_parts(bag.spec)
+
+
+def _begun(
+    wanted: SubmitRequest, asked: Request, allowance: Allowance, least: Request, useful: int | None
+) -> SubmitRequest:
+    """The request with the seconds that are paid for at first, unless what is left pays for all of it.
+
+    Args:
+        asked: the request as the scheduler takes it.
+        useful: seconds for which it is of use; None: for as long as it lasts.
+    """
+    if allowance.amount is None:
+        return wanted
+    tariff, part = allowance.tariff, int(PREPAID * allowance.amount)
+    first = tariff.of_parts.affordable_seconds(allowance.kind, part, asked.p)
+    if first >= asked.tr + tariff.grace:
+        return wanted
+    paid = min(asked.tr, max(least.tr, first if useful is None else min(first, useful)))
+    return msgspec.structs.replace(wanted, crafted=msgspec.structs.replace(wanted.crafted, paid=paid))
 
 
 def _site_part(
@@ -92,12 +130,17 @@ def _site_part(
     return msgspec.structs.replace(allowance, amount=mine, budget=part)
 
 
-def _in_step(allowance: Allowance, share: float, least: Request) -> Allowance:
-    """Amount that one of several requests of a step may cost; the smallest request is within every part."""
+def _in_step(allowance: Allowance, share: float, left: int, least: Request) -> Allowance:
+    """Amount that one of several requests of a step may cost; the smallest request is within every part.
+
+    Args:
+        allowance: for all of them.
+        left: millionths of a credit that are left by those before it.
+    """
     assert allowance.amount is not None
     some = allowance.tariff.reservation(allowance.kind, least.p, least.tr)
     mine = max(int(share * allowance.amount), min(some, allowance.amount))
-    return msgspec.structs.replace(allowance, amount=mine)
+    return msgspec.structs.replace(allowance, amount=min(mine, left))
 
 
 def useful_tr(
@@ -117,11 +160,12 @@ def useful_tr(
     return allowance.tariff.charged_seconds(useful_seconds(course, purse, hosts, demand.runtime))
 
 
-def _told_paid(crafted: CraftedRequest) -> CraftedRequest:
-    """The request with a reason that says for how long it is paid, if that is not all of its walltime."""
+def _told_paid(crafted: CraftedRequest, budget: str) -> CraftedRequest:
+    """The request with a reason that says for how long a budget pays at first, if not for all of its
+    walltime."""
     if crafted.paid is None or crafted.paid >= crafted.request.tr:
         return crafted
-    first = f"{format_duration(crafted.paid)} of it are paid for at first, more while it runs"
+    first = f"{format_duration(crafted.paid)} of it are paid for at first ({budget}), more while it runs"
     return msgspec.structs.replace(crafted, reason=f"{crafted.reason}; {first}")
 
 
@@ -139,14 +183,15 @@ def _cut(wanted: SubmitRequest, found: Afforded, shape: RequestShape) -> SubmitR
         tasks=min(wanted.crafted.tasks, tasks),
         reason=f"{wanted.crafted.reason}; {found.reason}",
     )
-    return msgspec.structs.replace(wanted, crafted=_told_paid(crafted))
+    return msgspec.structs.replace(wanted, crafted=crafted)
 
 
 def too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Demand) -> str:
     """Why there is no request, what the remaining tasks would cost, and what the user can do."""
     known, waiting = demand.times, demand.waiting
     long = min(waiting, max(1, known.cut)) if known.finished else waiting  # the others may be as most were
-    work = demand.task.processors * (long * demand.runtime + (waiting - long) * known.mean)
+    longest = demand.runtime if known.known else demand.shortest
+    work = demand.task.processors * (long * longest + (waiting - long) * known.mean)
     rest = allowance.tariff.charge(allowance.kind, 1, work) + found.needed
     reason = f"{found.reason}; {counted(demand.waiting, 'waiting task')} may need {format_credits(rest)}"
     bags = sorted(demand.payers)

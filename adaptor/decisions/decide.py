@@ -22,7 +22,7 @@ from adaptor.crafting.reshaping import same_request
 from adaptor.crafting.situation import Demand, Reshape, SubmitRequest, TaskShape, Withdraw, Withhold
 from adaptor.decisions.actions import Action, Explain
 from adaptor.decisions.aims import aimed, within_together
-from adaptor.decisions.caps import TooDear, within_budgets
+from adaptor.decisions.caps import TooDear, left_for, within_budgets
 from adaptor.decisions.donation import beside_donated, beside_held_nodes, use_and_leave
 from adaptor.decisions.forecasting.told import make_forecasts
 from adaptor.decisions.held_off import avoided_partitions, give_up_impossible, why_held_off, why_not_for
@@ -141,22 +141,23 @@ class _Step:
         view = msgspec.structs.replace(snapshot.here, queue=queue, demands=limited, avoided=avoided)
         divided = part.reason if part is not None else ""
         decisions = plan(view, part)
-        unpaid = Counter[TaskShape]()  # processors of the requests that have yet to share what is left
+        asked = Counter[TaskShape]()  # processors of the requests that share what is left
+        before: dict[TaskShape, int | None] = {}  # what that is
         served = Counter[TaskShape]()  # tasks for which the requests of bags with few wide ones have time
         for wanted in decisions:
             if isinstance(wanted, SubmitRequest):
                 request, demand = wanted.crafted.request, wanted.demand
-                unpaid[demand.shape] += request.p
+                asked[demand.shape] += request.p
                 if demand.bag is not None and demand.funds.endless:
                     shape = shape_of(snapshot.here, demand, wanted.crafted.partition)
                     served[demand.shape] += shape.holds(request.p, request.tr)
+                    before[demand.shape] = left_for(snapshot, self._ledger, demand).amount
         for wanted in decisions:
             match wanted:
                 case SubmitRequest(crafted, demand):
-                    p = crafted.request.p
+                    share, left = crafted.request.p / asked[demand.shape], before.get(demand.shape)
                     last = math.isinf(demand.most) and served[demand.shape] >= demand.waiting
-                    divided = self._issue(wanted, divided, p / unpaid[demand.shape], last=last)
-                    unpaid[demand.shape] -= p
+                    divided = self._issue(wanted, divided, share, left, last=last)
                 case Reshape():
                     self._reshape(wanted)
                 case _:
@@ -192,14 +193,16 @@ class _Step:
             return demand.withhold(why)
         return one_trial_at_a_time(self._snapshot.here, demand)
 
-    def _issue(self, wanted: SubmitRequest, divided: str, share: float, *, last: bool) -> str:
+    def _issue(
+        self, wanted: SubmitRequest, divided: str, share: float, before: int | None, *, last: bool
+    ) -> str:
         """Submit what the budgets hold. Returns the reason of the division, as long as it was not told.
 
-        `share`, `last`: see `within_budgets`.
+        `share`, `before`, `last`: see `within_budgets`.
         """
         if not wanted.demand.payers:
             return divided
-        found = within_budgets(self._snapshot, self._memory, self._ledger, wanted, share, last=last)
+        found = within_budgets(self._snapshot, self._memory, self._ledger, wanted, share, before, last=last)
         if isinstance(found, TooDear):
             self._draft.pause_bags(self._snapshot.site, wanted.demand.payers, found.reason)
             self._actions.append(Withhold(found.reason, wanted.demand))

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.fits import most_slots, width
-from adaptor.crafting.situation import SiteRules
-from adaptor.decisions.requests import per_processor
+from adaptor.crafting.situation import PREPAID, SiteRules
+from adaptor.decisions.requests import paid_in_parts, per_processor
 from adaptor.model import QueueState
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
@@ -54,7 +54,7 @@ def estimate_by_budgets(
             _paid_for(bag, balance.budget.amount, slots, site, queues[each], ledger.tariff(each))
             for each, site in there.items()
         )
-        broker.state.afford(number, name, paid)
+        broker.state.afford(number, name, paid, in_parts=paid_in_parts(bag.spec))
 
 
 def _paid_for(
@@ -62,6 +62,8 @@ def _paid_for(
 ) -> float:
     """Seconds for each task of a bag at a site, where all its sites together have this number of slots."""
     wide, least, total = width(queue, bag.task), least_time(site), max(1, bag.total)
+    if paid_in_parts(bag.spec):
+        amount = int(PREPAID * amount)
     tariff = tariff.of_pilots(per_processor(site, queue, bag.task))
     shortest = round_up(least + site.pad, site.time_resolution)
     most = tariff.affordable_seconds("explicit", amount, wide) // shortest

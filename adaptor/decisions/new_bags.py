@@ -108,7 +108,6 @@ def check_holds_a_request(
     terms: Mapping[str, SiteTerms],
     ledger: Statements,
     earlier: Mapping[str, EarlierTasks],
-    narrow: Collection[str] = (),
 ) -> None:
     """Raises UsageError: the amount (millionths of a credit) is less than the smallest request may cost.
 
@@ -116,7 +115,6 @@ def check_holds_a_request(
 
     Args:
         earlier: by site, what is known of earlier bags of the same kinds.
-        narrow: the sites whose requests are narrow.
     """
     assumed = {
         name: min(
@@ -125,14 +123,14 @@ def check_holds_a_request(
         )
         for name, rules in sites.items()
     }
-    needed, site, request = min(_first_requests(spec, sites, assumed, ledger, narrow))
+    needed, site, request = min(_first_requests(spec, sites, assumed, ledger))
     if amount < needed:
         known_as = "its --time" if spec.time is not None else "initial_tr"
         if site in earlier and spec.time is None:
             known_as = f"what earlier tasks of {earlier[site].kind} took"
         elif spec.time is None and assumed[site] < terms[site].initial_tr:
             known_as = f"at least {format_duration(assumed[site])}"
-        late = "" if paid_in_parts(spec, narrow=site in narrow) else "the end of a pilot may be late, "
+        late = "" if paid_in_parts(spec) else "the end of a pilot may be late, "
         raise UsageError(
             f"a budget of {format_credits(amount)} credits holds no request: the smallest, {request.p} × "
             f"{format_duration(request.tr)} at {site}, may cost {format_credits(needed)} (a task is taken to "
@@ -141,13 +139,13 @@ def check_holds_a_request(
 
 
 def _first_requests(
-    spec: BagSpec, sites: Rules, assumed: Mapping[str, float], ledger: Statements, narrow: Collection[str]
+    spec: BagSpec, sites: Rules, assumed: Mapping[str, float], ledger: Statements
 ) -> Iterable[tuple[int, str, Request]]:
     """Least cost of the first request of a bag by site. `assumed`: seconds that a task is assumed to need."""
     for name, rules in sites.items():
         demand = Demand(task=spec.task, runtime=assumed[name], shortest=assumed[name])
         request = smallest(RequestShape.for_demand(rules, None, demand), demand)
         tariff = _tariff(ledger, name, rules, spec)
-        if spec.price_kind == "explicit" and paid_in_parts(spec, narrow=name in narrow):
+        if spec.price_kind == "explicit" and paid_in_parts(spec):
             tariff = tariff.of_parts
         yield tariff.reservation(spec.price_kind, request.p, request.tr), name, request

@@ -36,6 +36,8 @@ class Due(msgspec.Struct, frozen=True):
     """Seconds since its start that are paid for."""
     among: int
     """Number of pilots of its bag that go on; each should have as much."""
+    leaves: float
+    """Epoch seconds at which that time is over."""
 
 
 def due_soon(snapshot: Snapshot) -> list[Due]:
@@ -49,35 +51,48 @@ def due_soon(snapshot: Snapshot) -> list[Due]:
     ]
     among = Counter(pilot.bag for pilot, _, _ in parts)
     found = [
-        (pilot.started + paid, Due(pilot, known, paid, among[pilot.bag]))
+        Due(pilot, known, paid, among[pilot.bag], pilot.started + paid)
         for pilot, known, paid in parts
-        if pilot.started is not None and pilot.started + paid - now <= _margin(site)
+        if pilot.started is not None
     ]
-    return [due for _, due in sorted(found, key=lambda each: (each[0], each[1].pilot.id))]
+    margin = _margin(site)
+    due = [each for each in found if each.leaves - now <= margin + _next_task(snapshot, each.pilot)]
+    return sorted(due, key=lambda each: (each.leaves, each.pilot.id))
 
 
 def prolonged(snapshot: Snapshot, ledger: Ledger, due: Sequence[Due]) -> Iterator[Prolong | Withdraw]:
     """More time for these pilots; queued ones of their bag are withdrawn where it lacks the money.
 
-    None gets more than its part, or time until the next look: else those that come first would have all.
+    None gets more than its part: else those that come first would have all. One that would leave before the
+    next look gets the time until then.
 
     Args:
         ledger: with all that is set aside so far, in this step too; what is added is set aside there.
     """
     now, margin = snapshot.now, _margin(snapshot.here)
-    lacks = Counter[int | None]()
+    lacks, served = Counter[int | None](), Counter[int | None]()
+
+    def leaves(due: Due, paid: int) -> bool:
+        """Whether its workers would leave before the next look."""
+        return due.leaves + paid - due.paid <= now + LAST_SECONDS + snapshot.here.poll
+
     for each in due:
         pilot, known = each.pilot, each.known
-        most = paid = _whole(known, each.paid + max(2 * margin, MORE * each.paid))
+        more = max(2 * margin + _next_task(snapshot, pilot), MORE * each.paid)
+        most = paid = _whole(known, each.paid + more)
         left = ledger.allowance(known.site, known.kind, known.shares, now).amount
         if left is not None:
-            some = max(left // each.among, min(left, _added(known, each.paid + math.ceil(margin))))
-            tariff, held = known.tariff.of_parts, max(1, known.held)
-            paid = min(most, tariff.affordable_seconds(known.kind, known.amount + some, held))
+            paid = min(most, _paid_for(known, left // (each.among - served[pilot.bag])))
+            if leaves(each, paid):
+                enough = _added(known, each.paid + math.ceil(margin))
+                paid = max(paid, min(most, _paid_for(known, min(left, enough))))
+        if paid < min(most, each.paid + snapshot.here.poll) and not leaves(each, each.paid):
+            continue  # each is an order to its workers
+        served[pilot.bag] += 1
         if paid > each.paid:
             ledger.prolong(pilot.id, paid, now)
             yield Prolong(pilot.id, paid)
-        if paid < most:
+        if paid < most and leaves(each, paid):
             lacks[pilot.bag] += _added(known, most) - _added(known, paid)
     yield from _given_up(snapshot, ledger, lacks)
 
@@ -87,9 +102,21 @@ def _margin(site: SiteFacts) -> float:
     return LAST_SECONDS + LOOKS * site.poll
 
 
+def _next_task(snapshot: Snapshot, pilot: Pilot) -> float:
+    """Seconds that must be left for the next task: a slot that has less runs none."""
+    bag = snapshot.payer(pilot.bag)
+    return bag.learned[snapshot.site].even if bag is not None and bag.waiting else 0.0
+
+
 def _whole(known: Reserved, wanted: float) -> int:
     """Seconds to pay for: whole units, as they are charged, and no more than the walltime and its grace."""
     return min(known.tariff.charged_seconds(wanted), known.tr + known.tariff.grace)
+
+
+def _paid_for(known: Reserved, more: int) -> int:
+    """Seconds that are paid for with more credits (millionths)."""
+    amount = known.amount + more
+    return known.tariff.of_parts.affordable_seconds(known.kind, amount, max(1, known.held))
 
 
 def _added(known: Reserved, paid: int) -> int:

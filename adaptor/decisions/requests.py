@@ -30,10 +30,10 @@ def billed(rules: SiteRules, request: Request) -> Request:
     return request.lasting(round_up(request.tr, rules.time_resolution))
 
 
-def paid_in_parts(spec: BagSpec, *, narrow: bool) -> bool:
-    """Whether the budget of a bag pays for its formal requests in parts, while they run; `narrow`: whether
-    the requests of the site are. With a signal they are paid for whole: it would come too early."""
-    return narrow and not spec.paced and spec.signal is None
+def paid_in_parts(spec: BagSpec) -> bool:
+    """Whether the budget of a bag pays for its formal requests in parts, while they run. With a signal they
+    are paid for whole: it would come too early."""
+    return not spec.paced and spec.signal is None
 
 
 def shape_of(site: SiteFacts, demand: Demand, partition: str = "") -> RequestShape:

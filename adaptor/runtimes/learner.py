@@ -38,6 +38,9 @@ class RuntimeLearner(msgspec.Struct, kw_only=True):
     """Factor on a time that was not enough."""
     longest: float
     """The longest task that a request of the site can hold (maxTr less the pad)."""
+    freely: float | None = None
+    """The estimate for requests before the first task has finished, where a budget has lowered the other one:
+    requests that it pays for in parts need not end with what it pays for a task. None: none has."""
     even_odds: bool = False
     """Whether tasks may start although they are as likely as not to be cut (see `even`)."""
     seen: KnownRuntimes = msgspec.field(default_factory=KnownRuntimes)
@@ -85,6 +88,16 @@ class RuntimeLearner(msgspec.Struct, kw_only=True):
     def knows(self) -> bool:
         """True if a task has finished, or was cut: the estimate is no longer the initial one."""
         return self.seen.finished > 0 or self.seen.not_enough > 0
+
+    @property
+    def lowered(self) -> bool:
+        """Whether a budget has lowered the estimate."""
+        return self.freely is not None and not self.knows
+
+    @property
+    def planned(self) -> float:
+        """The runtime for which requests are made."""
+        return self.possible(self.freely) if self.freely is not None and self.lowered else self.estimate
 
     def forget(self, task: int) -> None:
         """Forget the cuts of a task that will not run again, unless nothing else is known of the bag."""

@@ -197,6 +197,7 @@ def _leased(state: SchedulingState, bag: Bag, line: Line) -> int:
 
 def _demand(state: SchedulingState, site: str, turns: list[Turn]) -> Demand:
     estimates = [estimate for bag, line in turns for estimate in _estimates(state, bag, line, site)]
+    planned = [learner.planned for each, _ in turns if (learner := state.learner(each.id, site)).lowered]
     task, bag = _shape(state, *turns[0])
     waiting, alone = _waiting(turns)
     limited = any(each.max_running is not None for each, _ in turns)
@@ -207,7 +208,7 @@ def _demand(state: SchedulingState, site: str, turns: list[Turn]) -> Demand:
         alone=alone,
         running=sum(_leased(state, each, line) for each, line in turns),
         coming=sum(_coming(bag, line) for bag, line in turns),
-        runtime=max(estimates),
+        runtime=max([*estimates, *planned]),
         shortest=min(estimates),
         bag=bag,
         together=sum(_at_once(state, each, line) for each, line in turns) if limited else None,

@@ -133,7 +133,7 @@ class SchedulingState:
         self.told_growth: set[tuple[int, str]] = set()
         """Remarks by bag on tasks that ran out of memory, which were reported."""
         self.looked: dict[int, float] = {}  # by bag: the last search for tasks to replicate (epoch seconds)
-        self._affordable: dict[tuple[int, str], float] = {}
+        self._affordable: dict[tuple[int, str], tuple[float, bool]] = {}
         """Seconds of a task that the budget of a bag pays for, by bag and site."""
         self._samples: dict[int, RuntimeSample] = {}
         self._site_samples: dict[tuple[int, str], RuntimeSample] = {}
@@ -161,7 +161,7 @@ class SchedulingState:
             others = (self.learners.get((bag, other)) for other in self.sites)
             known = [other.estimate for other in others if other is not None and other.seen.finished]
             if known:
-                learner.initial = max(known)
+                learner.initial, learner.freely = max(known), None
         return learner
 
     def _learner_with(self, bag: int, site: str, before: RuntimeLearner | None = None) -> RuntimeLearner:
@@ -170,17 +170,24 @@ class SchedulingState:
         assumed = self.bags[bag].assumed_at(site) if bag in self.bags else None
         if assumed is not None:
             learner.initial = assumed
-        elif (paid := self._affordable.get((bag, site), math.inf)) < self.sites[site].initial_tr:
-            learner.initial = max(SHORTEST, paid)
+        else:
+            paid, in_parts = self._affordable.get((bag, site), (math.inf, False))
+            if paid < learner.initial:
+                learner.freely = learner.initial if in_parts else None
+                learner.initial = max(SHORTEST, paid)
         return learner
 
-    def afford(self, bag: int, site: str, seconds: float) -> None:
+    def afford(self, bag: int, site: str, seconds: float, *, in_parts: bool) -> None:
         """Lower the first estimate of a bag to what its budget pays for each task, in seconds.
 
         What is assumed while nothing is known does not keep a small budget from being spent.
+
+        Args:
+            in_parts: whether requests may last longer, and be paid for while they run.
         """
-        if self._affordable.get((bag, site)) != seconds:
-            self._affordable[bag, site] = seconds
+        paid = seconds, in_parts
+        if self._affordable.get((bag, site)) != paid:
+            self._affordable[bag, site] = paid
             self.learners[bag, site] = self._learner_with(bag, site, self.learner(bag, site))
 
     def know_earlier(self, bag: Bag, earlier: Mapping[str, EarlierTasks]) -> None:

@@ -147,7 +147,7 @@ def test_what_no_budget_holds_is_not_asked(site: FakeSite) -> None:
     submit_budgeted(site, tasks=200, credits=0.6)
     steps(site)
     before = known(site)
-    reshape(site, 2, 3600)
+    reshape(site, 20, 3600)
     assert (known(site), site.backend.changed) == (before, [])
     assert "has" in site.told("withheld")[-1]
 

@@ -63,11 +63,11 @@ def test_what_cannot_be_reserved_is_not_submitted(site: FakeSite, monkeypatch: p
     assert site.pilots() == [], "the intent is rolled back with its reservation"
 
 
-def test_requests_are_cut_to_the_budget_and_say_so(site: FakeSite) -> None:
-    submit_budgeted(site, 500, 0.5)
+def test_requests_are_paid_for_within_the_budget_and_say_so(site: FakeSite) -> None:
+    bag = submit_budgeted(site, 500, 0.5)
     steps(site, 3)
-    assert 0 < sum(areas(site)) <= 0.5 * 3600
-    assert any("cut from" in text and "(bag 1)" in text for text in site.told("issued"))
+    assert 0 < sum(credits_of(site, bag)) <= 0.5 < sum(areas(site)) / 3600
+    assert any("paid for at first (bag 1)" in text for text in site.told("issued"))
     in_every_past(site)
 
 

@@ -178,5 +178,5 @@ def test_what_is_left_for_a_site_is_told_as_its_part_of_the_budget(tmp_path: Pat
     two = FakeSites(tmp_path / "state")
     two.submit_bag(64, budget=400_000, prefer="fast", time=60.0)
     two.step("near", "far", "near", "far")
-    assert any("credits are left (the part of far in bag 1)" in told for told in two.told("far", "issued"))
+    assert any("paid for at first (the part of far in bag 1)" in told for told in two.told("far", "issued"))
     two.journal.close()

@@ -6,25 +6,36 @@ import math
 from collections import Counter
 
 import msgspec
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.tariffs import HOUR, Tariff
+from adaptor.crafting.heuristics import HEURISTICS, HeuristicName
 from adaptor.crafting.situation import SubmitRequest, Withdraw
 from adaptor.decisions.actions import End, Prolong
 from adaptor.decisions.pilot_rules import on_pilots
 from adaptor.decisions.prolonging import LOOKS, due_soon, why_unpaid
 from adaptor.decisions.snapshot import Snapshot
-from adaptor.model import Limits, PilotState
+from adaptor.model import Limits, PilotState, Request
 from adaptor.protocol.messages import LAST_SECONDS
 from adaptor_experiments.forecasts.site_run import SITE, CheckedSite, Submitted, submitted
+from adaptor_simulation.jobs import Jobs
 
 STARTUP = 15
 
 
-def paying(runtimes: list[float], hours: float, processors: int = 16, unit: int = 1) -> Submitted:
-    """A bag with this budget, in processor-hours, of whose runtimes nothing is known."""
+def paying(
+    runtimes: list[float], hours: float, processors: int = 16, unit: int = 1, held: int = 0
+) -> Submitted:
+    """A bag with this budget, in processor-hours, of whose runtimes nothing is known.
+
+    `held`: processors that another job holds for the first ten minutes.
+    """
+    number, first, seconds = np.array([1]), np.array([0]), np.array([600])
+    other = Jobs(number=number, submit=first, run=seconds, estimate=seconds, processors=np.array([held]))
     site = CheckedSite(
         tariff=Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=unit),
         processors=processors,
@@ -32,6 +43,7 @@ def paying(runtimes: list[float], hours: float, processors: int = 16, unit: int 
         heuristic="elastic",
         initial_tr=3600.0,
         startup=STARTUP,
+        jobs=other if held else Jobs.none(),
     )
     return submitted(runtimes, site, budget=hours, order="random", foresees=False)
 
@@ -70,14 +82,31 @@ def test_equal_tasks_get_equal_parts() -> None:
 
 
 def test_queued_pilots_leave_their_money_to_those_that_run() -> None:
-    runtimes = [float(20 + 7 * (task % 13)) for task in range(64)]
-    bag = paying(runtimes, 1.1 * hours_of(runtimes))
+    runtimes = [float(20 + 7 * (5 * task % 13)) for task in range(20)]
+    bag = paying(runtimes, 0.9 * hours_of(runtimes), held=8)
     outcome = bag.run()
-    assert outcome.done == 64
+    assert outcome.done == 20
     assert any(
         isinstance(each.action, Withdraw) and "pilots that run already" in each.action.reason
         for each in bag.driver.log
     )
+
+
+def test_pilots_that_wait_while_nothing_is_known_are_not_made_again_and_again() -> None:
+    """Each look withdrew those that were shorter than what the budget pays for a task: 910 in 50 minutes."""
+    runtimes = [float(160 + 56 * (task % 13)) for task in range(64)]
+    bag = paying(runtimes, 1.1 * hours_of(runtimes), held=12)
+    assert bag.run().done == 64
+    assert sum(isinstance(each.action, Withdraw) for each in bag.driver.log) < 64
+
+
+def test_the_first_pilots_share_what_is_left_if_the_machine_runs_no_more() -> None:
+    """Queued ones had a part that those which ran lacked: their tasks were cut."""
+    runtimes = [float(10 + 2 * (task % 5)) for task in range(40)]
+    bag = paying(runtimes, 1.2 * hours_of(runtimes))
+    bag.world.go_on(1)
+    assert len(bag.driver.sites[SITE].requests) == 16
+    assert (bag.run().done, cut(bag)) == (40, 0)
 
 
 def test_begun_units_are_paid_for_anyway() -> None:
@@ -174,3 +203,34 @@ def test_what_is_added_is_set_aside_and_no_more_than_the_walltime() -> None:
             assert each.action.paid > added[each.action.pilot]
             assert each.action.paid <= bag.driver.crafted[each.action.pilot].request.tr
             added[each.action.pilot] = each.action.paid
+
+
+def wide(heuristic: HeuristicName, tasks: list[float], budget: float | None = None) -> Submitted:
+    """A bag at a site of 64 processors that takes four requests of 16; nothing is known of its runtimes."""
+    site = CheckedSite(
+        tariff=Tariff(price_explicit=1.0, price_donated=1.0),
+        processors=64,
+        limits=Limits(max_pending_requests=4, max_proc=16, max_tr=24 * 3600),
+        heuristic=heuristic,
+        initial_tr=HEURISTICS[heuristic].assumed_runtime,
+    )
+    return submitted(tasks, site, budget=budget, order="random", pays=budget is not None, foresees=False)
+
+
+@pytest.mark.parametrize("heuristic", HEURISTICS)
+@pytest.mark.parametrize(("tasks", "seconds"), [(62, 1200.0), (67, 200.0)])
+def test_a_budget_that_does_not_bind_leaves_wide_requests_as_they_are(
+    heuristic: HeuristicName, tasks: int, seconds: float
+) -> None:
+    """Walltimes were cut to what the budget paid for, and the tasks that took longer began again."""
+    runtimes = [seconds * (0.5 + task % 7 / 6) for task in range(tasks)]
+    plain = wide(heuristic, runtimes)
+    without = plain.run()
+    bag = wide(heuristic, runtimes, 1.5 * without.cost)
+    found = bag.run()
+    assert requests_of(bag) == requests_of(plain)
+    assert (found.done, found.end, found.cost) == (tasks, without.end, without.cost)
+
+
+def requests_of(bag: Submitted) -> list[Request]:
+    return [each.action.crafted.request for each in bag.driver.log if isinstance(each.action, SubmitRequest)]

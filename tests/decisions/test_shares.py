@@ -24,6 +24,7 @@ from adaptor.decisions import shares
 from adaptor.decisions.memory import Memory, ShareQuestion
 from adaptor.decisions.offers import _progress, aim_of, task_time
 from adaptor.forecast.bag_facts import BagFacts
+from adaptor.guard_rails import EarlySignal
 from adaptor.model import Request
 from adaptor.resources import AS_ASKED
 from adaptor.scheduling.bag import Bag
@@ -131,7 +132,7 @@ def test_a_bag_whose_budget_holds_a_request_at_the_dear_site_alone_runs_there(tm
         "far": Costs(Tariff(price_explicit=3, price_donated=1, grace=600)),
     }
     two = FakeSites(tmp_path / "state", costs=costs)
-    two.submit_bag(16, budget=200_000)
+    two.submit_bag(16, budget=200_000, signal=EarlySignal("SIGUSR1", 60.0))  # paid whole, with the grace
     asked = rounds(two, 3)
     assert asked["far"] == 0
     assert asked["near"] > 0

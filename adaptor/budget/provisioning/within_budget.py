@@ -17,7 +17,7 @@ from adaptor.budget.accounting.tariffs import begun_units
 from adaptor.budget.provisioning.pacing import CERTAINTY, Course
 
 LOST = 0.1  # the part of the money that may always go into starts and ends of hosts
-PAID = 4  # start-ups that the money lasts for on each of the first hosts
+PAID = 3  # start-ups that the money lasts for on each of the first hosts
 FIRST_TASKS = 8  # tasks that each of them has time for at most
 FEW = 4  # tasks for each of the first hosts at one of several sites
 SLACK = 1.2
@@ -61,21 +61,25 @@ def hosts_within(course: Course, purse: Purse) -> int:
 
 
 def pays_for_all(course: Course, purse: Purse, hosts: int, longest: float, unit: int, grace: int) -> bool:
-    """Whether the budget holds requests for all waiting tasks, even if each takes as long as the longest.
+    """Whether the budget holds requests for all tasks, even if each takes as long as the longest.
 
     Where a mean is all that is known, and hosts run several tasks, what they lose at their end counts too.
 
     Args:
-        hosts: slots that the site has for them.
+        hosts: slots that the site has for the waiting tasks, besides those of the bag.
         longest: estimated seconds of the longest task.
         unit: seconds of a charging unit.
         grace: seconds that a request may last beyond its walltime.
     """
-    slots = max(1, min(hosts, course.waiting))
-    rounds = math.ceil(course.waiting / slots)
+    new = max(0, min(hosts, course.waiting))
+    rounds = math.ceil((course.waiting + course.known.running) / max(1, new + course.there))
     lost = _lost_at_end(course, longest) if course.hint is not None and rounds > 1 else 0.0
-    seconds = course.terms.startup + rounds * longest + lost + grace
-    return slots * begun_units(seconds, unit) * unit <= purse.left
+    needed = rounds * longest + lost
+    each = begun_units(course.terms.startup + needed + grace, unit) * unit
+    further = sum(
+        host.count * max(0.0, needed - host.time_left(course.now)) for host in course.until_requests_end
+    )
+    return new * each + further <= purse.left
 
 
 def useful_seconds(course: Course, purse: Purse, hosts: float, longest: float) -> float:
@@ -129,13 +133,13 @@ def _lost(course: Course, mean: float) -> float:
 
 
 def _lost_at_end(course: Course, mean: float) -> float:
-    """Mean seconds that a host idles until its pilot ends with a long task: half a task less than that."""
-    return course.known.long_task(course.now, mean) - mean / 2
+    """Mean seconds that a host idles until its pilot ends with a long task."""
+    return course.known.long_task(course.now, mean) - mean
 
 
 def _uncovered(course: Course, mean: float) -> float:
     """Seconds of work for which the hosts that are there have no time."""
     work = course.waiting * mean + course.known.running * course.known.residual
     lost = _lost_at_end(course, mean)
-    able = sum(host.count * max(0.0, host.time_left(course.now) - lost) for host in course.until_requests_end)
+    able = sum(host.count * (host.time_left(course.now) - lost) for host in course.until_requests_end)
     return max(0.0, work - able)

@@ -17,7 +17,7 @@ from adaptor.crafting.fits import RequestShape, RequestUnit, unit_of
 from adaptor.crafting.places import Place
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.reasons import none_left, nothing_possible, shown, work_held
-from adaptor.crafting.situation import Demand, Funds, PilotView, Reshape, SiteState, Withdraw
+from adaptor.crafting.situation import PREPAID, Demand, Funds, PilotView, Reshape, SiteState, Withdraw
 from adaptor.model import CraftedRequest, PilotState
 from adaptor.units import counted, format_duration, round_down, round_up, verb
 
@@ -30,7 +30,6 @@ UNKNOWN = 2  # tasks that each slot of a wide pilot is to run while nothing is k
 MUCH = 2  # times what is needed that a queued pilot asks for before it is shortened
 KEPT = 8  # one queued pilot in this number keeps its walltime
 SHORTENED = 8  # pilots that are shortened in one look, at most: each is a command
-PREPAID = 0.5  # of its part of a budget with which a pilot begins; the rest goes to those that need more
 SURPLUS = 20  # queued pilots are withdrawn when one in this number has no task to wait for
 
 
@@ -112,7 +111,8 @@ class Look:
     def _trim(self) -> None:
         """Withdraw queued pilots without a task, the youngest first, and those too short for every task."""
         shortest = min(
-            self._demand.shortest, max((s.rules.longest_task for s in self._shapes.values()), default=0)
+            self._demand.shortest if self._need.known else self._demand.times.not_enough,
+            max((s.rules.longest_task for s in self._shapes.values()), default=0),
         )
         for pilot in self._queued.copy():
             if pilot.request.tr < shortest and pilot.job is not None:
@@ -312,10 +312,16 @@ class Look:
         longest = first = math.inf
         for funds in bounds:
             if funds.in_parts:
-                first = max(begins, funds.paid(PREPAID * funds.work / (found * each)))
+                part = PREPAID if waits else found / max(found, self._most_at_once(shape))
+                first = max(begins, round_down(part * funds.work / (found * each), funds.unit))
             else:
                 longest = min(longest, round_down(funds.longest(found * each), resolution))
         return found, longest, first
+
+    def _most_at_once(self, shape: RequestShape) -> int:
+        """Units that all tasks can use at the same time, if others leave the machine to them."""
+        machine = shape.site_processors // shape.unit.processors
+        return min(math.ceil(self._todo / shape.unit.tasks), machine - self._running)
 
     def _work_in(self, place: Place) -> float:
         """Processor-seconds that the scheduler allows other pilots; if there are no pilots yet, enough for

@@ -10,7 +10,6 @@ from adaptor.api import BagView, ForecastView
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import in_credits, millionths
 from adaptor.budget.accounting.entries import Budget
-from adaptor.crafting.heuristics import is_narrow
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
 from adaptor.daemon.removed_sites import settle_site
@@ -42,8 +41,7 @@ def budget_writer(
     rules = {name: site.memory.rules for name, site in sites.items() if spec.allows(name)}
     ledger = core.treasury.ledger
     amount = millionths(credits, "a budget")
-    narrow = [name for name in rules if is_narrow(sites[name].config.heuristic, rules[name].limits.in_system)]
-    check_holds_a_request(spec, amount, rules, core.terms, ledger, earlier, narrow)
+    check_holds_a_request(spec, amount, rules, core.terms, ledger, earlier)
     return lambda db, bag: core.treasury.give(db, bag, amount)
 
 

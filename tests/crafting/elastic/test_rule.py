@@ -406,10 +406,10 @@ def test_without_money_one_pilot_is_asked_for_so_that_it_is_said_what_is_missing
 
 
 def test_what_a_budget_pays_for_at_first_need_not_be_a_whole_walltime() -> None:
-    """The other half is for those that turn out to need more."""
-    seen = view(waiting=64, processors=64, funds=Funds(work=64 * 1000.0, in_parts=True))
+    """What is left is divided among those that the machine can run at a time."""
+    seen = view(waiting=200, processors=64, funds=Funds(work=64 * 1000.0, in_parts=True))
     found = [each.crafted for each in plan(seen) if isinstance(each, SubmitRequest)]
-    assert {(each.request.tr, each.paid) for each in found} == {(36_000, 500)}
+    assert {(each.request.tr, each.paid) for each in found} == {(36_000, 1000)}
     assert len(found) == 64
 
 

@@ -30,9 +30,9 @@ def test_a_bag_that_only_uses_donated_nodes_needs_only_their_price(tmp_path: Pat
     site.restart()
     spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
     with pytest.raises(UsageError, match="holds no request"):
-        budget_writer(site.state.core, {"here": site.state}, spec, 1.0, {})
+        budget_writer(site.state.core, {"here": site.state}, spec, 0.5, {})
     lent = msgspec.structs.replace(spec, allocation="transparent")
-    assert budget_writer(site.state.core, {"here": site.state}, lent, 1.0, {}) is not None
+    assert budget_writer(site.state.core, {"here": site.state}, lent, 0.5, {}) is not None
     with pytest.raises(UsageError, match="holds no request"):
         budget_writer(site.state.core, {"here": site.state}, lent, 0.01, {})
 
@@ -45,13 +45,15 @@ def test_a_bag_of_a_known_kind_needs_the_price_of_what_its_tasks_took(tmp_path: 
     site.restart()
     core, sites = site.state.core, {"here": site.state}
     spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
+    tariff, seconds = core.treasury.ledger.tariff("here").of_parts, round(site.state.memory.rules.pad) + 5
+    budget = tariff.reservation("explicit", 1, seconds) / 10**6
     known = EarlierTasks(kind="kind fit", tasks=9, mean=1.0, factor=2.0, low=1.0, high=1.0)
     with pytest.raises(UsageError, match="taken to need at least 10s before"):
-        budget_writer(core, sites, spec, 2.9, {})
-    assert budget_writer(core, sites, spec, 2.9, {"here": known}) is not None
+        budget_writer(core, sites, spec, budget, {})
+    assert budget_writer(core, sites, spec, budget, {"here": known}) is not None
     long = msgspec.structs.replace(known, high=3000.0)
     with pytest.raises(UsageError, match="taken to need what earlier tasks of kind fit took before"):
-        budget_writer(core, sites, spec, 2.9, {"here": long})
+        budget_writer(core, sites, spec, budget, {"here": long})
 
 
 def test_a_budget_for_less_than_initial_tr_is_taken_if_it_pays_for_short_tasks(tmp_path: Path) -> None:
@@ -61,7 +63,7 @@ def test_a_budget_for_less_than_initial_tr_is_taken_if_it_pays_for_short_tasks(t
     terms = core.terms["here"]
     assert terms.initial_tr > 2 * rules.pad
     spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
-    least = core.treasury.ledger.tariff("here").reservation(
+    least = core.treasury.ledger.tariff("here").of_parts.reservation(
         "explicit", 1, round_up(least_time(rules) + rules.pad, rules.time_resolution)
     )
     assert budget_writer(core, sites, spec, least / 10**6, {}) is not None
@@ -70,10 +72,9 @@ def test_a_budget_for_less_than_initial_tr_is_taken_if_it_pays_for_short_tasks(t
 
 
 def test_the_least_budget_is_the_price_that_the_first_request_then_has(tmp_path: Path) -> None:
-    """Narrow pilots are paid for in parts, without the time for which their ends may be late."""
+    """Pilots are paid for in parts, without the time for which their ends may be late."""
     site = DonatingSite(tmp_path / "state")
-    late = msgspec.structs.replace(site.config, overrun=Duration(900), heuristic="elastic")
-    site.config, site.limits = late, msgspec.structs.replace(site.limits, max_pilots=100)
+    site.config = msgspec.structs.replace(site.config, overrun=Duration(900))
     site.restart()
     core, sites, rules = site.state.core, {"here": site.state}, site.state.memory.rules
     spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
