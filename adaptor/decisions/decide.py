@@ -37,6 +37,7 @@ from adaptor.decisions.snapshot import Snapshot
 from adaptor.forecast.bag_facts import BagFacts
 
 _PLANNED = -1  # first number of pilots that have no number yet, in the ledger of a step; they count down
+_LAST = -1_000_000  # priority below all that users give
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -191,6 +192,9 @@ class _Step:
         why = why_not_for(self._snapshot.here, demand, self._snapshot.now)
         if why:
             return demand.withhold(why)
+        if demand.bag in self._snapshot.memory.paused.get(self._snapshot.site, {}):
+            # Its budget holds none of its requests, as in the last step: they take no other bag's place.
+            demand = msgspec.structs.replace(demand, priority=_LAST)
         return one_trial_at_a_time(self._snapshot.here, demand)
 
     def _issue(
