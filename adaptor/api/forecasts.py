@@ -8,9 +8,9 @@ import msgspec
 
 from adaptor.api.question import Bytes, KeyAccess, Question, Seconds, Time, TimeInterval, WholeSeconds
 from adaptor.bag_spec import BagSpec
-from adaptor.budget.provisioning.menu import Line
+from adaptor.budget.provisioning.menu_line import Line
 from adaptor.forecast.asked import AskedRequest
-from adaptor.forecast.starts_seen import KeptStarts
+from adaptor.forecast.kept_starts import KeptStarts
 from adaptor.model import Estimate
 from adaptor.resources import OwnNeeds
 

@@ -18,9 +18,9 @@ from adaptor import api
 from adaptor.client.reading import Asker
 from adaptor.forecast.calibration import Kind
 from adaptor.forecast.estimate import estimate
+from adaptor.forecast.kept_starts import JudgedStart
 from adaptor.forecast.past_by_shape import shape_of
 from adaptor.forecast.record import LATE, Record
-from adaptor.forecast.starts_seen import JudgedStart
 from adaptor.model import Estimate, PilotState, UserChange
 
 Numbered = Annotated[str, msgspec.Meta(pattern="^[sp][0-9]+$")]

@@ -15,7 +15,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.crafting.futures.run_shares import MOST, RunShares
 from adaptor.daemon.sites import make_backend
 from adaptor.errors import AdaptorError, UsageError
-from adaptor.forecast.asked import beyond, request_at, why_never
+from adaptor.forecast.asked_at import beyond, request_at, why_never
 from adaptor.forecast.past_waits import PLAN_ALONE
 from adaptor.forecast.start import (
     Alternative,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from adaptor.forecast.asked import AskedRequest, request_at, why_never
+from adaptor.forecast.asked import AskedRequest
+from adaptor.forecast.asked_at import request_at, why_never
 from adaptor.forecast.start import QueueFutures, StartRequest
 from adaptor.model import Estimate, QueueState
 from adaptor.units import round_down

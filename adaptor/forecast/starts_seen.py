@@ -23,6 +23,7 @@ import msgspec
 from adaptor.crafting.futures.drawn_queue import is_job
 from adaptor.forecast.calibration import Kind, score
 from adaptor.forecast.estimate import CONFIDENCE
+from adaptor.forecast.kept_starts import JudgedStart, KeptStarts
 from adaptor.forecast.past_waits import KEPT, PastWait, PastWaits, Waiting, Weights, ratio, weights_of
 from adaptor.forecast.record import wilson
 from adaptor.forecast.start import StartForecast
@@ -36,28 +37,6 @@ _MOST_BETWEEN = 1200.0
 """Seconds between two looks beyond which the waits of jobs that came in between are not known."""
 _ENOUGH_NEW = 50  # waits after which they are stored again
 NEWEST = 200  # starts that count, the newest: queues change
-
-
-class JudgedStart(msgspec.Struct, frozen=True):
-    held: bool
-    """Whether the start lies in its interval."""
-    error: float
-    """Seconds between it and the expected start."""
-    kind: Kind
-    score: float
-    ratios: Weights | None = None
-    """`past_waits.ratio` of each of the three forecasts alone; None: too few waits were known."""
-    told: Estimate | None = None
-    """Seconds from the forecast to the start, as forecast; None: an earlier version judged it."""
-    came: float | None = None
-    """Seconds from the forecast to the start."""
-
-
-class KeptStarts(msgspec.Struct, frozen=True):
-    """Judged starts and waits in the form that is stored, the oldest first."""
-
-    judged: tuple[JudgedStart, ...] = ()
-    waits: tuple[PastWait, ...] = ()
 
 
 class _Followed(msgspec.Struct):

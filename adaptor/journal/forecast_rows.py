@@ -10,8 +10,8 @@ from adaptor.api import FirstForecastView, SiteStarts
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
 from adaptor.forecast.calibration import Kind, Raw, score
+from adaptor.forecast.kept_starts import KeptStarts
 from adaptor.forecast.record import FirstForecast, Judged, Outcome, Record, Tally, record_of, tally_of
-from adaptor.forecast.starts_seen import KeptStarts
 from adaptor.model import Estimate
 
 _COLUMNS = "bag, made, finished, tasks, cost_low, cost_value, cost_high, end_low, end_value, end_high"

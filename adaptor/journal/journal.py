@@ -16,8 +16,8 @@ from adaptor.crafting.futures.run_shares import KEPT, Ran
 from adaptor.donation.idleness import Idleness
 from adaptor.errors import JournalError
 from adaptor.forecast.calibration import Raw
+from adaptor.forecast.kept_starts import KeptStarts
 from adaptor.forecast.record import FirstForecast
-from adaptor.forecast.starts_seen import KeptStarts
 from adaptor.journal import bag_rows, database
 from adaptor.journal.change_rows import note_user_change, write_changes
 from adaptor.journal.decision_rows import delete_decisions, insert_decision

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any, get_args, get_type_hints
 
 import msgspec
@@ -32,3 +34,11 @@ def test_every_question_has_the_handlers_that_its_answer_needs(kind: type[Questi
             _, question, answer = get_type_hints(handler).values()
             assert kind in (question, *get_args(question))
             assert answer == kind.answer_type()
+
+
+def test_what_clients_ask_imports_no_rules() -> None:
+    """Each command would take a fifth longer to start."""
+    rooms = ["adaptor.crafting", "adaptor.decisions", "adaptor.runtimes", "adaptor.scheduling"]
+    code = f"import sys, adaptor.api; print([name for name in {rooms} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

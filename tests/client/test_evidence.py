@@ -18,9 +18,9 @@ from msgspec import inspect
 from adaptor import api
 from adaptor.bag_spec import BagSpec
 from adaptor.client.evidence import Evidence, gathered, without_names
+from adaptor.forecast.kept_starts import JudgedStart, KeptStarts
 from adaptor.forecast.past_waits import PastWait, Waiting
 from adaptor.forecast.record import LATE, Record
-from adaptor.forecast.starts_seen import JudgedStart, KeptStarts
 from adaptor.journal.database import FILE
 from adaptor.journal.queries import answer_offline
 from adaptor.model import Estimate

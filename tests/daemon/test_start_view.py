@@ -21,8 +21,9 @@ from adaptor.daemon.start_view import (
 )
 from adaptor.errors import UsageError
 from adaptor.forecast.asked import AskedRequest
+from adaptor.forecast.kept_starts import JudgedStart, KeptStarts
 from adaptor.forecast.past_waits import PastWait, Waiting
-from adaptor.forecast.starts_seen import JudgedStart, KeptStarts, StartsSeen
+from adaptor.forecast.starts_seen import StartsSeen
 from adaptor.journal.pilot_rows import PilotWait
 from adaptor.model import Bound, EndedJob, PendingJob, QueueState, RunningJob
 from backends.base import SchedulerError

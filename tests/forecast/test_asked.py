@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from adaptor.errors import UsageError
-from adaptor.forecast.asked import AskedRequest, beyond, request_at, why_never
+from adaptor.forecast.asked import AskedRequest
+from adaptor.forecast.asked_at import beyond, request_at, why_never
 from adaptor.forecast.start import StartRequest
 from adaptor.model import QueueState
 from adaptor.resources import Need, Node

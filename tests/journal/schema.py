@@ -26,7 +26,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.entries import Entry
 from adaptor.decisions.failures.size_memory import KeptSizes
 from adaptor.donation.idleness import Idleness
-from adaptor.forecast.starts_seen import KeptStarts
+from adaptor.forecast.kept_starts import KeptStarts
 from adaptor.journal import database
 from adaptor.kinds.earlier import KindRecord
 from adaptor.resources import OwnNeeds

@@ -11,6 +11,7 @@ import msgspec
 
 from adaptor.budget.errors import BudgetError, InfeasibleError
 from adaptor.budget.provisioning.allocation import Allocation, cheapest, fastest
+from adaptor.budget.provisioning.menu_line import Line
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.ways import EQUAL
 from adaptor.model import Estimate
@@ -25,22 +26,6 @@ CHOICES = (
     ("fastest", "fastest", 1.0),
 )
 """Name, the cost from which it is reckoned, and the share of it that may be spent."""
-
-
-class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the menu; the intervals come from the spread of the tasks and the size of the sample."""
-
-    name: str
-    budget: float
-    """Credits that this choice allows."""
-    processors: dict[str, int]
-    """Most processors that are held at a time, by site."""
-    seconds: Estimate
-    """T_e of the slides, with the start-up of pilots and the end of the last tasks."""
-    cost: Estimate
-    """B_e of the slides, in credits; each site charges its own units."""
-    reserved: float = 0.0
-    """Credits that its requests reserve beyond the cost, with one for a long last task; most come back."""
 
 
 def menu(tasks: int, offers: Sequence[SiteOffer], sampled: int, factor: float = 1.0) -> list[Line]:

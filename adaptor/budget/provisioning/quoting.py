@@ -10,7 +10,8 @@ from statistics import NormalDist
 import msgspec
 
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.provisioning.menu import Line, menu
+from adaptor.budget.provisioning.menu import menu
+from adaptor.budget.provisioning.menu_line import Line
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.task_time import TaskTime
 

@@ -18,7 +18,7 @@ from adaptor.cli.sentences import amount
 from adaptor.errors import UsageError
 
 if TYPE_CHECKING:
-    from adaptor.budget.provisioning.menu import Line
+    from adaptor.budget.provisioning.menu_line import Line
 
 _TITLES = ("line", "choice", "credits", "range", "time", "within", "processors")
 

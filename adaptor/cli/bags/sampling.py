@@ -10,7 +10,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.budget.provisioning import quoting
-from adaptor.budget.provisioning.menu import Line
+from adaptor.budget.provisioning.menu_line import Line
 from adaptor.budget.provisioning.quoting import SampleTerms, SiteSample
 from adaptor.cli.bags.bag_input import plan_of
 from adaptor.cli.follow import follow

@@ -15,7 +15,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.provisioning.menu import Line
+from adaptor.budget.provisioning.menu_line import Line
 from adaptor.config.schema import PriceConfig, SiteConfig
 from adaptor.daemon.client.bags import read_queue
 from adaptor.daemon.client.new_tasks import MOST_REASONS, OwnNeedsOf, check_own_times, own_sizes

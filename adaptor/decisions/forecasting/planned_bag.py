@@ -13,7 +13,8 @@ from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.entries import NOT_SUBMITTED, Budget, bag_name
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import HOUR
-from adaptor.budget.provisioning.menu import Line, menu
+from adaptor.budget.provisioning.menu import menu
+from adaptor.budget.provisioning.menu_line import Line
 from adaptor.crafting.situation import Demand, SubmitRequest, Withhold
 from adaptor.decisions.actions import Action
 from adaptor.decisions.decide import decide

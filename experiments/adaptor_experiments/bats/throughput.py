@@ -9,7 +9,7 @@ import msgspec
 
 from adaptor.budget.errors import InfeasibleError
 from adaptor.budget.provisioning.allocation import Allocation, fastest
-from adaptor.budget.provisioning.menu import Line
+from adaptor.budget.provisioning.menu_line import Line
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.budget.provisioning.task_time import TaskTime
 from adaptor.runtimes.known import KnownRuntimes

@@ -9,7 +9,7 @@ import pytest
 
 from adaptor import api
 from adaptor.api import PlannedRequest, PlanView
-from adaptor.budget.provisioning.menu import Line
+from adaptor.budget.provisioning.menu_line import Line
 from adaptor.model import Estimate
 from adaptor.resources import OwnNeeds
 from tests.cli.invoking import Cli, Serve

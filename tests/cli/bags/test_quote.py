@@ -9,7 +9,7 @@ import pytest
 
 from adaptor import api
 from adaptor.bag_spec import BagSpec
-from adaptor.budget.provisioning.menu import Line
+from adaptor.budget.provisioning.menu_line import Line
 from adaptor.cli.bags.quote import by_line
 from adaptor.cli.bags.sampling import QuotedBag
 from adaptor.model import Estimate

@@ -11,7 +11,7 @@ import pytest
 
 from adaptor import api
 from adaptor.bag_spec import BagSpec
-from adaptor.budget.provisioning.menu import Line
+from adaptor.budget.provisioning.menu_line import Line
 from adaptor.cli.bags.sampling import QuotedBag, by_earlier_bags, take_samples
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.model import Estimate
