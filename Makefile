@@ -16,7 +16,7 @@ RULES  := runtimes forecast crafting scheduling donation budget decisions config
 QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/test_local_bag.py
 
 # One after another, on one OpenPBS, which takes half a minute to start.
-SCHEDULERS := tests/backends/test_contract.py tests/daemon/trial/test_check.py \
+SCHEDULERS := tests/backends/test_contract.py tests/cli/checking/test_live.py \
 	$(wildcard tests/backends/pbs/test_*_live.py tests/e2e/test_openpbs_*.py)
 
 # Files one by one, in the order of tests/conftest.py: what a file makes for all of its tests is made once.

@@ -58,6 +58,13 @@ def test_the_tests_that_prove_a_claim_exist(page: Path) -> None:
     assert [test for test in sorted(named) if "/x/" not in test and not (ROOT / test).exists()] == []
 
 
+def test_the_files_and_folders_that_make_names_exist() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    rooms = re.findall(r"^RULES +:= (.*)$", text, re.MULTILINE)[0].split()
+    named = [f"tests/{room}" for room in rooms] + re.findall(r"(?<!\S)(?:\./)?tests/[\w/.*-]+", text)
+    assert [path for path in named if not list(ROOT.glob(path))] == []
+
+
 def test_a_broken_link_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     (tmp_path / "other.md").write_text("# A title, with *marks*\n\n## Twice\n\n## Twice\n")
