@@ -93,11 +93,15 @@ def forecast_view(core: Core, bag: BagView) -> ForecastView | None:
 
 
 def _paid(made: MadeForecast, bag: BagView, budget: float) -> int | None:
-    """Tasks for which a budget does, if each of those to come costs as much as the others; None: all."""
+    """Tasks for which a budget does, if each of those to come costs as much as the others; None: all.
+
+    While the cost cannot be named, the least of it counts.
+    """
     cost, charged = made.forecast.cost, made.forecast.charged
-    if cost is None or cost.value <= max(budget, charged):
+    needed = made.forecast.least if cost is None else cost.value
+    if needed <= max(budget, charged):
         return None
-    share = max(0.0, budget - charged) / (cost.value - charged)
+    share = max(0.0, budget - charged) / (needed - charged)
     return max(bag.done, made.finished + int((bag.tasks - made.finished) * share))
 
 

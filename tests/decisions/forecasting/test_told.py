@@ -165,6 +165,26 @@ def test_a_budget_below_the_cost_pays_for_a_part_of_the_tasks(site: FakeSite) ->
     assert 10 < paid[0] < paid[1] < 40
 
 
+def test_a_budget_below_the_least_of_the_work_is_told_before_the_cost_can_be_named(site: FakeSite) -> None:
+    bag = submit(site, 40, prefer="cheap")
+    finish(site, bag, 5, 60.0)
+    steps(site)
+    (view,) = bags(site.journal.connection, str(bag.id))
+    least = site.state.core.decided.forecasts[bag.id].forecast.least
+    paid = []
+    for share in (0.8, 0.9, 1.1):
+        set_budget(site, bag.id, share * least)
+        shown = forecast_view(site.state.core, view)
+        assert shown is not None
+        assert shown.cost is None
+        paid.append(shown.paid)
+    few, more, all_ = paid
+    assert few is not None
+    assert more is not None
+    assert 5 < few < more < 40
+    assert all_ is None
+
+
 def test_bags_that_share_their_pilots_have_an_end_from_the_first_look_at_the_queue_and_no_cost(
     site: FakeSite,
 ) -> None:
