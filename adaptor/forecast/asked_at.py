@@ -1,4 +1,4 @@
-"""What a request takes of the nodes of a queue, and why it never starts there. Pure."""
+"""Nodes of a queue that a request could take, and why it never starts there. Pure."""
 
 from __future__ import annotations
 

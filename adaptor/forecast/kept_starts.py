@@ -1,4 +1,4 @@
-"""What is kept of the starts that were forecast at a site, and of the waits of its jobs."""
+"""Starts that were forecast at a site, and waits of its jobs, as they are kept."""
 
 from __future__ import annotations
 
