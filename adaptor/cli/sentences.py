@@ -102,8 +102,8 @@ def _done(ahead: api.ForecastView, now: float | None = None) -> str:
 
 
 def interval(end: Estimate, now: float | None = None) -> str:
-    """Expected time and its interval: `14:10 (13:40 to 15:25)`."""
-    short = end.high - end.low > _COARSE
+    """Expected time and its interval: `14:10 (13:40 to 15:25)`, with seconds where they matter."""
+    short = (end.high if isfinite(end.high) else end.value) - end.low > _COARSE
     told, first = _time(end.value, now, short), _time(end.low, now, short)
     last = f" to {_time(end.high, now, short)}" if isfinite(end.high) else " or later"
     return f"{told} ({first}{last})"

@@ -112,8 +112,10 @@ def test_an_end_is_told_to_the_minute_where_that_is_enough() -> None:
     ahead = ForecastView(end=Estimate(now + 300, now + 600, now + 1200), **nothing)
     times = [clock(at, now)[:5] for at in (now + 600, now + 300, now + 1200)]
     assert end_words(ahead, now) == f"done {times[0]} ({times[1]} to {times[2]})"
-    open_end = ForecastView(end=Estimate(now + 300, now + 600, math.inf), **nothing)
-    assert end_words(open_end, now) == f"done {times[0]} ({times[1]} or later)"
+    open_end = ForecastView(end=Estimate(now + 300, now + 901, math.inf), **nothing)
+    assert end_words(open_end, now) == f"done {clock(now + 901, now)[:5]} ({times[1]} or later)"
+    soon = ForecastView(end=Estimate(now + 5, now + 20, math.inf), **nothing)
+    assert end_words(soon, now) == f"done {clock(now + 20, now)} ({clock(now + 5, now)} or later)"
     assert forecast_line(ForecastView(end=None, **nothing)) == ""
     blind = msgspec.structs.replace(open_end, blind=True)
     assert end_words(blind, now) == f"{end_words(open_end, now)}, too little known until tasks finish"

@@ -35,7 +35,7 @@ const Sections = (() => {
     }
     const ahead = bag.forecast;
     if (ahead && ahead.end !== null) {
-      const time = (at) => Words.time(at, now, ahead.end.high !== null && ahead.end.high - now < 600);
+      const time = (at) => Words.time(at, now, (ahead.end.high ?? ahead.end.value) - now < 600);
       const late = ahead.deadline !== null && ahead.end.value > ahead.deadline;
       return element("span", { className: `end${late ? " bad" : ""}` }, "done ", element("b", {}, time(ahead.end.value)), ` (${time(ahead.end.low)}${ahead.end.high === null ? " or later" : `–${time(ahead.end.high)}`})`, ahead.deadline !== null ? `, deadline ${Words.time(ahead.deadline, now)}` : "");
     }
