@@ -20,16 +20,15 @@ _SIGNALS = {
 def ending(exit_code: int | None, signal_number: int | None, error: str | None = None) -> str:
     """The end of a task, in words: `exit 0`, `exit 3`, `killed (SIGKILL, often out of memory)`.
 
-    By an exit code above 128 a shell reports the signal that ended its command.
+    An error names the cause of an exit code or signal. By an exit code above 128 a shell reports the signal
+    that ended its command.
     """
-    if error and error.startswith(OUT_OF_MEMORY):
+    if error:
         return error
     if signal_number is not None:
         return _signal(signal_number)
     if exit_code is not None and exit_code > 128 and _signal_name(exit_code - 128):
         return _signal(exit_code - 128)
-    if error:
-        return error
     if exit_code is None:
         return "-"
     return _EXITS.get(exit_code, f"exit {exit_code}")

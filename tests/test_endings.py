@@ -23,6 +23,8 @@ from adaptor.endings import ending
         (None, 250, None, "ended by signal 250"),
         (255, None, None, "exit 255"),
         (None, None, "no such folder", "no such folder"),
+        (None, 15, "too long: raise max_tr", "too long: raise max_tr"),
+        (137, None, "out of memory: 2G", "out of memory: 2G"),
         (None, None, None, "-"),
     ],
 )

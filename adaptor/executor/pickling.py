@@ -94,7 +94,7 @@ def outcome_of(bag: int, event: TaskEvent, folder: Path) -> CallOutcome:
     """The outcome of a task that is done or has failed. Never raises."""
     where = f"bag {bag}, task {event.task}"
     if not event.answer:
-        why = event.error or ending(event.exit_code, event.signal)
+        why = ending(event.exit_code, event.signal, event.error)
         return CallOutcome(error=CallError(f"{where}: the call has no result: {why}"))
     try:
         return _unpickled(event.answer, folder)

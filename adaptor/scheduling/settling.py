@@ -358,6 +358,6 @@ def _why_hopeless(state: SchedulingState, bag: Bag, task: int) -> str:
         return ""
     longest = format_duration(max(state.sites[site].longest for site in sites))
     return (
-        f"it had the {longest} that one request can give (max_tr less the pad) and did not finish: it needs "
-        "more time; raise max_tr or split the task"
+        "too long: raise max_tr or split the task; it did not finish in the "
+        f"{longest} that one request can give (max_tr less the pad)"
     )
