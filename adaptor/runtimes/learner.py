@@ -39,8 +39,9 @@ class RuntimeLearner(msgspec.Struct, kw_only=True):
     longest: float
     """The longest task that a request of the site can hold (maxTr less the pad)."""
     freely: float | None = None
-    """The estimate for requests before the first task has finished, where a budget has lowered the other one:
-    requests that it pays for in parts need not end with what it pays for a task. None: none has."""
+    """The estimate before the first task has finished that a budget has lowered; None: none has."""
+    in_parts: bool = False
+    """Whether it pays for requests in parts, which need not end with what it pays for a task."""
     even_odds: bool = False
     """Whether tasks may start although they are as likely as not to be cut (see `even`)."""
     seen: KnownRuntimes = msgspec.field(default_factory=KnownRuntimes)
@@ -91,13 +92,13 @@ class RuntimeLearner(msgspec.Struct, kw_only=True):
 
     @property
     def lowered(self) -> bool:
-        """Whether a budget has lowered the estimate."""
-        return self.freely is not None and not self.knows
+        """Whether a budget that pays in parts has lowered the estimate."""
+        return self.freely is not None and self.in_parts and not self.knows
 
     @property
     def planned(self) -> float:
         """The runtime for which requests are made."""
-        return self.possible(self.freely) if self.freely is not None and self.lowered else self.estimate
+        return self.assumed if self.lowered else self.estimate
 
     def forget(self, task: int) -> None:
         """Forget the cuts of a task that will not run again, unless nothing else is known of the bag."""
@@ -109,8 +110,9 @@ class RuntimeLearner(msgspec.Struct, kw_only=True):
 
     @property
     def assumed(self) -> float:
-        """The estimate before the first task has finished, as far as a request can hold it."""
-        return self.possible(self.initial)
+        """The estimate before the first task has finished, as far as a request can hold it, whatever a budget
+        pays for."""
+        return self.possible(self.initial if self.freely is None else self.freely)
 
     @property
     def estimate(self) -> float:

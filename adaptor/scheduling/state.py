@@ -173,7 +173,7 @@ class SchedulingState:
         else:
             paid, in_parts = self._affordable.get((bag, site), (math.inf, False))
             if paid < learner.initial:
-                learner.freely = learner.initial if in_parts else None
+                learner.freely, learner.in_parts = learner.initial, in_parts
                 learner.initial = max(SHORTEST, paid)
         return learner
 

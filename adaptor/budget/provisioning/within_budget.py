@@ -73,7 +73,7 @@ def pays_for_all(course: Course, purse: Purse, hosts: int, longest: float, unit:
     """
     new = max(0, min(hosts, course.waiting))
     rounds = math.ceil((course.waiting + course.known.running) / max(1, new + course.there))
-    lost = _lost_at_end(course, longest) if course.hint is not None and rounds > 1 else 0.0
+    lost = _lost_at_end(course, longest) - longest / 2 if course.hint is not None and rounds > 1 else 0.0
     needed = rounds * longest + lost
     each = begun_units(course.terms.startup + needed + grace, unit) * unit
     further = sum(
@@ -133,8 +133,8 @@ def _lost(course: Course, mean: float) -> float:
 
 
 def _lost_at_end(course: Course, mean: float) -> float:
-    """Mean seconds that a host idles until its pilot ends with a long task."""
-    return course.known.long_task(course.now, mean) - mean
+    """Mean seconds that a host idles until its pilot ends with a long task: half a task less than that."""
+    return course.known.long_task(course.now, mean) - mean / 2
 
 
 def _uncovered(course: Course, mean: float) -> float:
