@@ -52,7 +52,9 @@ Tell = Callable[[str], None]
 
 
 def live_check(name: str, config: Config, state: Path, wait: float, tell: Tell) -> list[Finding]:
-    """Run a bag at a site, and judge what its pilot and its tasks tell; the job never outlives the check.
+    """Run a bag at a site, and judge what its pilot and its tasks tell.
+
+    The job ends with the check; where the check is killed (SIGKILL), when the bag is done.
 
     Limits, budgets and pauses of a daemon that runs do not hold it up: it has one of its own.
 

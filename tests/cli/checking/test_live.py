@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -68,7 +69,10 @@ def test_an_interpreter_that_is_not_there(lab: Lab) -> None:
 def test_nothing_is_left_where_it_is_ended(lab: Lab, number: signal.Signals) -> None:
     lab.configure("sites: {here: {backend: local, processors: 2, python: /bin/cat}}\n")
     words = lab.command("site", "check", "here", "--live", "--yes")
-    with subprocess.Popen(words, env=lab.environment, stderr=subprocess.PIPE, text=True) as check:
+    heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # what a shell starts behind it ignores it
+    with subprocess.Popen(
+        words, env=lab.environment, stderr=subprocess.PIPE, text=True, preexec_fn=heeds
+    ) as check:
         until(lambda: list(lab.state.glob("check-*/daemon.log")), "its daemon starts")
         (folder,) = lab.state.glob("check-*")
         daemons = psutil.Process(check.pid).children()
