@@ -40,7 +40,7 @@ def test_two_sites_a_budget_a_deadline_and_donated_nodes(tmp_path: Path) -> None
     submits = [each for each in played.decided if isinstance(each.action, SubmitRequest)]
     assert {each.site for each in submits} == {"near", "far"}
     assert any(each.action.node for each in submits), "donated nodes are used"
-    assert any("paid for at first" in each.action.crafted.reason for each in submits), "a budget pays in parts"
+    assert any("paid for at first" in each.action.crafted.reason for each in submits), "a budget pays"
     assert any("deadline" in each.action.crafted.reason for each in submits)
     forecasts = [each.action for each in played.decided if isinstance(each.action, KeepForecast)]
     kept = [action.bag for action in forecasts if action.first is not None]
