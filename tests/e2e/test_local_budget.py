@@ -90,10 +90,10 @@ NARROW = site(
     "local", processors=3, limits={"max_pilots": 60, "max_tr": "10m"}, pad=8, idle_timeout=2, overrun=2,
     price={"explicit": PRICE, "donated": 2}, poll_interval=2,
 )  # fmt: skip
-BUDGET = 0.25  # credits: 90 s of a processor
+BUDGET = 0.5  # credits: 180 s of a processor
 
 
-FIRST = 32.0  # seconds, more than are paid for at first
+FIRST = 62.0  # seconds, more than are paid for at first
 
 
 def parts_paid(lab: Lab) -> dict[int, list[int]]:
