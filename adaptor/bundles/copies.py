@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from typing import IO
 
 from adaptor.bag_spec import Bundle
@@ -17,6 +18,7 @@ from adaptor.bundles.unpacking import remove, unpack
 
 _LOCK, _NEW, _OLD = ".lock", ".new", ".old"
 _LETTERS = 24  # of a digest in a name: interpreter lines of scripts have to be short
+_PAUSE = 0.01  # seconds until the next look, where others look at the same time
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -52,8 +54,8 @@ def copy_of(bundle: Bundle, archive: IO[bytes], folder: str) -> tuple[Copy, bool
         lock = os.open(f"{root}{_LOCK}", _OPEN, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_SH)
-            if _is_current(lock, f"{root}{_LOCK}") and not _is_there(root):
-                fcntl.flock(lock, fcntl.LOCK_EX)  # for a moment it has no lock, so look again
+            missing = _is_current(lock, f"{root}{_LOCK}") and not _is_there(root)
+            if missing and _alone(lock):  # for a moment it had no lock, so look again
                 if _is_current(lock, f"{root}{_LOCK}") and not _is_there(root):
                     _make(bundle, archive, root, relocation)
                     made = True
@@ -65,6 +67,16 @@ def copy_of(bundle: Bundle, archive: IO[bytes], folder: str) -> tuple[Copy, bool
             _remove_unused(folder, name)
             raise
         os.close(lock)
+        time.sleep(_PAUSE)
+
+
+def _alone(lock: int) -> bool:
+    """Take a lock alone. False: others share it, who may use a copy for hours; it is lost then."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _make(bundle: Bundle, archive: IO[bytes], root: str, relocation: Relocation) -> None:

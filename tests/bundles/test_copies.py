@@ -16,6 +16,7 @@ from adaptor.bundles import copies
 from adaptor.bundles.copies import Copy, copy_of, remove_unused
 from adaptor.bundles.unpacking import DamagedBundleError
 from tests.bundles.staged import archive_of, packed
+from tests.living import PATIENCE
 
 
 @pytest.fixture
@@ -65,6 +66,33 @@ def test_workers_at_the_same_time_make_one_copy(state: Path, bundle: Bundle, nod
     for copy, _ in made:
         copy.release()
     assert not list(node.iterdir())
+
+
+def test_two_workers_that_both_find_no_copy_do_not_wait_for_each_other(
+    state: Path, bundle: Bundle, node: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that makes the copy uses it for as long as it lives."""
+    both, looked, is_there = threading.Barrier(2), threading.local(), copies._is_there
+
+    def there(root: str) -> bool:
+        found = is_there(root)
+        if not hasattr(looked, "once"):
+            looked.once = both.wait(PATIENCE)
+        return found
+
+    monkeypatch.setattr(copies, "_is_there", there)
+    made: list[tuple[Copy, bool]] = []
+    threads = [
+        threading.Thread(target=lambda: made.append(copied(state, bundle, node)), daemon=True)
+        for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert sorted(new for _, new in made) == [False, True]
+    for copy, _ in made:
+        copy.release()
 
 
 _WORKER = """
