@@ -156,9 +156,10 @@ def _demand(
 ) -> DonationDemand:
     """A demand. `tasks`: all that may be the shortest."""
     needs, shortest = TaskNeeds(state, bag, site, line), math.inf
+    least = needs.least_on_donated
     for task in tasks:
         shortest = min(shortest, needs.on_donated(task))
-        if shortest <= needs.least_on_donated:
+        if shortest <= least:
             break
     return DonationDemand(
         waiting=waiting,

@@ -24,7 +24,6 @@ class TaskNeeds:
         self.learner = state.learner_of(bag, site, line)
         self._bag, self._terms = bag, state.sites[site]
         self._assumed = bag.assumed_at(site) is not None
-        self._usual = self.learner.estimate
         more_wait = bag.count(TaskState.WAITING) > bag.count(TaskState.LEASED)
         tries = more_wait or idle_costs(bag.spec, bag.told, bag.earlier, alone=bag.id in state.alone)
         # A task starts where it ends in time as likely as not.
@@ -39,9 +38,7 @@ class TaskNeeds:
         expected = self._bag.sizes.time(task) if self._bag.sizes.timed else None
         if expected is not None:
             return max(self.learner.possible(expected), self.learner.needed_by(task))
-        if task in self.learner.cuts:
-            return max(self._usual, self.learner.needed_by(task))
-        return self.learner.even if even else self._usual
+        return self.learner.estimate_of(task, even=even)
 
     def estimate(self, task: int, *, even: bool = False) -> float:
         """The estimated runtime of a task: not less than it ran before a preemption, and without the work
@@ -81,7 +78,7 @@ class TaskNeeds:
         """
         bag, cuts, too_long = self._bag, self.learner.cuts, math.inf
         none_needs_less = not (bag.sizes.timed or bag.progress)  # than one that has never run
-        uncut = self.learner.even if self._even else self._usual
+        uncut = self.learner.even if self._even else self.learner.estimate
         if none_needs_less and not fits(self.in_pilot(uncut) + self._terms.last):
             return
         by_cuts_alone = none_needs_less and not bag.preempted
@@ -109,7 +106,7 @@ class TaskNeeds:
     @property
     def least_on_donated(self) -> float:
         """Seconds that no task needs less than on a donated node; most need no more."""
-        return self._usual if self.known and not self._bag.sizes.timed else 0.0
+        return self.learner.estimate if self.known and not self._bag.sizes.timed else 0.0
 
 
 def seconds_to_start(state: SchedulingState, bag: Bag, site: str, task: int) -> float:
