@@ -24,7 +24,7 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.evidence import KEPT, pilot_directory
 from adaptor.daemon.sites import settings_of
 from adaptor.decisions.failures.size_memory import KeptSizes
-from adaptor.decisions.forecasting.needed import bags_at_work, needed_until, pilots_in
+from adaptor.decisions.forecasting.needed import bags_at_work, ends_of_pilots
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.site_memory import SiteMemory
@@ -206,14 +206,10 @@ class Site:
     def with_ends_of_pilots(self, queue: QueueState) -> QueueState:
         """The queue in which our pilots end when no bag needs them any more, at the latest, where that is
         known."""
-        at_work, ends = bags_at_work(self.core.broker.state, self.core.decided.forecasts), {}
-        sites = self.core.sites
+        sites, bags = self.core.sites, bags_at_work(self.core.broker.state, self.core.decided.forecasts)
         pilots = {name: site.pilots.values() for name, site in sites.items()}
-        for name, pilot in pilots_in(queue, self.name, pilots):
-            needed = needed_until(pilot, name, at_work, queue.now)
-            if needed is not None:
-                ends[pilot.job or ""] = needed.high + sites[name].settings.idle_timeout
-        return ended_by(queue, ends)
+        needed = ends_of_pilots(queue, self.name, pilots, bags, queue.now)
+        return ended_by(queue, {job: end.high + sites[at].settings.idle_timeout for at, job, end in needed})
 
     def _unanswered(self, problem: str, asked: float) -> None:
         memory = self.memory

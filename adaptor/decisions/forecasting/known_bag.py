@@ -13,7 +13,7 @@ from adaptor.crafting.coverage import slots_in
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.places import bounded_rules
 from adaptor.crafting.situation import Demand, Largest, SiteRules
-from adaptor.decisions.forecasting.needed import needed_until, pilots_in
+from adaptor.decisions.forecasting.needed import ends_of_pilots
 from adaptor.decisions.held_off import why_held_off, why_not_for
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import (
@@ -168,14 +168,12 @@ def _with_others(snapshot: Snapshot, bag: BagFacts, sites: Sequence[KnownSite]) 
     """The sites with the times until which bags need our other pilots in their queues."""
     used = {(site.view.name, pilot.job) for site in sites for pilot in site.pilots}
     pilots = {name: site.pilots for name, site in snapshot.sites.items()}
-    found = []
+    bags, now, found = snapshot.at_work, snapshot.now, []
     for site in sites:
-        ends = {}
-        for name, pilot in pilots_in(site.view.queue, site.view.name, pilots) if site.view.queue else ():
-            end = needed_until(pilot, name, snapshot.at_work, snapshot.now, but=bag.id)
-            if (name, pilot.job) not in used and end is not None:
-                ends[pilot.job or ""] = end
-        found.append(msgspec.structs.replace(site, beside=ends))
+        queue, at = site.view.queue, site.view.name
+        ends = ends_of_pilots(queue, at, pilots, bags, now, but=bag.id) if queue is not None else ()
+        beside = {job: end for name, job, end in ends if (name, job) not in used}
+        found.append(msgspec.structs.replace(site, beside=beside))
     return found
 
 

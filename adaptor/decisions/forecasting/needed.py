@@ -36,6 +36,27 @@ def bags_at_work(state: SchedulingState, made: Mapping[int, MadeForecast]) -> di
     }
 
 
+def ends_of_pilots(
+    queue: QueueState,
+    site: str,
+    pilots: Mapping[str, Iterable[Pilot]],
+    bags: Mapping[int, BagAtWork],
+    now: float,
+    *,
+    but: int | None = None,
+) -> Iterator[tuple[str, str, Estimate]]:
+    """Our pilots in a site's queue for which `needed_until` is known: site, job, and that time. `pilots`: see
+    `pilots_in`."""
+    known: dict[tuple[str, int | None, bool], Estimate | None] = {}  # hundreds serve the same bags
+    for name, pilot in pilots_in(queue, site, pilots):
+        key = name, pilot.bag, bool(pilot.leaving)
+        if key not in known:
+            known[key] = needed_until(pilot, name, bags, now, but=but)
+        end = known[key]
+        if pilot.job is not None and end is not None:
+            yield name, pilot.job, end
+
+
 def pilots_in(
     queue: QueueState, site: str, pilots: Mapping[str, Iterable[Pilot]]
 ) -> Iterator[tuple[str, Pilot]]:
