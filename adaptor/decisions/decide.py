@@ -152,7 +152,8 @@ class _Step:
                 if demand.bag is not None and demand.funds.endless:
                     shape = shape_of(snapshot.here, demand, wanted.crafted.partition)
                     served[demand.shape] += shape.holds(request.p, request.tr)
-                    before[demand.shape] = left_for(snapshot, self._ledger, demand).amount
+                    if demand.shape not in before:
+                        before[demand.shape] = left_for(snapshot, self._ledger, demand).amount
         for wanted in decisions:
             match wanted:
                 case SubmitRequest(crafted, demand):

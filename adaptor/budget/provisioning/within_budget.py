@@ -73,8 +73,8 @@ def pays_for_all(course: Course, purse: Purse, hosts: int, longest: float, unit:
     """
     new = max(0, min(hosts, course.waiting))
     rounds = math.ceil((course.waiting + course.known.running) / max(1, new + course.there))
-    lost = _lost_at_end(course, longest) - longest / 2 if course.hint is not None and rounds > 1 else 0.0
-    needed = rounds * longest + lost
+    lost = course.known.long_task(course.now, longest) - longest
+    needed = rounds * longest + (lost if course.hint is not None and rounds > 1 else 0.0)
     each = begun_units(course.terms.startup + needed + grace, unit) * unit
     further = sum(
         host.count * max(0.0, needed - host.time_left(course.now)) for host in course.until_requests_end
