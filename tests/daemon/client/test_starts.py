@@ -55,13 +55,19 @@ def test_a_full_one_when_the_jobs_end(site: FakeSite) -> None:
     assert site.state.memory.jobs.since("17") is not None, "what it sees, the daemon learns from"
 
 
-def test_a_pilot_of_ours_ends_with_its_work_and_not_at_its_limit(site: FakeSite) -> None:
+def bag_with_a_pilot(site: FakeSite) -> tuple[int, str]:
+    """A bag, and the job of its pilot."""
     bag = site.submit_bag(8)
     asyncio.run(step(site.state))
     pilot = next(iter(site.state.memory.pilots.values()))
     assert pilot.job is not None
+    return bag, pilot.job
+
+
+def test_a_pilot_of_ours_ends_with_its_work_and_not_at_its_limit(site: FakeSite) -> None:
+    bag, job = bag_with_a_pilot(site)
     now = time.time()
-    site.backend.running = (RunningJob(pilot.job, 8, now + 86_400), RunningJob("17", 1, now + 50_000))
+    site.backend.running = (RunningJob(job, 8, now + 86_400), RunningJob("17", 1, now + 50_000))
 
     def planned() -> float:
         (view,) = asked(site)
@@ -82,13 +88,10 @@ def test_a_pilot_of_ours_ends_with_its_work_and_not_at_its_limit(site: FakeSite)
 
 
 def test_a_pilot_of_ours_that_waits_lasts_no_longer_than_its_work(site: FakeSite) -> None:
-    bag = site.submit_bag(8)
-    asyncio.run(step(site.state))
-    pilot = next(iter(site.state.memory.pilots.values()))
-    assert pilot.job is not None
+    bag, job = bag_with_a_pilot(site)
     now = time.time()
     site.backend.running = (RunningJob("17", 8, now + 1000),)
-    site.backend.pending = (PendingJob(pilot.job, 8, 86_400.0, now + 1000),)
+    site.backend.pending = (PendingJob(job, 8, 86_400.0, now + 1000),)
     core = site.state.core
     made = core.decided.forecasts[bag]
     ahead = msgspec.structs.replace(made.forecast, end=Estimate(now, now, now + 3000))
@@ -97,7 +100,7 @@ def test_a_pilot_of_ours_that_waits_lasts_no_longer_than_its_work(site: FakeSite
     )
     (view,) = asked(site)
     assert view.planned == pytest.approx(now + 3060, abs=30)
-    (view,) = asked(site, None, job=pilot.job)
+    (view,) = asked(site, None, job=job)
     assert (view.standing, view.planned) == ("waits", pytest.approx(now + 1000, abs=30))
     core.broker.cancel(bag)
     (view,) = asked(site)

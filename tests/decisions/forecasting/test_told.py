@@ -7,7 +7,7 @@ import time
 import msgspec
 import pytest
 
-from adaptor.api import ForecastView, TaskInput
+from adaptor.api import BagView, ForecastView, TaskInput
 from adaptor.daemon.client.credits import forecast_view
 from adaptor.decisions.forecasting.told import INTERVAL, SOON, bags_ahead
 from adaptor.decisions.memory import MadeForecast, Memory
@@ -127,12 +127,18 @@ def test_without_a_pilot_no_forecast_is_kept(site: FakeSite) -> None:
     assert list(kept(site)) == [bag.id]
 
 
-def test_what_is_kept_is_what_is_shown(site: FakeSite) -> None:
+def cheap_bag_with_results(site: FakeSite) -> tuple[Bag, BagView]:
+    """Ten of its 40 tasks have taken a minute."""
     bag = submit(site, 40, prefer="cheap")
     steps(site)
     finish(site, bag, 10, 60.0)
     steps(site)
     (view,) = bags(site.journal.connection, str(bag.id))
+    return bag, view
+
+
+def test_what_is_kept_is_what_is_shown(site: FakeSite) -> None:
+    _, view = cheap_bag_with_results(site)
     shown = forecast_view(site.state.core, view)
     assert shown is not None
     rows = site.journal.connection.execute("SELECT cost_low, cost_value, end_high FROM forecast")
@@ -142,11 +148,7 @@ def test_what_is_kept_is_what_is_shown(site: FakeSite) -> None:
 
 
 def test_a_budget_below_the_cost_pays_for_a_part_of_the_tasks(site: FakeSite) -> None:
-    bag = submit(site, 40, prefer="cheap")
-    steps(site)
-    finish(site, bag, 10, 60.0)
-    steps(site)
-    (view,) = bags(site.journal.connection, str(bag.id))
+    bag, view = cheap_bag_with_results(site)
 
     def shown() -> ForecastView:
         found = forecast_view(site.state.core, view)
