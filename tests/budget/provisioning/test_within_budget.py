@@ -60,7 +60,7 @@ def test_the_first_host_is_a_number_that_reasons_can_name() -> None:
     assert str(hosts_within(course(running=1, hosts=1), little)) == "0"
 
 
-@given(st.integers(1, 200), st.integers(1, 64), st.floats(1.0, 1.5))
+@given(st.integers(1, 200), st.integers(1, 64), st.floats(1.0, 1.8))
 def test_within_a_tight_budget_no_more_hosts_are_there_than_tasks_have_finished(
     finished: int, hosts: int, work: float
 ) -> None:
@@ -77,7 +77,7 @@ def test_one_short_task_buys_no_more_hosts_than_its_budget_surely_pays_for() -> 
     """15 hosts for 60 s each of a heavy-tailed bag: 14 of 25 tasks were done, and 24 with less budget."""
     sums = KnownRuntimes(finished=1, total=20.0, squares=400.0, running=1)
     one = course(hosts=1, tasks=25, known=sums)
-    assert hosts_within(one, Purse(1680.0, 840.0)) <= 3
+    assert hosts_within(one, Purse(1680.0, 840.0)) <= 2
     assert hosts_within(one, Purse(20_000.0, 840.0)) > 10
 
 
